@@ -1,25 +1,26 @@
-/* The agent: what runs inside a traced process, called by stubs, thunks and compiled programs.
+/* The agent: the code of descry inside a traced process, which stubs, thunks and compiled programs
+ * call.
  *
- * In: wire/inproc.h, which has the list of entries (WIRE_AGENT_ENTRIES); each is agent_NAME here.
- * Out: a flat blob that runs wherever it is mapped.
- * Always true: no C library, no writable data of its own (all state is in the shared and the
- * private mapping; the facts are read only), no vector registers, no allocation, no lock that is
- * waited for without end, `errno` and everything else of the process left alone. Stack frames are
- * small: a program's thread may have little left.
+ * In: wire/inproc.h, which lists the entries (WIRE_AGENT_ENTRIES); each is agent_NAME here. Out: a
+ * flat blob that runs at any address. Always true: the agent uses no C library and no vector
+ * registers. It has no writable data of its own: all state is in the shared and the private
+ * mapping, and it only reads the facts. It allocates nothing. Every wait for a lock has an end. It
+ * does not change `errno` or other state of the process. Its stack frames are small, because a
+ * program's thread may have little stack left.
  *
  *	head.c    the head: offsets of the entries
- *	map.h     maps              ring.h   rings           both used by the tracer too
- *	memory.h  bytes moved       sys.h    system calls
- *	call.c    helpers: maps, rings, clock, ids, signals to itself
- *	native.h  BPF's helpers, for routines of bpf/    routine.c  those: d_ustack, d_stack_id
- *	read.c    memory of the process, read without ever faulting; stacks by frame pointers
- *	thread.c  thread slots: found, claimed, given back; nesting; forked children
- *	signal.c  SIGSEGV, SIGBUS and SIGTRAP, the process's own handlers behind ours
- *	heal.c    a forked child gets its text back
- *	own.c     reads that lead to our own memory only
- *	fork.c    a forked child without shared memory
- *	seccomp.c filters of system calls, before they are put in
- *	event.c   what the process does, as the kernel's tracepoints tell it
+ *	map.h     maps              ring.h   rings           the tracer uses both too
+ *	memory.h  copies of bytes   sys.h    system calls
+ *	call.c    helpers: maps, rings, clock, ids, signals to the process itself
+ *	native.h  BPF's helpers, for routines of bpf/    routine.c  these routines: d_ustack, d_stack_id
+ *	read.c    reads the process's memory without a fault; walks stacks by frame pointers
+ *	thread.c  finds, claims and frees thread slots; nesting; forked children
+ *	signal.c  SIGSEGV, SIGBUS and SIGTRAP, in front of the process's own handlers
+ *	heal.c    restores the text of a forked child
+ *	own.c     reads of descry's own memory only
+ *	fork.c    gives memory to a forked child without shared memory
+ *	seccomp.c handles filters of system calls before they are installed
+ *	event.c   makes the contexts of the kernel's tracepoints for events of the process
  */
 #ifndef DESCRY_AGENT_AGENT_H
 #define DESCRY_AGENT_AGENT_H
@@ -32,7 +33,7 @@ enum { PAGE = 4096 };
 
 #define ENTRY __attribute__((visibility("hidden"), used))
 
-/* The head stands at the start of the code mapping, wherever that is. */
+/* The head stands at the start of the code mapping, at any address. */
 extern const struct wire_agent_head agent_head __attribute__((visibility("hidden")));
 
 static inline uint64_t base(void)
@@ -55,12 +56,12 @@ static inline struct wire_kept *kept(void)
 {
 	return (struct wire_kept *)(base() + WIRE_PRIVATE + WIRE_KEPT);
 }
-/* No system calls: seccomp(2) filters them. */
+/* Returns true when the agent makes no system calls, because seccomp(2) filters them. */
 static inline bool quiet(void)
 {
 	return __atomic_load_n(&kept()->quiet, __ATOMIC_RELAXED);
 }
-/* System calls as sys.h has them, E_PERM where there are to be none. */
+/* Make system calls as sys.h does, or return E_PERM when the agent makes none. */
 static inline int64_t try6(long nr, uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t e,
 			   uint64_t f)
 {
@@ -82,13 +83,13 @@ static inline struct wire_said *said(uint32_t i)
 {
 	return (struct wire_said *)area()->said + (i < WIRE_PROCESSES_MAX ? i : 0);
 }
-/* This process's number in those lists. */
+/* Returns this process's index in those lists. */
 static inline uint32_t self(void)
 {
 	return private()->process;
 }
-/* What this process calls itself; 0 not known. A forked child knows it: what the tracer has of it
- * is from shared memory. */
+/* Returns this process's number in its own pid namespace, 0: not known. A forked child keeps its
+ * number in private memory, because the tracer has it only from shared memory. */
 static inline uint32_t own_pid(void)
 {
 	return private()->pid ?: process(self())->own_pid;
@@ -102,19 +103,20 @@ static inline struct wire_own *own_words(const struct wire_thread *t)
 {
 	return (struct wire_own *)(((uintptr_t)t >> area()->stack_shift) + area()->stacks);
 }
-/* The stack pointer of the running firing's thunk. */
+/* Returns the stack pointer of the running firing's thunk. */
 static inline uint64_t fired_at(const struct wire_own *o)
 {
 	return ((const struct wire_thread_entry *)o->entry)->rsp;
 }
-/* The tracepoint that the thread fires, and stand-ins of task_structs: the thread's own, and
- * another's. */
+/* Returns the arguments of the tracepoint that the thread fires, followed by stand-ins of
+ * task_structs: the thread's own, and another's. */
 static inline struct wire_event *event_of(const struct wire_thread *t)
 {
 	return (struct wire_event *)(area()->together ? (uintptr_t)own_words(t) - WIRE_EVENT_BELOW
 						      : (uintptr_t)t + area()->event_at);
 }
-/* The slot's number. wire_thread.slot has it, too, but others write there. */
+/* Returns the slot's number. Does not use wire_thread.slot, because other processes may write
+ * it. */
 static inline uint32_t slot_number(const struct wire_thread *t)
 {
 	return (uint32_t)(((uintptr_t)t - area()->threads) >>
@@ -125,8 +127,9 @@ static inline uint32_t slot_number(const struct wire_thread *t)
 #define UNLIKELY(x) __builtin_expect(!!(x), 0)
 #define NOINLINE __attribute__((noinline))
 
-/* Sources where a fault is survived. `.fixups` is a table of such instructions and where they go on
- * (signal.c). The address is loaded or the function goes on at `bad`. */
+/* A load that survives a fault. `.fixups` is a table of such instructions and the places where
+ * execution continues after a fault (signal.c). Either the load succeeds, or the function continues
+ * at `bad`. */
 #define LOAD(size, addr, dst, bad) \
 	__asm__ goto("1: mov %1, %0\n\t" \
 		     ".pushsection .fixups,\"a\",@progbits\n\t" \
@@ -138,15 +141,15 @@ static inline uint32_t slot_number(const struct wire_thread *t)
 		     : bad)
 
 struct fixup {
-	int32_t at, to; /* each from its own address */
+	int32_t at, to; /* each relative to its own address */
 };
 extern const struct fixup fixups[] __attribute__((visibility("hidden"))),
 	fixups_end[] __attribute__((visibility("hidden")));
 
-/* --- between the files --- */
+/* --- shared by the files --- */
 
-/* Is [p, p + n) the program's own: facts and shared memory, its probe stack, or the piece of the
- * thread's stack it runs on? */
+/* Returns true when [p, p + n) is the program's own memory: facts and shared memory, its probe
+ * stack, or its part of the thread's stack. */
 static inline bool is_own(const struct wire_thread *t, uint64_t p, uint64_t n)
 {
 	const struct wire_area *a = area();
@@ -164,13 +167,13 @@ static inline bool is_own(const struct wire_thread *t, uint64_t p, uint64_t n)
 	return rsp > (uintptr_t)__builtin_frame_address(0) &&
 	       off < rsp - (uintptr_t)__builtin_frame_address(0) && n <= rsp - p;
 }
-/* Does the tracer run, and no traced process? Slot 0 is its own. Addresses that D programs follow
- * there may come from anybody: they read facts and shared memory, and nothing else. */
+/* Returns true in the tracer, which owns slot 0. The addresses that D programs follow there may
+ * come from any process, so programs there read facts and shared memory only. */
 static inline bool is_tracer(const struct wire_thread *t)
 {
 	return (uintptr_t)t == area()->threads;
 }
-/* A helper was given an address that is not. */
+/* Refuses an address that is not the program's own. */
 static inline int64_t refuse(struct wire_thread *t)
 {
 	t->violations++;
@@ -182,18 +185,20 @@ void *map_value(const struct wire_map *m, struct wire_thread *t,
 		const void *key); /* call.c: map_lookup() */
 uint64_t now_ns(void);            /* call.c: CLOCK_MONOTONIC */
 void check_heartbeat(void);       /* thread.c */
-bool slot_is_dead(uint32_t i);    /* thread.c: the thread that has it is no more */
-/* thread.c: has the tracer seen that it blocks SIGSEGV or SIGBUS? */
+bool slot_is_dead(uint32_t i);    /* thread.c: the slot's thread has ended */
+/* thread.c: returns true when the tracer has seen that the thread blocks SIGSEGV or SIGBUS */
 bool is_masked(const struct wire_thread *t);
-void look_around(struct wire_thread *t, uint64_t rsp); /* thread.c: where its stacks are */
-bool faults_are_survived(
-	const struct wire_thread *t); /* signal.c: our handlers are the ones, and not blocked */
-void restore_handlers(void); /* signal.c: in a forked child, when its text is its own again */
-/* fork.c: is that where a forked child has lost the shared memory, and has it got its own there? */
+void look_around(struct wire_thread *t, uint64_t rsp); /* thread.c: finds the thread's stacks */
+/* signal.c: the agent's handlers are installed, and not blocked */
+bool faults_are_survived(const struct wire_thread *t);
+void restore_handlers(void); /* signal.c: in a forked child, after its text was restored */
+/* fork.c: returns true when addr lies in the shared memory that a forked child does not have, and
+ * the child now has memory of its own there */
 bool give_memory(uint64_t addr);
-bool probe_word(uint64_t addr); /* read.c: are 8 bytes there? By a system call */
+/* read.c: returns true when 8 bytes can be read; by a system call */
+bool probe_word(uint64_t addr);
 bool find_range(const struct wire_process *p, uint64_t addr, struct wire_range *ret); /* read.c */
-/* thread.c: is that not the process whose memory this is, but a vfork() child in it? */
+/* thread.c: returns true in a vfork() child that runs in this process's memory */
 bool in_vfork(uint32_t pid);
 void keep_actions(void); /* signal.c: for forked children */
 uint64_t agent_heal(void);
@@ -203,11 +208,10 @@ int64_t agent_probe_read(uint64_t dst, uint64_t size, uint64_t src, uint64_t r4,
 int64_t agent_probe_read_str(uint64_t dst, uint64_t size, uint64_t src, uint64_t r4, uint64_t r5,
 			     struct wire_thread *t);
 void own_task(struct wire_thread *t); /* event.c: wire_own.task */
-/* thread.c: of a process that makes no system calls, and is new: 0 when its number cannot be
- * known. */
+/* thread.c: returns the id of a new thread in a process without system calls, 0: not known */
 uint32_t quiet_tid(uint64_t key);
 struct wire_thread *agent_thread(uint64_t key);
-bool forked(uint64_t key);              /* thread.c: is the child traced? */
+bool forked(uint64_t key);              /* thread.c: returns true when the child is traced */
 struct wire_thread *find(uint64_t key); /* thread.c: in the process's table */
 void ask_name(struct wire_thread *t);   /* thread.c: wire_thread.comm */
 uint64_t thread_pointer(void);          /* thread.c; 0 not known */

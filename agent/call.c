@@ -1,4 +1,5 @@
-/* Helpers: each takes eBPF's r1..r5 and the thread slot, and gives what the kernel's would. */
+/* Helpers. Each takes eBPF's r1..r5 and the thread slot, and returns the result of the kernel's
+ * helper. */
 #include "agent/agent.h"
 #include "agent/map.h"
 #include "agent/ring.h"
@@ -7,8 +8,8 @@ enum {
 	CLOCK_MONOTONIC = 1,
 	CLOCK_THREAD_CPUTIME_ID = 3,
 	PR_GET_NAME = 16,
-	COMM_NS = 1000000,   /* a name is looked at again after so long */
-	CPU_SELECTOR = 0x7b, /* its limit: node << 12 | cpu */
+	COMM_NS = 1000000,   /* age at which a thread's name is read again */
+	CPU_SELECTOR = 0x7b, /* a segment whose limit is node << 12 | cpu */
 };
 
 /* --- time and identity --- */
@@ -20,7 +21,7 @@ uint64_t now_ns(void)
 	uint32_t lo, hi;
 
 	if (UNLIKELY(!c->mult)) {
-		if (quiet()) /* as of the tracer's last look */
+		if (quiet()) /* the tracer's last heartbeat */
 			return __atomic_load_n(&area()->heartbeat, __ATOMIC_RELAXED);
 		sys2(SYS_CLOCK_GETTIME, CLOCK_MONOTONIC, (uintptr_t)t);
 		return t[0] * 1000000000 + t[1];
@@ -35,7 +36,7 @@ ENTRY uint64_t agent_ktime(void)
 	return now_ns();
 }
 
-/* vtimestamp: 0 is kept for "not yet" */
+/* 0 stands for "not yet" in vtimestamp */
 ENTRY uint64_t agent_thread_time(void)
 {
 	uint64_t t[2] = { 0 };
@@ -93,7 +94,8 @@ ENTRY int64_t agent_comm(uint64_t dst, uint64_t size, uint64_t r3, uint64_t r4, 
 		return E_INVAL;
 	now = now_ns();
 	if ((int64_t)(now - t->comm_time) > COMM_NS) {
-		try2(SYS_PRCTL, PR_GET_NAME, (uintptr_t)t->comm); /* else the tracer's */
+		/* otherwise the tracer's memory */
+		try2(SYS_PRCTL, PR_GET_NAME, (uintptr_t)t->comm);
 		t->comm[sizeof(t->comm) - 1] = 0;
 		t->comm_time = now;
 	}
@@ -116,7 +118,7 @@ ENTRY uint64_t agent_task_pt_regs(uint64_t r1, uint64_t r2, uint64_t r3, uint64_
 	return own_words(t)->regs;
 }
 
-/* To the process of an event that the tracer fires. */
+/* Sends the signal to the process of an event that the tracer fires. */
 static int64_t signal_other(const struct wire_own *o, uint64_t sig)
 {
 	return o->pidfd < 0 ? E_SRCH : sys4(SYS_PIDFD_SEND_SIGNAL, o->pidfd, (uint32_t)sig, 0, 0);
@@ -152,8 +154,8 @@ ENTRY int64_t agent_violation(uint64_t insn, uint64_t r2, uint64_t r3, uint64_t 
 
 /* --- maps --- */
 
-/* One that a WIRE_MAP_TABLES map led to, and that is as the tracer makes them: nothing of it lies
- * outside the facts. */
+/* Returns true for a map behind a WIRE_MAP_TABLES map, as the tracer makes it: all of it lies in
+ * the facts. */
 static NOINLINE const struct wire_map *inner_map(uint64_t r)
 {
 	const struct wire_area *a = area();
@@ -199,7 +201,7 @@ ENTRY void *agent_map_lookup(uint64_t map, uint64_t key, uint64_t r3, uint64_t r
 	return map_value(m, t, (void *)key);
 }
 
-/* A key's home is held by a thread that died: 1 when it was freed. */
+/* Frees a key's home when the thread that holds it has ended. Returns 1 when it was freed. */
 static NOINLINE bool break_dead_lock(const struct wire_map *m, uint64_t key)
 {
 	struct wire_hash_entry *home = map_hash_at(m, map_hash_key(m, (void *)key));
@@ -240,7 +242,7 @@ ENTRY int64_t agent_map_delete(uint64_t map, uint64_t key, uint64_t r3, uint64_t
 	return r;
 }
 
-/* A thread's storage is always there, zero at first. */
+/* A thread's storage always exists, and is zero at first. */
 ENTRY void *agent_task_storage_get(uint64_t map, uint64_t task, uint64_t value, uint64_t flags,
 				   uint64_t r5, struct wire_thread *t)
 {
@@ -357,7 +359,7 @@ ENTRY uint64_t agent_ring_query(uint64_t map, uint64_t what, uint64_t r3, uint64
 
 /* --- text --- */
 
-/* n bytes of a; b ends with a NUL, or is as long. */
+/* Compares n bytes of a. b ends with a NUL, or is as long. */
 ENTRY int64_t agent_strncmp(uint64_t a, uint64_t n, uint64_t b, uint64_t r4, uint64_t r5,
 			    struct wire_thread *t)
 {

@@ -1,6 +1,5 @@
-/* Events of this process as the kernel's tracepoints would tell them: contexts of programs made for
- * those. A task_struct is the tracer's stand-in for the process's, copied and changed where a
- * thread, or a child, differs. */
+/* Makes contexts of the kernel's tracepoints for events of this process. A task_struct is a copy of
+ * the tracer's stand-in for the process, changed where a thread or a child differs. */
 #include "agent/agent.h"
 
 enum { RAX = 10, RDX = 12, RSI, RDI, ORIG_RAX, R10 = 7 }; /* words of struct pt_regs */
@@ -27,7 +26,7 @@ static inline any64 *word_at(uint64_t at, uint32_t off)
 	return (any64 *)(at + off);
 }
 
-/* The thread's own task_struct, or another's. */
+/* Returns the place of the thread's own task_struct, or of another's. */
 static uint64_t room(const struct wire_thread *t, bool other)
 {
 	const struct wire_task_layout *l = &area()->task;
@@ -36,7 +35,7 @@ static uint64_t room(const struct wire_thread *t, bool other)
 	       (other ? l->task_size + l->signal_size + l->mm_size : 0);
 }
 
-/* The signal_struct of a stand-in: the thread's have their own behind them. */
+/* Returns the signal_struct of a stand-in. Those of the thread stand behind their task_structs. */
 static uint64_t signal_of(const struct wire_thread *t, uint64_t task)
 {
 	const struct wire_task_layout *l = &area()->task;
@@ -45,7 +44,7 @@ static uint64_t signal_of(const struct wire_thread *t, uint64_t task)
 							       : *word_at(task, l->signal);
 }
 
-/* A copy with other numbers; its signal_struct is its own. */
+/* Copies a stand-in with other numbers, and with a signal_struct of its own. */
 static uint64_t copy(const struct wire_thread *t, bool other, uint64_t from, uint32_t pid,
 		     uint32_t tgid)
 {
@@ -60,9 +59,9 @@ static uint64_t copy(const struct wire_thread *t, bool other, uint64_t from, uin
 	return to;
 }
 
-/* The stand-in of the nearest process, from this number upwards, that the tracer has looked at.
- * Where the line cannot be followed it is the first traced process's, as root_of() of the tracer
- * has it. */
+/* Returns the stand-in of the nearest ancestor that the tracer has seen, beginning with this
+ * number. When the line of ancestors is broken, returns that of the first traced process, as
+ * root_of() in the tracer does. */
 static uint64_t parents_task(uint32_t pid)
 {
 	for (int hops = 0; hops < ANCESTORS && pid; hops++) {
@@ -79,12 +78,13 @@ static uint64_t parents_task(uint32_t pid)
 	return process(1)->task;
 }
 
-/* What stands for the thread's task_struct. A child that is followed has none of its own before the
- * tracer has looked at it: its parent's, then. */
+/* Makes the thread's stand-in. A followed child has none until the tracer has found it, and uses
+ * its parent's until then. */
 void own_task(struct wire_thread *t)
 {
 	const struct wire_process *p = process(self());
-	uint64_t from = *(volatile const uint64_t *)&p->task; /* it may come at any time */
+	/* the tracer may write it at any time */
+	uint64_t from = *(volatile const uint64_t *)&p->task;
 	uint32_t ppid = p->own_pid ? p->ppid : said(self())->ppid;
 	struct wire_own *o = own_words(t);
 	bool known = from;
@@ -102,13 +102,14 @@ void own_task(struct wire_thread *t)
 	mem_copy((void *)(o->task + area()->task.comm), t->comm, COMM_SIZE);
 }
 
-/* Under a seccomp filter the agent makes no system call that the program does not make itself. */
+/* Returns true when the agent may make system calls. Under a seccomp filter it makes none that the
+ * program does not make itself. */
 static bool may_ask(void)
 {
 	return !kept()->no_vm_read && !quiet();
 }
 
-/* Threads of this process, itself included; 0 not known. */
+/* Returns the number of threads of this process, itself included, 0: not known. */
 static uint32_t threads(void)
 {
 	uint64_t st[18];
@@ -126,7 +127,7 @@ static void put_threads(const struct wire_thread *t, uint64_t task, uint32_t n, 
 	put32(signal, area()->task.live, live);
 }
 
-/* Do n bytes lie in facts or shared memory? */
+/* Returns true when n bytes lie in facts or shared memory. */
 static bool is_told(uint64_t at, uint64_t n)
 {
 	uint64_t off = at - (uintptr_t)area();
@@ -134,8 +135,8 @@ static bool is_told(uint64_t at, uint64_t n)
 	return off < area()->span && n <= area()->span - off;
 }
 
-/* Of a child that `number` names; n: threads that the process has now. A thread just made counts,
- * though it may have ended. */
+/* Makes the stand-in of a child with this number. n: number of threads that the process has now. A
+ * new thread counts, even if it has ended already. */
 static uint64_t child(struct wire_thread *t, const uint64_t *regs, uint32_t nr, uint32_t number,
 		      uint32_t n)
 {
@@ -167,7 +168,8 @@ static uint64_t child(struct wire_thread *t, const uint64_t *regs, uint32_t nr, 
 	return c;
 }
 
-/* Others write there: an answer is one of the stand-ins that the tracer makes to answer with. */
+/* Returns the tracer's answer, 0: it is not valid. Other processes may write there, so only the
+ * address of one of the tracer's rooms is valid. */
 static uint64_t answer_of(const struct wire_wanted *w)
 {
 	const uint64_t task = __atomic_load_n(&w->answer, __ATOMIC_RELAXED),
@@ -176,7 +178,8 @@ static uint64_t answer_of(const struct wire_wanted *w)
 	return size && off % size == 0 && off / size < area()->nrooms ? task : 0;
 }
 
-/* The tracer looks a thread up. 0: it does not answer, or there is none. */
+/* Requests the stand-in of a thread from the tracer. Returns 0 when the tracer does not answer, or
+ * knows no such thread. */
 static uint64_t ask(const struct wire_thread *t, uint32_t tid)
 {
 	struct wire_wanted *w = (struct wire_wanted *)((uintptr_t)t + area()->wanted);
@@ -204,7 +207,8 @@ static uint64_t ask(const struct wire_thread *t, uint32_t tid)
 	return 0;
 }
 
-/* A signal about to be sent. Whether it may be is known by the same call with none. */
+/* Fires a signal that is about to be sent. The same call without a signal shows whether it may be
+ * sent. */
 static bool sends(struct wire_thread *t, struct wire_event *ev, const uint64_t *regs, uint32_t nr)
 {
 	bool group = nr == SYS_KILL || nr == SYS_RT_SIGQUEUEINFO, last = group || nr == SYS_TKILL;
@@ -232,7 +236,8 @@ static bool sends(struct wire_thread *t, struct wire_event *ev, const uint64_t *
 	return true;
 }
 
-/* Is the process at its end? Who tells of it first does. */
+/* Returns true for the thread that ends the process. The first thread that claims this is the
+ * one. */
 static bool is_last(struct wire_thread *t, uint32_t nr, uint32_t nthreads)
 {
 	uint32_t *tid = &said(self())->exit_tid, none = 0;
@@ -261,7 +266,7 @@ ENTRY uint64_t agent_event(const uint64_t *regs, const struct wire_stub *stub,
 		own_task(t);
 	if (!own_words(t)->task)
 		return 0;
-	task = room(t, false); /* where own_task() has put it */
+	task = room(t, false); /* own_task() has put it there */
 	try2(SYS_PRCTL, PR_GET_NAME, (uintptr_t)t->comm);
 	t->comm_time = now_ns();
 	mem_copy((void *)(task + area()->task.comm), t->comm, COMM_SIZE);
@@ -281,7 +286,7 @@ ENTRY uint64_t agent_event(const uint64_t *regs, const struct wire_stub *stub,
 		__atomic_fetch_add(&said(self())->execs, kind == WIRE_STUB_EXECS ? 1 : ~0u,
 				   __ATOMIC_SEQ_CST);
 		if (kind == WIRE_STUB_EXECS)
-			ask(t, ~0u); /* so that it looks when it happens */
+			ask(t, ~0u); /* makes the tracer watch for the new program */
 		return 0;
 	case WIRE_STUB_FORKS:
 		if (!forks || (int32_t)result <= 0)

@@ -1,12 +1,12 @@
-/* A forked child that nobody follows, right behind fork(2). It has no shared memory: the kernel
- * does not copy that mapping. What begins in the child finds that out first (thread.c). But a child
- * that a signal handler forks in the middle of a firing comes back to that firing when the handler
- * returns. So each such child gets memory of its own there, which is empty and leads to nothing. */
+/* Runs in a forked child that is not followed, right behind fork(2). Such a child has no shared
+ * memory, because the kernel does not copy that mapping. A new firing in the child finds this out
+ * first (thread.c). But when a signal handler forks in the middle of a firing, the child returns
+ * into that firing. So this file maps empty memory of its own into each such child. */
 #include "agent/agent.h"
 
 enum {
 	PROT_READ_WRITE = 1 | 2,
-	/* private, anonymous, no room reserved, in no other mapping's place */
+	/* private, anonymous, no swap reserved, not in place of another mapping */
 	MAP_OWN = 0x2 | 0x20 | 0x4000 | 0x100000,
 };
 
@@ -41,7 +41,7 @@ bool give_memory(uint64_t addr)
 	       sys6(SYS_MMAP, shared, size, PROT_READ_WRITE, MAP_OWN, ~0ull, 0) == (int64_t)shared;
 }
 
-/* Here also come a new thread and a child of vfork(2), which have all their maker's memory. */
+/* A new thread and a child of vfork(2) also come here. They have all memory of their maker. */
 __attribute__((used)) static void behind_fork(void) __asm__("behind_fork");
 static void behind_fork(void)
 {

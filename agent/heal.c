@@ -1,6 +1,6 @@
-/* A forked child gets its text back: its own writes, through /proc/self/mem, which needs no change
- * of protection; where that is not to be had, by making the pages writable for a moment (not
- * executable in that moment). The child has this one thread. */
+/* Restores the text of a forked child. Writes through /proc/self/mem, which needs no change of
+ * protection. Where that file cannot be opened, makes the pages writable for a moment, and not
+ * executable meanwhile. The child has only this thread. */
 #include "agent/agent.h"
 
 enum {
@@ -14,7 +14,7 @@ enum {
 struct healing {
 	int64_t fd;      /* of /proc/self/mem, < 0: none */
 	uint64_t lo, hi; /* pages that are writable now */
-	uint64_t there;  /* a page that is mapped */
+	uint64_t there;  /* a page that is known to be mapped */
 };
 
 static uint64_t page_of(uint64_t addr)
@@ -29,7 +29,8 @@ static void close_window(struct healing *h)
 	h->lo = h->hi = 0;
 }
 
-/* Sites come by address: mostly the page of the one before. */
+/* Returns true when the address is mapped. Sites are in the order of addresses, so the page is
+ * mostly that of the site before. */
 static bool is_there(struct healing *h, uint64_t addr)
 {
 	if (page_of(addr) != h->there && probe_word(page_of(addr)))
@@ -37,7 +38,8 @@ static bool is_there(struct healing *h, uint64_t addr)
 	return page_of(addr) == h->there;
 }
 
-/* From `at`'s page on, as long as the next sites are in the same page or the one behind it. */
+/* Makes pages writable: from `at`'s page on, as long as the next sites are in the same page or the
+ * one behind it. */
 static bool open_window(struct healing *h, const struct wire_undo *u, const struct wire_undo *end)
 {
 	uint64_t lo = page_of(u->site), hi = page_of(u->site + u->len - 1) + PAGE;
@@ -55,9 +57,9 @@ static bool open_window(struct healing *h, const struct wire_undo *u, const stru
 	return true;
 }
 
-enum { NOT_OURS, OURS, NOT_YET /* or no more: what was there before us */ };
+enum { NOT_OURS, OURS, NOT_YET /* or not any more: the original bytes */ };
 
-/* What stands on one side of a page boundary. */
+/* Compares the bytes on one side of a page boundary with the record. */
 static uint32_t look_at(const struct wire_undo *u, uint32_t from, uint32_t to)
 {
 	static const uint8_t hold[] = { WIRE_UNDO_HOLD };
@@ -88,8 +90,8 @@ static void heal_part(struct healing *h, const struct wire_undo *u, const struct
 		mem_copy((void *)at, u->before + from, n);
 }
 
-/* Both sides must be as they may be when the place is ours: one of a few bytes could be
- * anybody's. */
+/* Restores a site when both sides of a page boundary hold bytes of the record. One side may be only
+ * a few bytes, which could be equal by chance. */
 static void heal_site(struct healing *h, const struct wire_undo *u, const struct wire_undo *end)
 {
 	uint32_t cut = PAGE - (uint32_t)(u->site % PAGE), first, second = NOT_YET;

@@ -1,12 +1,12 @@
 /* Maps of every kind (wire/inproc.h): lookup, update, delete, with the kernel's flags and error
  * numbers.
  *
- * In: a struct wire_map, the thread slot that asks, addresses of key and value that were checked.
- * Out: what the kernel's helpers return: 0, -errno, an address.
- * Always true: nothing waits without end. A thread's own maps have one writer and no lock. In the
- * shared hash each key has a home, the first entry it may stand in; who adds or deletes a key holds
- * its home for that long, so a key is there once; readers look at as many entries as the home says
- * its keys reach, and take no lock.
+ * In: a struct wire_map, the calling thread's slot, checked addresses of key and value. Out: the
+ * results of the kernel's helpers: 0, -errno, an address. Always true: every wait has an end. A
+ * thread's own maps have one writer and no lock. In the shared hash each key has a home: the first
+ * entry where it may stand. A thread that adds or deletes a key holds the key's home meanwhile, so
+ * each key is there once. Readers take no lock. They look at as many entries as the home's reach
+ * covers.
  */
 #ifndef DESCRY_AGENT_MAP_H
 #define DESCRY_AGENT_MAP_H
@@ -42,8 +42,8 @@ static inline uint8_t *map_agg_entries(const struct wire_map *m, struct wire_agg
 	return (uint8_t *)((uint32_t *)(a + 1) + m->buckets);
 }
 
-/* The value of key; NULL when it is not there. *ret_at: the index word that has it or would get it,
- * NULL: none is free. */
+/* Returns the address of the key's value, NULL: it is absent. *ret_at is the index word that has
+ * the key or can take it, NULL: none is free. */
 static inline void *map_agg_find(const struct wire_map *m, struct wire_agg_table *a,
 				 const void *key, uint32_t hash, uint32_t **ret_at)
 {
@@ -155,7 +155,7 @@ static inline bool map_hash_lock(struct wire_hash_entry *home, uint32_t slot)
 	for (int i = 0; i < MAP_HASH_SPINS; i++) {
 		uint32_t v = __atomic_load_n(&home->owner, __ATOMIC_RELAXED);
 
-		/* held under our own number: by one who will not go on (nested firings do not
+		/* this thread itself holds it: an abandoned firing does (nested firings do not
 		 * run) */
 		if ((!(v & 0xffff) || (v & 0xffff) == slot + 1) &&
 		    __atomic_compare_exchange_n(&home->owner, &v, (v & 0xffff0000u) | (slot + 1),
@@ -167,14 +167,14 @@ static inline bool map_hash_lock(struct wire_hash_entry *home, uint32_t slot)
 }
 static inline void map_hash_unlock(struct wire_hash_entry *home)
 {
-	/* while it is held nobody else writes it */
+	/* no other thread writes it while it is held */
 	__atomic_store_n(&home->owner,
 			 __atomic_load_n(&home->owner, __ATOMIC_RELAXED) & 0xffff0000u,
 			 __ATOMIC_RELEASE);
 }
 
-/* Takes a home from a thread that is known to be dead. What it was writing stays BUSY: lost, but
- * never read. */
+/* Takes a home from a thread that has ended. Entries that it was writing stay BUSY: they are lost,
+ * but never read. */
 static inline void map_hash_break(struct wire_hash_entry *home, uint32_t slot)
 {
 	uint32_t v = __atomic_load_n(&home->owner, __ATOMIC_RELAXED);
@@ -203,7 +203,8 @@ static inline int64_t map_hash_add(const struct wire_map *m, struct wire_hash_en
 		mem_copy(map_hash_entry_key(e), key, m->key_size);
 		mem_copy(map_hash_entry_value(m, e), value, m->value_size);
 		v = __atomic_load_n(&home->owner,
-				    __ATOMIC_RELAXED); /* ours: nobody else changes it */
+				    /* this thread holds it, so no other changes it */
+				    __ATOMIC_RELAXED);
 		if (v >> 16 < i + 1)
 			__atomic_store_n(&home->owner, (v & 0xffff) | (i + 1) << 16,
 					 __ATOMIC_RELEASE);
@@ -255,7 +256,7 @@ static inline int64_t map_hash_delete(const struct wire_map *m, uint32_t slot, c
 	return e ? 0 : MAP_E_NOENT;
 }
 
-/* The entries from number *at on, one by one: for the tracer. NULL: no more. */
+/* Returns the entries from number *at on, one in each call, for the tracer. NULL: no more. */
 static inline struct wire_hash_entry *map_hash_next(const struct wire_map *m, uint64_t *at)
 {
 	while (*at < m->buckets) {
@@ -269,7 +270,7 @@ static inline struct wire_hash_entry *map_hash_next(const struct wire_map *m, ui
 
 /* --- any kind --- */
 
-/* The value's address, NULL: not there. */
+/* Returns the value's address, NULL: it is absent. */
 static inline void *map_lookup(const struct wire_map *m, struct wire_thread *t, const void *key)
 {
 	uint64_t i, at;
@@ -305,8 +306,8 @@ static inline void *map_lookup(const struct wire_map *m, struct wire_thread *t, 
 	return NULL;
 }
 
-/* slot: t's number, needed for WIRE_MAP_HASH only. wire_thread.slot has it, too, but others write
- * there. */
+/* slot: t's number, needed for WIRE_MAP_HASH only. Not wire_thread.slot, because other processes
+ * may write it. */
 static inline int64_t map_update(const struct wire_map *m, struct wire_thread *t, uint32_t slot,
 				 const void *key, const void *value, uint64_t flags)
 {

@@ -1,4 +1,4 @@
-/* Bytes moved without a C library, for short pieces: keys, values, records. */
+/* Copies bytes without a C library, for short pieces: keys, values, records. */
 #ifndef DESCRY_AGENT_MEMORY_H
 #define DESCRY_AGENT_MEMORY_H
 
@@ -6,7 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What the compiler may not see as, or turn into, a call of memcpy() or memset(). */
+/* Words of any memory. With them, the compiler does not turn a copy into a call of memcpy() or
+ * memset(). */
 typedef uint64_t __attribute__((may_alias, aligned(1))) any64;
 typedef uint32_t __attribute__((may_alias, aligned(1))) any32;
 typedef uint8_t __attribute__((may_alias)) any8;
@@ -91,8 +92,8 @@ static inline uint64_t mem_mix(uint64_t a, uint64_t b)
 	return ((uint64_t)m ^ (uint64_t)(m >> 64)) + 0x9e3779b97f4a7c15ull;
 }
 
-/* Four lanes, since a multiplication waits for the one before it: texts have rooms of 256 bytes. n
- * is a multiple of 32. */
+/* Hashes in four lanes, because each multiplication waits for the one before it, and strings have
+ * rooms of 256 bytes. n is a multiple of 32. */
 static __attribute__((noinline, unused)) uint64_t mem_hash_long(const any8 *p, uint64_t n,
 								uint64_t h)
 {

@@ -1,4 +1,4 @@
-/* BPF's helpers, for routines of bpf/ that are compiled into the agent. A map is passed to them as
+/* BPF's helpers, for routines of bpf/ that are compiled into the agent. The routines pass a map as
  * a struct native_map. */
 #ifndef DESCRY_AGENT_NATIVE_H
 #define DESCRY_AGENT_NATIVE_H
@@ -21,7 +21,7 @@ typedef int64_t s64;
 struct native_map {
 	const struct wire_map *map;
 	struct wire_thread *thread;
-	u64 stack_lo, stack_room; /* of the thread's stack: what plain loads may read */
+	u64 stack_lo, stack_room; /* range of the thread's stack that plain loads may read */
 };
 #define NATIVE(map) ((struct native_map *)(map))
 
@@ -38,7 +38,7 @@ int64_t agent_probe_read(u64 dst, u64 size, u64 src, u64 r4, u64 r5, struct wire
 #define bpf_ringbuf_output(m, data, n, flags) \
 	agent_ring_output((uintptr_t)NATIVE(m)->map, (uintptr_t)(data), n, flags, 0, \
 			  NATIVE(m)->thread)
-/* of memory that is known to be there; nothing is at 0 */
+/* for memory that is known to exist; address 0 has none */
 #define bpf_probe_read_kernel(dst, n, src) native_copy(dst, n, (uintptr_t)(src))
 #define bpf_loop(n, fn, arg, flags) \
 	({ \

@@ -1,9 +1,10 @@
-/* What the helpers that read the kernel's memory read where a child that is followed could choose
- * the address: D's own memory, the facts and the stand-ins, and nothing of the program's. */
+/* Helpers that read the kernel's memory, for programs whose addresses a followed child could
+ * choose. They read only D's own memory, the facts and the stand-ins, and no memory of the traced
+ * program. */
 #include "agent/agent.h"
 
-/* Where the facts, shared memory, the stand-ins or the program's stack end that addr lies in; 0: in
- * none. */
+/* Returns the end of the facts, shared memory, stand-ins or program stack that addr lies in, 0: it
+ * lies in none. */
 static uint64_t own_end(const struct wire_thread *t, uint64_t addr)
 {
 	const uint64_t facts = (uintptr_t)area(), event = (uintptr_t)event_of(t),
@@ -27,7 +28,7 @@ ENTRY int64_t agent_read_own(uint64_t dst, uint64_t size, uint64_t src, uint64_t
 	const uint64_t end = own_end(t, src);
 
 	if (UNLIKELY(!end || (uint32_t)size > end - src))
-		src = 0; /* nothing is there */
+		src = 0; /* no memory is there */
 	return agent_probe_read(dst, size, src, r4, r5, t);
 }
 

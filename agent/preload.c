@@ -1,6 +1,6 @@
-/* What the dynamic linker loads into a command where ptrace(2) is forbidden (LD_PRELOAD): before
- * the program begins, it makes the tracer's system calls for it. A shared object without a C
- * library, of which nothing but its constructor ever runs. The other side:
+/* The object that the dynamic linker loads into a command where ptrace(2) is forbidden
+ * (LD_PRELOAD). Before the program begins, it makes the system calls that the tracer requests. It
+ * is a shared object without a C library, and only its constructor ever runs. The other side is
  * src/program/target/served.c. */
 #include "agent/sys.h"
 #include "wire/preload.h"
@@ -13,8 +13,8 @@ enum {
 	START_STACK = 28, /* field of /proc/self/stat, proc(5) */
 };
 
-/* Where the kernel has put argc, argv and the environment: not every C library tells a
- * constructor. */
+/* Finds the place where the kernel has put argc, argv and the environment, because not every C
+ * library passes it to a constructor. */
 static uint64_t *start_of_stack(void)
 {
 	char text[384], *p = text, *end = text;
@@ -26,7 +26,7 @@ static uint64_t *start_of_stack(void)
 	n = sys4(SYS_READ, (uint64_t)fd, (uintptr_t)text, sizeof(text), 0);
 	sys2(SYS_CLOSE, (uint64_t)fd, 0);
 	for (int64_t i = 0; i < n; i++)
-		if (text[i] == ')') /* of the name, the second field */
+		if (text[i] == ')') /* of the process's name, the second field */
 			p = text + i;
 	end = text + (n > 0 ? n : 0);
 	for (int field = 2; p < end && field < START_STACK; p++)
@@ -36,7 +36,7 @@ static uint64_t *start_of_stack(void)
 	return (uint64_t *)value;
 }
 
-/* What follows NAME=; 0: another variable. */
+/* Returns the text behind NAME=, 0: it is another variable. */
 static char *value_of(char *variable, const char *name)
 {
 	while (*name && *variable == *name) {
@@ -56,7 +56,8 @@ static uint32_t number(char **text)
 	return n;
 }
 
-/* LD_PRELOAD as it was before us: what stands behind the first colon. False: it was not there. */
+/* Restores the original LD_PRELOAD: the text behind the first colon. Returns false when the
+ * variable did not exist. */
 static int restore(char *value)
 {
 	char *from = value;
@@ -70,7 +71,7 @@ static int restore(char *value)
 	return 1;
 }
 
-/* The environment loses what was put into it for us. False: nothing was. */
+/* Removes descry's variables from the environment. Returns false when there were none. */
 static int take_numbers(char **env, struct preload_numbers *ret)
 {
 	char **to = env, *numbers = 0;
@@ -123,7 +124,7 @@ static void leave(const struct preload_numbers *n)
 	sys2(SYS_CLOSE, n->self, 0);
 }
 
-/* The first of all constructors, where the dynamic linker knows DF_1_INITFIRST. */
+/* Runs as the first of all constructors, where the dynamic linker knows DF_1_INITFIRST. */
 __attribute__((constructor)) static void preload_serve(void)
 {
 	uint64_t *stack = start_of_stack();
@@ -132,7 +133,8 @@ __attribute__((constructor)) static void preload_serve(void)
 
 	if (!stack || !take_numbers((char **)(stack + 1 + *stack + 1), &n))
 		return;
-	if (sys2(SYS_GETPID, 0, 0) != n.pid) { /* a child of what runs before us */
+	if (sys2(SYS_GETPID, 0, 0) != n.pid) {
+		/* a child of code that runs before this constructor */
 		leave(&n);
 		return;
 	}
@@ -143,8 +145,8 @@ __attribute__((constructor)) static void preload_serve(void)
 
 		if (got == E_INTR)
 			continue;
-		if (got !=
-		    sizeof(r)) /* the tracer is gone: as if it had held us by PTRACE_O_EXITKILL */
+		/* The tracer has ended: ends the process, as PTRACE_O_EXITKILL would. */
+		if (got != sizeof(r))
 			sys2(SYS_KILL, (uint64_t)sys2(SYS_GETPID, 0, 0), SIGKILL_);
 		if (r.nr == PRELOAD_GO)
 			break;

@@ -1,18 +1,19 @@
-/* The process's memory. A plain load where it is known to be mapped and a fault would be survived;
- * a system call that cannot fault anywhere else. */
+/* Reads the process's memory: by a plain load where the memory is known to be mapped and a fault
+ * would be survived, otherwise by a system call that cannot fault. */
 #include "agent/agent.h"
 
 enum {
-	ADDRESS_BITS = 56, /* beyond: no user address on any x86-64 */
-	CHECK_EVERY =
-		128, /* plain reads off the stack until we look again whether faults are survived */
-	CHECK_UNSAFE = 16, /* ... after they were not */
-	ALT_MIN = 8192,    /* a smaller signal stack may not hold the frame of our handler */
+	ADDRESS_BITS = 56, /* no x86-64 has user addresses beyond */
+	/* plain reads outside the stack until the next check that faults are survived */
+	CHECK_EVERY = 128,
+	CHECK_UNSAFE = 16, /* the same after a check that failed */
+	ALT_MIN = 8192, /* a smaller signal stack may not hold the frame of the agent's handler */
 	BOUNCE = 128,
-	LIST_WAIT_NS =
-		30000000, /* for the tracer to list a mapping that nobody else can be asked for */
-	LIST_AGE_NS =
-		5000000, /* of the list for that, at least, doubled for each time that it was in vain */
+	/* time for the tracer to list a mapping, where a system call is not possible */
+	LIST_WAIT_NS = 30000000,
+	/* age of the list at which the agent waits for a new one; doubled after each wait in
+	 * vain */
+	LIST_AGE_NS = 5000000,
 	LIST_DOUBLINGS = 8,
 	STACK_USER = 1 << 8, /* BPF_F_USER_STACK */
 	STACK_SKIP = 0xff,
@@ -21,8 +22,8 @@ enum {
 	REG_SP = 19,
 };
 
-/* A system call reads addr[8] and then fails for another reason: EINVAL when it could. 0 would mean
- * "nothing to read". */
+/* Makes a system call that reads addr[8] and then fails for another reason: EINVAL when the memory
+ * could be read. For addr 0 it reads address 8, because 0 would mean "nothing to read". */
 bool probe_word(uint64_t addr)
 {
 	if (quiet())
@@ -53,15 +54,16 @@ bool find_range(const struct wire_process *p, uint64_t addr, struct wire_range *
 	return false;
 }
 
-/* Page 0 is never mapped (vm.mmap_min_addr); a read at 0 is how programs clear memory, so it has to
- * be quick. */
+/* Returns true for addresses without memory. Page 0 is never mapped (vm.mmap_min_addr). Programs
+ * clear memory by a read at 0, so this check must be quick. */
 static inline bool is_nowhere(uint64_t addr)
 {
 	return addr - PAGE >= (1ull << ADDRESS_BITS) - PAGE;
 }
 
-/* The kernel would put the frame of a fault at the top of the signal stack, since we stand on a
- * stack of our own: over what a handler has there. */
+/* Returns true when the thread is on its signal stack. The program runs on a stack of its own, so
+ * the kernel would put the frame of a fault at the top of the signal stack, over the data of a
+ * handler there. */
 static inline bool on_signal_stack(const struct wire_own *o)
 {
 	const uint64_t rsp = fired_at(o);
@@ -70,7 +72,7 @@ static inline bool on_signal_stack(const struct wire_own *o)
 	       (o->alt_hi != WIRE_ALT_UNKNOWN || rsp - o->stack_lo >= o->stack_hi - o->stack_lo);
 }
 
-/* In a list that may be written at this moment: as it is then. */
+/* Searches the list again while the tracer is writing it. */
 static bool find_listed(const struct wire_process *p, uint64_t addr, struct wire_range *ret)
 {
 	uint64_t end = now_ns() + LIST_WAIT_NS;
@@ -87,7 +89,8 @@ static bool find_listed(const struct wire_process *p, uint64_t addr, struct wire
 	return false;
 }
 
-/* The tracer looks at the mappings anew. One that it does not list then is not there. */
+/* Waits until the tracer has read the mappings again. A mapping that it does not list then does not
+ * exist. */
 static bool wait_for_list(uint64_t addr, struct wire_range *ret)
 {
 	const struct wire_process *p = process(self());
@@ -108,8 +111,8 @@ static bool wait_for_list(uint64_t addr, struct wire_range *ret)
 	return found;
 }
 
-/* Off the fast path: does a plain load at addr do, and up to where? 0: a system call must read
- * it. */
+/* The slow path: returns the end of the range in which plain loads at addr work, 0: only a system
+ * call can read it. */
 static NOINLINE uint64_t plain_to(struct wire_thread *t, uint64_t addr)
 {
 	const struct wire_area *a = area();
@@ -130,7 +133,7 @@ static NOINLINE uint64_t plain_to(struct wire_thread *t, uint64_t addr)
 		return (uintptr_t)event_of(t) + a->event;
 	if (rsp - o->stack_lo >= o->stack_hi - o->stack_lo)
 		look_around(t, rsp);
-	/* What lies above the stack pointer is there, whatever happens elsewhere. */
+	/* The memory above the stack pointer exists, whatever happens to other mappings. */
 	if (rsp - o->stack_lo < o->stack_hi - o->stack_lo && addr >= rsp - 128 &&
 	    addr < o->stack_hi)
 		return o->stack_hi;
@@ -176,7 +179,7 @@ static inline uint64_t plain_end(struct wire_thread *t, uint64_t addr)
 	return plain_to(t, addr);
 }
 
-/* Plain loads; false on a fault. */
+/* Copies by plain loads. Returns false on a fault. */
 static inline bool load_bytes(any8 *d, uint64_t s, uint64_t n)
 {
 	uint64_t w;
@@ -195,7 +198,7 @@ bad:
 	return false;
 }
 
-/* Cannot fault: by system calls. */
+/* Copies by system calls, which cannot fault. */
 static NOINLINE bool read_exact(struct wire_thread *t, any8 *d, uint64_t s, uint64_t n)
 {
 	struct {
@@ -217,8 +220,8 @@ static NOINLINE bool read_exact(struct wire_thread *t, any8 *d, uint64_t s, uint
 		if (r != E_SRCH)
 			kept()->no_vm_read = 1;
 	}
-	/* Page by page; between question and load another thread might unmap it, which the handler
-	 * survives where it is installed. */
+	/* Copies page by page. Another thread may unmap a page between the check and the load; the
+	 * handler survives this where it is installed. */
 	while (n) {
 		uint64_t step = PAGE - s % PAGE;
 
@@ -280,8 +283,8 @@ static inline uint64_t zero_bytes(uint64_t w) /* the lowest set bit is in the fi
 
 enum { TEXT_FAULT = -1 };
 
-/* Plain loads of up to n bytes until a NUL. Bytes stored, the NUL included: *ret_nul says whether
- * it was there. */
+/* Copies up to n bytes by plain loads, until a NUL. Returns the number of stored bytes, including
+ * the NUL. Sets *ret_nul when there was one. */
 static inline int64_t load_text(any8 *d, uint64_t s, uint64_t n, bool *ret_nul)
 {
 	uint64_t done = 0, w, z;
@@ -291,7 +294,8 @@ static inline int64_t load_text(any8 *d, uint64_t s, uint64_t n, bool *ret_nul)
 		LOAD(64, s + done, w, bad);
 		z = zero_bytes(w);
 		if (z) {
-			/* as the kernel does, zeros behind the NUL up to the word's end */
+			/* writes zeros behind the NUL up to the end of the word, as the kernel
+			 * does */
 			*(any64 *)(d + done) = w & (z ^ (z - 1));
 			*ret_nul = true;
 			return (int64_t)done + __builtin_ctzll(z) / 8 + 1;
@@ -311,7 +315,7 @@ bad:
 	return TEXT_FAULT;
 }
 
-/* The same by system calls. */
+/* Does the same by system calls. */
 static NOINLINE int64_t text_exact(struct wire_thread *t, any8 *d, uint64_t s, uint64_t n,
 				   bool *ret_nul)
 {
@@ -373,7 +377,8 @@ bad:
 
 /* --- stacks --- */
 
-/* As perf_callchain_user() does it: the instruction pointer, then what frame pointers lead to. */
+/* Takes the frames as perf_callchain_user() does: the instruction pointer, then the chain of frame
+ * pointers. */
 ENTRY int64_t agent_get_stack(uint64_t ctx, uint64_t dst, uint64_t size, uint64_t flags,
 			      uint64_t r5, struct wire_thread *t)
 {
@@ -383,7 +388,8 @@ ENTRY int64_t agent_get_stack(uint64_t ctx, uint64_t dst, uint64_t size, uint64_
 	any64 *out = (any64 *)dst;
 
 	size = (uint32_t)size;
-	/* There is no kernel here, and no bpf_get_stackid(), whose second argument is a map. */
+	/* The process has no kernel stack, and no bpf_get_stackid(), whose second argument is a
+	 * map. */
 	if (!(flags & STACK_USER) || !regs || dst - a->maps < a->nmaps * sizeof(struct wire_map))
 		return E_FAULT;
 	if (size % 8 || flags & ~(uint64_t)(STACK_USER | STACK_SKIP))
@@ -425,7 +431,7 @@ ENTRY int64_t agent_probe_write(uint64_t dst, uint64_t src, uint64_t size, uint6
 	if (!from.n)
 		return 0;
 	if (dst - base() < WIRE_BASE_STEP || dst + from.n - base() < WIRE_BASE_STEP ||
-	    is_tracer(t)) /* ours, not the program's */
+	    is_tracer(t)) /* the agent's frame, not the program's */
 		return E_FAULT;
 	r = try6(SYS_PROCESS_VM_WRITEV, own_words(t)->pid, (uintptr_t)&from, 1, (uintptr_t)&to, 1,
 		 0);

@@ -1,10 +1,10 @@
-/* A thread's ring (wire/inproc.h): the producer's side, that of the thread, and the consumer's,
- * that of the tracer.
+/* A thread's ring (wire/inproc.h): the producer's side, for the thread, and the consumer's side,
+ * for the tracer.
  *
  * In: a struct wire_ring with `size` bytes of data behind it, a power of two >= 64. Out: records.
- * Always true: one producer, one consumer, in any processes; neither waits for the other. Below
- * `head` every header is whole: it is written first. The consumer believes nothing it reads: a ring
- * that makes no sense is skipped, and said so.
+ * Always true: one producer and one consumer, in any processes, and neither waits for the other.
+ * The producer writes each header before it moves `head`, so every header below `head` is whole.
+ * The consumer checks all that it reads. It skips a ring whose words make no sense, and reports it.
  */
 #ifndef DESCRY_AGENT_RING_H
 #define DESCRY_AGENT_RING_H
@@ -12,18 +12,18 @@
 #include "agent/memory.h"
 #include "wire/inproc.h"
 
-typedef uint32_t __attribute__((may_alias)) ring_word; /* the first of a record's head */
+typedef uint32_t __attribute__((may_alias)) ring_word; /* the first field of a record's head */
 
 static inline uint8_t *ring_data(struct wire_ring *r)
 {
 	return (uint8_t *)(r + 1);
 }
-static inline uint64_t ring_room(uint64_t n) /* what a record of n bytes takes */
+static inline uint64_t ring_room(uint64_t n) /* Returns the bytes that a record of n bytes takes. */
 {
 	return (n + 7 + WIRE_RING_HEAD) & ~7ull;
 }
 
-/* n bytes for a record, or NULL: full, or larger than the ring ever holds. */
+/* Returns n bytes for a record, or NULL: the ring is full, or n is larger than the ring. */
 static inline void *ring_reserve(struct wire_ring *r, uint64_t size, uint64_t n)
 {
 	uint64_t head = r->head, tail = __atomic_load_n(&r->tail, __ATOMIC_ACQUIRE), need, at, end;
@@ -32,7 +32,7 @@ static inline void *ring_reserve(struct wire_ring *r, uint64_t size, uint64_t n)
 	if (n > size - WIRE_RING_HEAD)
 		return NULL;
 	need = ring_room(n);
-	at = head & (size - 8); /* others may have written it */
+	at = head & (size - 8); /* other processes may have written it */
 	end = size - at;        /* > 0, a multiple of 8 */
 	if (need > end) {
 		if (head - tail > size || size - (head - tail) < end + need)
@@ -53,7 +53,7 @@ static inline void *ring_reserve(struct wire_ring *r, uint64_t size, uint64_t n)
 	return word + 2;
 }
 
-/* data: what ring_reserve() gave. false: it is no record that waits for this. */
+/* data: the result of ring_reserve(). Returns false when it is no open record. */
 static inline bool ring_finish(void *data, bool discard)
 {
 	ring_word *word = (ring_word *)data - 2;
@@ -66,8 +66,8 @@ static inline bool ring_finish(void *data, bool discard)
 	return true;
 }
 
-/* By the producer's side: what a firing that will never go on has left open is given up. How
- * many. */
+/* On the producer's side: discards the open records of an abandoned firing. Returns their
+ * number. */
 static inline uint32_t ring_abandon(struct wire_ring *r, uint64_t size)
 {
 	uint64_t at = __atomic_load_n(&r->tail, __ATOMIC_ACQUIRE), head = r->head;
@@ -88,14 +88,14 @@ static inline uint32_t ring_abandon(struct wire_ring *r, uint64_t size)
 }
 
 enum ring_next {
-	RING_EMPTY,  /* nothing there, or the next record is still being written */
+	RING_EMPTY,  /* empty, or the next record is still being written */
 	RING_RECORD, /* *ret_data, *ret_n: valid until ring_consume() */
-	RING_BROKEN, /* what was there made no sense; it is gone */
+	RING_BROKEN, /* the ring's words made no sense, and its contents were dropped */
 };
 
-/* The consumer's next record. `tail` is the consumer's own memory of its position (the ring's copy
- * is the producer's to spoil). dead: the producer is no more, so what it has left open is passed
- * over. */
+/* Reads the consumer's next record. `tail` is the consumer's own copy of its position, because the
+ * producer may change the ring's copy. dead: the producer has ended, so records that it left open
+ * are skipped. */
 static inline enum ring_next ring_next(struct wire_ring *r, uint64_t size, uint64_t *tail,
 				       bool dead, const void **ret_data, uint32_t *ret_n)
 {
@@ -127,7 +127,7 @@ broken:
 	return RING_BROKEN;
 }
 
-/* Done with the record of n bytes that ring_next() gave. */
+/* Frees the record of n bytes that ring_next() returned. */
 static inline void ring_consume(struct wire_ring *r, uint64_t *tail, uint32_t n)
 {
 	*tail += ring_room(n);

@@ -1,11 +1,11 @@
-/* Routines of bpf/ that are called often and are long: the same source as in the kernel, as the
- * agent's own code. */
+/* Routines of bpf/ that are long and called often: the same source as in the kernel, compiled as
+ * code of the agent. */
 #define DESCRY_AGENT 1
 #pragma GCC diagnostic ignored "-Wunknown-pragmas"
 #include "agent/native.h"
 #include "wire/unwind.h"
 
-/* --- what bpf/unwind.bpf.h reads through --- */
+/* --- the reading functions of bpf/unwind.bpf.h --- */
 
 #define bpf_get_current_pid_tgid() \
 	((u64)NATIVE(w->chunks)->thread->pid << 32 | NATIVE(w->chunks)->thread->tid)
@@ -26,7 +26,7 @@ INLINE u32 *native_chunk(const struct native_map *n, u64 address)
 }
 #define unwind_chunk(chunks, address) native_chunk(chunks, address)
 
-/* What lies above the firing's place on the thread's stack. */
+/* Returns true for memory above the firing's place on the thread's stack. */
 INLINE void look_at_stack(struct native_map *n)
 {
 	const struct wire_own *o = own_words(n->thread);
@@ -41,12 +41,12 @@ static NOINLINE long native_far(struct native_map *n, void *dst, u64 size, u64 a
 	struct wire_thread *t = n->thread;
 	long r = agent_probe_read((uintptr_t)dst, size, addr, 0, 0, t);
 
-	/* the read may have looked where the stack is */
+	/* a read may have found the stack's bounds again */
 	look_at_stack(n);
 	return r;
 }
 
-/* 8 or 16 bytes. */
+/* Reads 8 or 16 bytes. */
 INLINE long native_user(struct native_map *n, u64 *dst, u64 size, u64 addr)
 {
 	u64 off = addr - n->stack_lo;
@@ -61,8 +61,8 @@ INLINE long native_user(struct native_map *n, u64 *dst, u64 size, u64 addr)
 #define UNWIND_USER(w, dst, size, addr) native_user(NATIVE((w)->chunks), dst, size, (u64)(addr))
 #define UNWIND_READ(w, addr) native_far(NATIVE((w)->chunks), &(w)->s->word, 8, (u64)(addr))
 
-/* Rules of addresses met before. An entry is one word, so whoever reads it reads it whole; who has
- * written one as the tables changed takes it away again. */
+/* Remembers the rules of addresses. An entry is one word, so a reader sees a whole entry. A writer
+ * removes its entry again when the tables changed meanwhile. */
 static inline u64 *native_entry(u64 at)
 {
 	return &private()->rules[at * WIRE_THREAD_MIX >> 52];
@@ -89,7 +89,7 @@ INLINE u32 native_rule(const u32 *rules, u64 at, u32 number)
 	return rules[number];
 }
 
-/* Before a walk: nothing is remembered from older tables. */
+/* Drops rules from older tables. Called before a walk. */
 static inline void native_forget(void)
 {
 	u64 version = __atomic_load_n(&area()->unwind_version, __ATOMIC_ACQUIRE);

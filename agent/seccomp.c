@@ -1,17 +1,18 @@
-/* A seccomp filter that the program is about to put in: from then on the agent makes no system
- * calls in this process, on no thread, for one that the filter does not expect may end it. What it
- * would have asked is known from before (a thread's name, its signal stack), from a word of the
- * thread's (its id), or from the tracer. */
+/* Handles a seccomp filter that the program is about to install. From then on no thread of the
+ * process makes system calls of the agent, because the filter may end the process at an unexpected
+ * one. The agent then uses facts from before (a thread's name, its signal stack), a word of the
+ * thread (its id), or the tracer's lists. */
 #include "agent/agent.h"
 
 enum {
 	SYS_SECCOMP = 317,
 	PR_SET_SECCOMP = 22,
-	SET_MODE_FILTER = 1, /* and 0, strict, of seccomp(2) */
+	SET_MODE_FILTER = 1, /* and 0, the strict mode of seccomp(2) */
 	MODE_STRICT = 1,     /* of prctl(2) */
 	TSYNC = 1,
 	PR_SET_NAME = 15,
-	WAIT_NS = 250000000, /* for the other threads: more than they wait for the tracer */
+	/* time limit for other threads: more than the time that they wait for the tracer */
+	WAIT_NS = 250000000,
 };
 
 /* clang-format off */
@@ -22,7 +23,7 @@ __asm__(".text\n"
 	"	cld\n" \
 	"	call before_filter\n" \
 	"	mov %rbp, %rsp\n"
-	/* As agent_sigaction_site, but the system call is made. */
+	/* Like agent_sigaction_site, but the system call is made. */
 	".globl agent_seccomp_site\n.hidden agent_seccomp_site\n.type agent_seccomp_site, @function\n"
 	"agent_seccomp_site:\n"
 	"	endbr64\n"
@@ -71,7 +72,7 @@ __asm__(".text\n"
 	".size agent_syscall_entry, . - agent_syscall_entry\n");
 /* clang-format on */
 
-/* The word that tells this thread from others. */
+/* Returns the word that distinguishes this thread from all others. */
 static uint64_t own_key(void)
 {
 	const struct wire_area *a = area();
@@ -108,7 +109,7 @@ static void wait_for_others(const struct wire_thread *caller)
 		sys2(SYS_SCHED_YIELD, 0, 0);
 }
 
-/* It will be called so: nobody can be asked for it. */
+/* Keeps the thread's name, which cannot be queried later. */
 static void rename_thread(uint64_t name)
 {
 	const uint64_t key = own_key();
@@ -117,13 +118,14 @@ static void rename_thread(uint64_t name)
 	struct wire_range r;
 
 	if (!t || !find_range(process(private()->process), name, &r))
-		return; /* the tracer sees it a moment later */
+		return; /* the tracer finds it a moment later */
 	mem_zero(t->comm, sizeof(t->comm));
 	for (uint32_t i = 0; i < sizeof(t->comm) - 1 && name + i < r.hi && from[i]; i++)
 		t->comm[i] = from[i];
 }
 
-/* Is that a call that puts a filter in? Programs that ask whether they could give none. */
+/* Returns true for a call that installs a filter. Programs that only check for support pass
+ * none. */
 static bool puts_in(uint32_t nr, uint32_t op, uint64_t arg, uint64_t filter, bool *ret_strict)
 {
 	if (nr == SYS_SECCOMP ? op > SET_MODE_FILTER : op != PR_SET_SECCOMP)
@@ -151,7 +153,7 @@ static void before_filter(uint32_t nr, uint32_t op, uint64_t arg, uint64_t filte
 		ask_name(t);
 		mem_copy(kept()->comm, t->comm, sizeof(t->comm));
 	}
-	if (strict) /* for the time stamp counter; rt_sigaction(2) cannot be called from then on */
+	if (strict) /* for the time stamp counter: rt_sigaction(2) is forbidden from then on */
 		agent_guard(private()->signals | 1 << WIRE_SIGNAL_SEGV);
 	__atomic_store_n(&kept()->quiet, 1, __ATOMIC_SEQ_CST);
 	if (private()->ready && !private()->off)

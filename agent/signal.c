@@ -1,9 +1,9 @@
-/* SIGSEGV, SIGBUS and SIGTRAP. Ours is the action that the kernel knows; the program's own stands
- * behind it, and the program sees only that one.
+/* SIGSEGV, SIGBUS and SIGTRAP. The kernel has the agent's handler. The agent keeps the program's
+ * own action, and rt_sigaction(2) shows the program only that one.
  *
- * Always true: the kernel has the program's mask and flags (what ours needs added), so it makes the
- * frame, blocks signals and changes stacks as the program asked; the program's handler is jumped to
- * with the frame the kernel made.
+ * Always true: the kernel has the program's mask and flags, and the flags that the agent's handler
+ * needs. So the kernel makes the frame, blocks signals and changes stacks as the program requested.
+ * The agent jumps to the program's handler with the frame that the kernel made.
  */
 #include "agent/agent.h"
 
@@ -17,7 +17,7 @@ enum {
 	SIG_BLOCK = 0,
 	SIG_SETMASK = 2,
 	MADV_KEEPONFORK = 19,
-	MAPERR = 1, /* SEGV_: nothing is mapped there */
+	MAPERR = 1, /* SEGV_MAPERR: no mapping is there */
 	TRAP = 0xcc,
 	RDTSC = 0x310f, /* its bytes */
 	RDTSC_SIZE = 2,
@@ -42,7 +42,7 @@ struct siginfo {
 	int32_t signo, error, code, pad;
 	uint64_t addr; /* of a fault */
 };
-/* The kernel's struct ucontext, as far as it matters. */
+/* The part of the kernel's struct ucontext that the agent uses. */
 struct ucontext {
 	uint64_t flags, link, stack[3];
 	uint64_t r8, r9, r10, r11, r12, r13, r14, r15, rdi, rsi, rbp, rbx, rdx, rax, rcx, rsp, rip;
@@ -50,8 +50,8 @@ struct ucontext {
 
 /* clang-format off */
 __asm__(".text\n"
-	/* Handlers: rdi, rsi, rdx as the kernel gave them. What is called says where to jump, 0:
-	 * back. */
+	/* Handlers: rdi, rsi, rdx as the kernel passed them. The called function returns the
+	 * address to jump to, 0: return from the signal. */
 #define HANDLER(name) \
 	".globl agent_" #name "\n.hidden agent_" #name "\n.type agent_" #name ", @function\n" \
 	"agent_" #name ":\n" \
@@ -66,15 +66,15 @@ __asm__(".text\n"
 	".size agent_" #name ", . - agent_" #name "\n"
 	HANDLER(segv)
 	HANDLER(int3)
-	/* These very bytes tell unwinders that a signal frame is above. */
+	/* Unwinders recognise a signal frame by exactly these bytes. */
 	".globl agent_restorer\n.hidden agent_restorer\n.type agent_restorer, @function\n"
 	"agent_restorer:\n"
 	"	mov $15, %rax\n"
 	"	syscall\n"
 	".size agent_restorer, . - agent_restorer\n"
-	/* Called by a stub of kind MID in front of its moved system call: rsp is 128 lower than the
-	 * program's, behind the call come 8 bytes that undo that, then the 2 of the system call. A
-	 * system call changes rax, rcx and r11. */
+	/* Called by a stub of kind MID in front of its moved system call. rsp is 128 lower than the
+	 * program's. Behind the call are 8 bytes that undo that, then the 2 bytes of the system
+	 * call. A system call changes rax, rcx and r11. */
 	".globl agent_sigaction_site\n.hidden agent_sigaction_site\n.type agent_sigaction_site, @function\n"
 	"agent_sigaction_site:\n"
 	"	endbr64\n"
@@ -116,7 +116,8 @@ __asm__(".text\n"
 CODE(agent_segv);
 CODE(agent_int3);
 CODE(agent_restorer);
-/* Goes on with the registers at ucontext.r8 .. rip, flags behind them; signals blocked stay so. */
+/* Continues with the registers at ucontext.r8 .. rip, and the flags behind them. Blocked signals
+ * stay blocked. */
 void agent_go(const uint64_t *regs) __attribute__((visibility("hidden"), noreturn));
 
 /* --- the program's own actions --- */
@@ -146,7 +147,8 @@ static struct wire_sigaction *actions(void)
 	return private()->ready ? private()->action : kept()->action;
 }
 
-/* The copy that a forked child will find is as the tracer has set private. */
+/* Copies the actions that the tracer has set in private memory to the page that forked children
+ * keep. */
 void keep_actions(void)
 {
 	struct wire_kept *k = kept();
@@ -157,8 +159,8 @@ void keep_actions(void)
 	k->signals = private()->signals;
 }
 
-/* Signals are blocked. Only writers come here; one that is dead, or was left behind by fork(), is
- * not waited for. */
+/* Takes the writers' lock. Signals are blocked. Does not wait for a writer that has ended, or that
+ * fork() left behind. */
 static void lock(uint32_t pid)
 {
 	uint64_t own = (uint64_t)pid << 32 | (uint32_t)sys2(SYS_GETTID, 0, 0), v;
@@ -213,7 +215,7 @@ static int64_t kernel_action(uint64_t sig, const struct wire_sigaction *act,
 	return sys4(SYS_RT_SIGACTION, sig, (uintptr_t)act, (uintptr_t)old, 8);
 }
 
-/* What the kernel is to know when `own` is the program's action. */
+/* Returns the action for the kernel when `own` is the program's action. */
 static struct wire_sigaction in_front_of(int i, const struct wire_sigaction *own)
 {
 	struct wire_sigaction a = { .handler = ours(i), .restorer = (uintptr_t)agent_restorer };
@@ -234,7 +236,7 @@ bool faults_are_survived(const struct wire_thread *t)
 	struct wire_sigaction a;
 	uint64_t mask;
 
-	if (quiet()) /* as the tracer has seen */
+	if (quiet()) /* as the tracer has seen the thread's mask */
 		return !is_masked(t) && (signals() & GUARDS) == GUARDS;
 	if (sys4(SYS_RT_SIGPROCMASK, SIG_BLOCK, 0, (uintptr_t)&mask, 8) || mask & bits)
 		return false;
@@ -242,22 +244,22 @@ bool faults_are_survived(const struct wire_thread *t)
 	       !kernel_action(SIGBUS, NULL, &a) && a.handler == (uintptr_t)agent_segv;
 }
 
-/* --- signals that are not ours --- */
+/* --- signals that the agent did not cause --- */
 
-/* Without a system call: the instruction again, while the signal is blocked, at which the kernel
- * ends the process as by default. (In a handler that SA_NODEFER keeps open it is not; then the
- * program has one of its own, and this is not called.) */
+/* Without a system call: runs the instruction again with the signal blocked, and the kernel ends
+ * the process as by default. (The signal is not blocked in a handler with SA_NODEFER; then the
+ * program has a handler of its own, and this function is not called.) */
 static uint64_t fault_again(int i, const struct siginfo *info, const struct ucontext *uc)
 {
 	if (info->code > 0 && i != WIRE_SIGNAL_TRAP)
 		agent_go(&uc->r8);
-	*(volatile uint8_t *)~0ull; /* sent by somebody */
+	*(volatile uint8_t *)~0ull; /* another process has sent it */
 	return 0;
 }
 
-/* As if the action were the default: back to the instruction, which faults again, or sent anew (a
- * trap's instruction is already behind; one that somebody sent does not come again). It is blocked
- * until we return. */
+/* Acts as the default action does: returns to the instruction, which faults again, or sends the
+ * signal again (the instruction of a trap has already run, and a signal of another process does not
+ * come again). The signal is blocked until the handler returns. */
 static uint64_t by_default(int i, const struct siginfo *info, const struct ucontext *uc)
 {
 	const struct wire_sigaction none = { 0 };
@@ -289,10 +291,10 @@ static uint64_t chain(int i, const struct siginfo *info, const struct ucontext *
 	return own.handler;
 }
 
-/* --- ours --- */
+/* --- signals of the agent --- */
 
-/* The strict mode of seccomp(2) forbids a thread the time stamp counter as well. Gives it the count
- * of the tracer's last sign of life instead. */
+/* The strict mode of seccomp(2) also forbids the time stamp counter. Returns the count of the
+ * tracer's last heartbeat instead. */
 static void count_for(struct ucontext *uc)
 {
 	const struct wire_clock *c = &area()->clock;
@@ -329,8 +331,8 @@ ENTRY uint64_t on_segv(uint64_t sig, const struct siginfo *info, struct ucontext
 	return chain(i, info, uc);
 }
 
-/* A trap of ours: on in its stub. One that has just been taken out: the instruction is there
- * again. */
+/* Handles a trap of descry's: continues in its stub. When the trap was removed a moment ago, the
+ * instruction is there again, and runs. */
 ENTRY uint64_t on_int3(uint64_t sig, const struct siginfo *info, struct ucontext *uc)
 {
 	const struct wire_trap *traps = (const struct wire_trap *)kept()->traps;
@@ -352,7 +354,7 @@ ENTRY uint64_t on_int3(uint64_t sig, const struct siginfo *info, struct ucontext
 			lo = mid + 1;
 	}
 	LOAD(8, site, byte, bad);
-	if (byte == TRAP || byte == 3) /* 3: of the two-byte form */
+	if (byte == TRAP || byte == 3) /* 3: second byte of the two-byte form */
 		return chain(WIRE_SIGNAL_TRAP, info, uc);
 	uc->rip = site;
 	return 0;
@@ -362,8 +364,8 @@ bad:
 
 /* --- rt_sigaction(2) of the program --- */
 
-/* With the one system call that the program makes. A pointer that leads nowhere is a fault that our
- * handler turns into EFAULT. */
+/* Makes only the one system call that the program makes. A bad pointer faults, and the agent's
+ * handler turns this into EFAULT. */
 static int64_t quiet_sigaction(int i, const struct wire_sigaction *act, struct wire_sigaction *oact)
 {
 	struct wire_sigaction new = { 0 }, old = get_action(i), front;
@@ -410,7 +412,8 @@ ENTRY int64_t agent_sigaction(uint64_t sig, const struct wire_sigaction *act,
 		new.mask &= ~(1ull << 8 | 1ull << 18); /* SIGKILL, SIGSTOP */
 	}
 	if (in_vfork(pid)) {
-		/* It has its parent's memory but actions of its own, and will soon exec or exit. */
+		/* A vfork() child has its parent's memory but actions of its own, and will soon
+		 * exec or exit. */
 		r = kernel_action(sig, NULL, &old);
 		if (!r && old.handler == ours(i))
 			old = get_action(i);
@@ -431,13 +434,13 @@ ENTRY int64_t agent_sigaction(uint64_t sig, const struct wire_sigaction *act,
 	}
 	if (r || !oact)
 		return r;
-	r = kernel_action(sig, NULL, oact); /* the kernel finds out whether it can be written */
+	r = kernel_action(sig, NULL, oact); /* the kernel checks that it can be written */
 	if (!r)
 		*oact = old;
 	return r;
 }
 
-/* --- putting handlers in and taking them out --- */
+/* --- installing and removing handlers --- */
 
 static int64_t take_out(int i)
 {
@@ -465,7 +468,7 @@ ENTRY int64_t agent_guard(uint64_t on)
 	int64_t r = 0, failed = 0;
 
 	sys4(SYS_MADVISE, (uintptr_t)k, PAGE, MADV_KEEPONFORK,
-	     0); /* whatever was asked for its surroundings */
+	     0); /* even if the surrounding memory has other settings */
 	for (int i = 0; i < WIRE_SIGNALS; i++) {
 		uint64_t bit = 1ull << i;
 

@@ -1,4 +1,4 @@
-/* System calls without a C library: what the kernel returns, -errno included. */
+/* System calls without a C library. They return the kernel's result, including -errno. */
 #ifndef DESCRY_AGENT_SYS_H
 #define DESCRY_AGENT_SYS_H
 

@@ -1,30 +1,32 @@
-/* Thread slots: which one is this thread's; and forked children, who have none. */
+/* Thread slots: finds this thread's slot. Also handles forked children, who have no slots. */
 #include "agent/agent.h"
 #include "agent/ring.h"
 
 #define KEY_BUSY ~0ull /* an entry being written */
 #define KEY_DELETED (~0ull - 1)
-#define CLAIMING (1u << 31) /* in wire_thread.owner and wire_own.holder: changes hands */
+#define CLAIMING (1u << 31) /* in wire_thread.owner and wire_own.holder: the slot changes hands */
 
 enum {
-	NO_SLOT_NS = 1000000, /* after none was free: this long none is looked for */
+	NO_SLOT_NS = 1000000, /* time without a new search when no slot was free */
 	PR_GET_NAME = 16,
 	ARCH_GET_FS = 0x1003,
-	RENEW_EVERY = 64, /* nested firings until we ask whether the running one's thread is dead */
+	/* nested firings until the next check whether the running firing's thread is dead */
+	RENEW_EVERY = 64,
 	SHORT_LOOK = 16,
 	SIG_SETMASK = 2,
 	SS_DISABLE = 2,
 	CLAIM_SPINS = 1000000,
 };
 
-/* Work that must not be interrupted by a handler's probe of the same thread. */
+/* Work during which a signal handler's probe in the same thread must not run. */
 struct hold {
 	uint64_t mask;
 	bool blocked;    /* signals are */
-	uint64_t *claim; /* ours, of wire_private.claims; NULL: none */
+	uint64_t *claim; /* this thread's entry of wire_private.claims; NULL: none */
 };
 
-/* The thread may be in here once. False: it is, further down the stack. */
+/* Claims the key, so that a thread does this work once at a time. Returns false when the thread is
+ * already in it, further down the stack. */
 static bool claim_key(uint64_t key, uint64_t **ret)
 {
 	uint64_t *c = private()->claims;
@@ -47,8 +49,8 @@ static bool claim_key(uint64_t key, uint64_t **ret)
 	return false;
 }
 
-/* `busy` is raised before `quiet` is read: who puts a filter in writes the one and waits for the
- * other. */
+/* Raises `busy` before it reads `quiet`: the thread that installs a filter writes `quiet` and then
+ * waits for `busy`. */
 static bool begin_alone(struct hold *h, uint64_t key)
 {
 	const uint64_t all = ~0ull;
@@ -73,19 +75,20 @@ static void end_alone(struct hold *h)
 	__atomic_fetch_sub(&kept()->busy, 1, __ATOMIC_RELEASE);
 }
 
-/* The word that tells threads apart is the thread's id where the C library has one. */
+/* Returns the thread id, when the identity word is the C library's copy of it. */
 uint32_t quiet_tid(uint64_t key)
 {
 	return area()->identity == WIRE_ID_FS32 ? (uint32_t)key : 0;
 }
 
-/* What the thread is called by the kernel; 0 not known. */
+/* Returns the thread's id, 0: not known. */
 static uint32_t own_tid(uint64_t key)
 {
 	return quiet() ? quiet_tid(key) : (uint32_t)sys2(SYS_GETTID, 0, 0);
 }
 
-/* What the tracer says of a thread of this process that has the slot; NULL: nothing. */
+/* Returns the tracer's facts about a thread of this process that has the slot, NULL: there are
+ * none. */
 static const struct wire_told *told_of(const struct wire_thread *t, uint32_t tid)
 {
 	const struct wire_told *w = (const struct wire_told *)area()->told + slot_number(t);
@@ -102,8 +105,8 @@ bool is_masked(const struct wire_thread *t)
 	return w && w->masked;
 }
 
-/* Is that thread of this process, which has the slot, no more? The tracer tells where no system
- * calls are made. */
+/* Returns true when the thread of this process that has the slot has ended. Where the agent makes
+ * no system calls, the tracer's list decides. */
 static bool is_dead(const struct wire_thread *t, uint32_t tid)
 {
 	const struct wire_told *w;
@@ -114,13 +117,13 @@ static bool is_dead(const struct wire_thread *t, uint32_t tid)
 	return w && w->gone;
 }
 
-/* Is a process with that word of a slot's owner gone? */
+/* Returns true when the process with this owner number is gone. */
 static bool is_gone(uint32_t owner)
 {
 	return owner <= WIRE_PROCESSES_MAX && process(owner - 1)->state == WIRE_PROCESS_GONE;
 }
 
-/* No sign of life from the tracer for too long: programs stop running. */
+/* Switches programs off when the tracer has had no heartbeat for too long. */
 void check_heartbeat(void)
 {
 	const struct wire_area *a = area();
@@ -184,7 +187,7 @@ static bool enter(uint64_t key, struct wire_thread *t)
 	return false;
 }
 
-/* The dead thread's entry: its key may come back as another thread's. */
+/* Removes the entry of a dead thread, because its key may come back as another thread's. */
 static void forget(struct wire_own *o)
 {
 	struct wire_thread_entry *e = (struct wire_thread_entry *)o->entry;
@@ -205,7 +208,8 @@ bool in_vfork(uint32_t pid)
 	return own && own != pid;
 }
 
-/* Not known where no system calls are made: what the child does is its parent's, then. */
+/* Returns true in a vfork() child. This is not known where the agent makes no system calls; the
+ * child then counts as its parent. */
 static bool is_vfork_child(void)
 {
 	return !quiet() && in_vfork((uint32_t)sys2(SYS_GETPID, 0, 0));
@@ -225,7 +229,7 @@ static void show_numbers(struct wire_thread *t, const struct wire_own *o, uint32
 	t->tid = tid == o->pid ? t->pid : tid;
 }
 
-/* The slot is this thread's: from now on it is not taken for that of a dead one. */
+/* Makes the slot this thread's. From now on it is not taken for a dead thread's. */
 static void own_slot(struct wire_thread *t, uint64_t key, uint32_t tid)
 {
 	struct wire_own *o = own_words(t);
@@ -238,22 +242,23 @@ static void own_slot(struct wire_thread *t, uint64_t key, uint32_t tid)
 	show_numbers(t, o, tid);
 }
 
-/* A free one, or from a thread of this process that is dead, or from a process that is gone. Two
- * threads of a process never get the same one, whatever others write into it: wire_own.holder
- * decides. */
+/* Takes a slot that is free, or whose thread of this process is dead, or whose process is gone. Two
+ * threads of a process never get the same slot, whatever other processes write into it, because
+ * wire_own.holder decides. */
 static bool take(struct wire_thread *t, uint64_t key, uint32_t tid)
 {
 	struct wire_own *o = own_words(t);
 	uint32_t owner = __atomic_load_n(&t->owner, __ATOMIC_ACQUIRE),
 		 holder = __atomic_load_n(&o->holder, __ATOMIC_ACQUIRE), was = holder;
 
-	/* Another living process's threads have entries in its table, which only it can reach. */
+	/* Threads of another living process have entries in that process's table, which only that
+	 * process can change. */
 	if (is_tracer(t) || (owner && owner != self() + 1 && !is_gone(owner)) ||
 	    holder & CLAIMING || (holder && !is_dead(t, holder)) ||
 	    !__atomic_compare_exchange_n(&o->holder, &was, tid | CLAIMING, false, __ATOMIC_ACQUIRE,
 					 __ATOMIC_RELAXED))
 		return false;
-	/* by now one with the same number may have taken it: its holder is as before */
+	/* a thread with the same number may have taken it meanwhile: the holder looks the same */
 	if ((holder && !is_dead(t, holder)) ||
 	    !__atomic_compare_exchange_n(&t->owner, &owner, (self() + 1) | CLAIMING, false,
 					 __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) {
@@ -280,8 +285,9 @@ static bool rings_are_empty(const struct wire_thread *t)
 	return true;
 }
 
-/* One that a thread of this process has left, if a short look finds it: so that threads that come
- * and go leave slots to other processes. Else a free one, else any whose thread is dead. */
+/* Takes a slot that a thread of this process has left, if a short search finds one. So threads that
+ * come and go leave slots to other processes. Otherwise takes a free slot, or any whose thread is
+ * dead. */
 static struct wire_thread *take_slot(uint64_t key, uint32_t tid)
 {
 	uint32_t n = area()->nthreads;
@@ -306,7 +312,7 @@ static struct wire_thread *take_slot(uint64_t key, uint32_t tid)
 	return NULL;
 }
 
-/* What a firing that never ended has left: scratch in use, records not finished. */
+/* Clears the remains of a firing that never ended: scratch in use, unfinished records. */
 static void clean_up(struct wire_thread *t)
 {
 	const struct wire_map *m = (const struct wire_map *)area()->maps;
@@ -323,8 +329,8 @@ static void clean_up(struct wire_thread *t)
 	}
 }
 
-/* Nothing of the thread that had the slot before is this one's. Its records, aggregations and
- * counters stay: they are the tracer's to take. */
+/* Clears the data of the slot's previous thread. Keeps its records, aggregations and counters,
+ * which the tracer takes. */
 static void set_up(struct wire_thread *t, uint32_t tid, uint64_t rsp)
 {
 	const struct wire_map *m = (const struct wire_map *)area()->maps;
@@ -347,7 +353,7 @@ static void set_up(struct wire_thread *t, uint32_t tid, uint64_t rsp)
 	mem_zero(t->calls, sizeof(t->calls));
 	__asm__ volatile("rdtsc" : "=a"(lo), "=d"(hi));
 	t->random = (((uint64_t)hi << 32 | lo) ^ (uint64_t)tid * WIRE_THREAD_MIX) | 1;
-	if (quiet()) { /* whether it has a signal stack is not known */
+	if (quiet()) { /* it is not known whether the thread has a signal stack */
 		o->alt_lo = 0;
 		o->alt_hi = WIRE_ALT_UNKNOWN;
 	}
@@ -364,7 +370,7 @@ void ask_name(struct wire_thread *t)
 	t->comm_time = now_ns();
 }
 
-/* The thread's signal stack, where it can be asked for: else as it was. */
+/* Finds the thread's signal stack, where a system call is possible. Otherwise keeps the old one. */
 static void look_for_signal_stack(struct wire_thread *t)
 {
 	struct {
@@ -394,7 +400,7 @@ uint64_t thread_pointer(void)
 	return fs;
 }
 
-/* Where the thread's stacks are. On its signal stack it has none that we know. */
+/* Finds the thread's stacks. On its signal stack, the thread has no known stack. */
 void look_around(struct wire_thread *t, uint64_t rsp)
 {
 	const struct wire_process *p = process(self());
@@ -415,8 +421,8 @@ void look_around(struct wire_thread *t, uint64_t rsp)
 		r.lo = rsp & ~(uint64_t)(PAGE - 1);
 		r.hi = r.lo + PAGE;
 	}
-	/* A C library has the thread's block on top of the thread's stack; what lies above need not
-	 * stay as long. */
+	/* A C library puts the thread's block on top of the thread's stack. The memory above may be
+	 * unmapped earlier. */
 	fs = thread_pointer();
 	if (fs > rsp && fs < r.hi)
 		r.hi = fs;
@@ -435,7 +441,7 @@ static NOINLINE struct wire_thread *claim(uint64_t key, uint64_t rsp)
 
 	if (!tid || now < __atomic_load_n(&p->no_slot, __ATOMIC_RELAXED))
 		goto none;
-	/* The word is its parent's, who will use the slot when it is gone. */
+	/* The word is the parent's, and the parent uses the slot after the child. */
 	if (child) {
 		if (area()->identity != WIRE_ID_FS32)
 			goto none;
@@ -443,7 +449,7 @@ static NOINLINE struct wire_thread *claim(uint64_t key, uint64_t rsp)
 		rsp = 0;
 	}
 	check_heartbeat();
-	if (!begin_alone(&h, key)) /* a handler's probe would claim a second one */
+	if (!begin_alone(&h, key)) /* a handler's probe would claim a second slot */
 		goto none;
 	keep_actions();
 	t = find(key);
@@ -470,7 +476,7 @@ none:
 
 /* --- forked children --- */
 
-/* What the kernel would say of the child, as far as it is as its parent was, and the process's
+/* Fills in the child's facts, without system calls, from those of its parent. Returns the process's
  * number. */
 static uint32_t describe_quiet(struct wire_said *s, uint64_t key)
 {
@@ -490,13 +496,14 @@ static uint32_t describe(struct wire_said *s)
 	return (uint32_t)sys2(SYS_GETPID, 0, 0);
 }
 
-/* Is the process, which the tracer knows, of another pid namespace? */
+/* Returns true when the process, which the tracer knows, is in another pid namespace. */
 static bool is_apart(uint32_t i)
 {
 	return process(i)->pid && process(i)->pid != process(i)->own_pid;
 }
 
-/* A place in the list of processes. own_pid is written last: until then the tracer looks away. */
+/* Adds the child to the list of processes. Writes own_pid last, because the tracer ignores the
+ * entry until then. */
 static bool enlist(uint64_t key)
 {
 	uint32_t n = __atomic_fetch_add(&common()->child_count, 1, __ATOMIC_RELAXED),
@@ -517,8 +524,9 @@ static bool enlist(uint64_t key)
 	return true;
 }
 
-/* One that is not traced. Where no system calls are made its probes stay, and run nothing: the
- * tracer takes them out when it ends. A child that was not to be followed has no shared memory. */
+/* Leaves a child that is not traced. Where the agent makes no system calls, the probes stay and run
+ * no program; the tracer removes them at its end. A child that is not followed has no shared
+ * memory. */
 static void leave_child(void)
 {
 	if (!quiet()) {
@@ -528,15 +536,15 @@ static void leave_child(void)
 	private()->off = 1;
 }
 
-/* The private mapping is empty: this is a child that fork() made. It is traced like its parent, or
- * gets its text back before it goes on. */
+/* Runs in a child of fork(), whose private mapping is empty. The child is traced like its parent,
+ * or its text is restored before it goes on. */
 NOINLINE bool forked(uint64_t key)
 {
 	struct wire_private *p = private();
 	struct hold h;
 	bool on;
 
-	kept()->busy = 0; /* those of its parent are not here */
+	kept()->busy = 0; /* the parent's threads are not in the child */
 	if (!begin_alone(&h, key))
 		return false;
 	if (!p->ready) {
@@ -556,8 +564,8 @@ static void end_firing(struct wire_own *o)
 	__atomic_store_n(&((struct wire_thread_entry *)o->entry)->rsp, WIRE_IDLE, __ATOMIC_RELEASE);
 }
 
-/* The key was another thread's, which has died, and has come back with this one: pthread_create()
- * uses the memory of threads that are gone. */
+/* Takes over the slot of a thread that has died and whose key this thread has now. pthread_create()
+ * uses the memory of dead threads again. */
 static NOINLINE bool renew(struct wire_thread *t, uint64_t rsp)
 {
 	struct wire_own *o = own_words(t);
@@ -567,12 +575,12 @@ static NOINLINE bool renew(struct wire_thread *t, uint64_t rsp)
 	struct hold h;
 	bool got;
 
-	/* a vfork() child has its parent's, who lives */
+	/* a vfork() child has the key of its parent, which lives */
 	if (!tid || tid == holder || holder & CLAIMING || !is_dead(t, holder) || is_vfork_child())
 		return false;
 	if (!begin_alone(&h, key))
 		return false;
-	/* a thread without a slot may want it too */
+	/* a thread without a slot may take it at the same time */
 	got = __atomic_compare_exchange_n(&o->holder, &holder, holder | CLAIMING, false,
 					  __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
 	if (got) {
@@ -598,9 +606,10 @@ ENTRY struct wire_thread *agent_thread(uint64_t key)
 	t = find(key);
 	if (!t)
 		return claim(key, (uintptr_t)__builtin_frame_address(0));
-	if (UNLIKELY(area()->identity != WIRE_ID_FS32)) { /* that word is the thread's id */
+	if (UNLIKELY(area()->identity != WIRE_ID_FS32)) {
+		/* otherwise the word is the thread's id */
 		renew(t, (uintptr_t)__builtin_frame_address(0));
-		/* a dead thread's, which another has taken meanwhile */
+		/* the dead thread's slot, which another thread has taken meanwhile */
 		if (own_words(t)->key != key ||
 		    __atomic_load_n(&own_words(t)->holder, __ATOMIC_ACQUIRE) & CLAIMING)
 			return claim(key, (uintptr_t)__builtin_frame_address(0));
@@ -608,10 +617,11 @@ ENTRY struct wire_thread *agent_thread(uint64_t key)
 	return t;
 }
 
-/* --- a firing while one is running --- */
+/* --- a firing during another one --- */
 
-/* A signal handler runs on the probe stack, on its own, or further down the thread's stack. Who is
- * back where the running firing began, or above, has left it by longjmp(). */
+/* A signal handler runs on the probe stack, on its own stack, or further down the thread's stack. A
+ * firing at or above the place where the running firing began shows that longjmp() has left the
+ * running one. */
 ENTRY uint64_t agent_nested(struct wire_thread *t, uint64_t rsp)
 {
 	struct wire_own *o = own_words(t);
@@ -621,7 +631,7 @@ ENTRY uint64_t agent_nested(struct wire_thread *t, uint64_t rsp)
 	bool alt = o->alt_hi != WIRE_ALT_UNKNOWN && rsp - o->alt_lo < o->alt_hi - o->alt_lo;
 
 	if (!known || alt || rsp < running) {
-		/* its thread may be dead */
+		/* the running firing's thread may be dead */
 		if (++o->nested % RENEW_EVERY || !renew(t, rsp)) {
 			t->skipped_nested++;
 			return 0;

@@ -2,7 +2,7 @@
 /* Frames of interpreted languages (wire/language.h), of the current thread: Python's. */
 #include "wire/language.h"
 
-/* What changes from frame to frame; lies where d_ustack's state was. */
+/* The state that changes from frame to frame. It lies where d_ustack's state was. */
 struct language_state {
 	u64 thread, frame, pthread, n;
 	u64 word, about[WIRE_LANGUAGE_ABOUT];
@@ -25,7 +25,7 @@ INLINE bool language_read(struct language_walk *w, u64 *dst, u64 addr)
 	return !bpf_probe_read_user(dst, 8, (const void *)addr);
 }
 
-/* A step along the list of threads: 1 at the current one, or at the end. */
+/* Makes a step along the list of threads. Returns 1 at the current one, or at the end. */
 CALLBACK language_thread(u32 i, struct language_walk *w)
 {
 	struct language_state *s = w->s;
@@ -41,7 +41,7 @@ CALLBACK language_thread(u32 i, struct language_walk *w)
 	return 0;
 }
 
-/* Asks for the name of the code object when it is met for the first time. */
+/* Requests the name of a code object that is met for the first time. */
 INLINE void language_ask(struct language_walk *w)
 {
 	struct language_state *s = w->s;
@@ -55,8 +55,8 @@ INLINE void language_ask(struct language_walk *w)
 		w->codes[at] = word;
 }
 
-/* The address of word n of the stack, n < WIRE_STACK_FRAMES: by a mask, because older verifiers do
- * not know the bounds of a number that was on the stack since it was compared. */
+/* Returns the address of word n of the stack, n < WIRE_STACK_FRAMES. Uses a mask, because older
+ * verifiers forget the bounds of a number that was on the stack since the comparison. */
 INLINE u64 *language_word(struct language_walk *w, u64 n)
 {
 	OPAQUE(n);
@@ -64,7 +64,7 @@ INLINE u64 *language_word(struct language_walk *w, u64 n)
 }
 _Static_assert(WIRE_STACK_FRAMES == 127, "a mask");
 
-/* The outermost frame so far was called from native code. */
+/* Marks the outermost frame so far as called from native code. */
 INLINE void language_entry(struct language_walk *w, u64 n)
 {
 	if (n && n <= WIRE_STACK_FRAMES)
@@ -108,7 +108,7 @@ CALLBACK language_frame(u32 i, struct language_walk *w)
 	return 0;
 }
 
-/* The innermost frame of the thread's state. */
+/* Finds the innermost frame of the thread's state. */
 INLINE bool language_innermost(struct language_walk *w)
 {
 	struct language_state *s = w->s;
@@ -121,7 +121,7 @@ INLINE bool language_innermost(struct language_walk *w)
 }
 
 /* Adds the frames of the language that the current thread runs to a stack that d_ustack took, with
- * the same arguments. The bytes of all frames. */
+ * the same arguments. Returns the bytes of all frames. */
 ROUTINE s64 d_language(void *chunks, void *processes, void *wanted, struct wire_stack *dst,
 		       const struct wire_unwind_offsets *o)
 {

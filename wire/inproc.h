@@ -11,15 +11,15 @@
  *	                              stack and a struct wire_own
  *
  * Trust: only the tracer writes code, facts and islands. Their files are sealed
- * (F_SEAL_FUTURE_WRITE and the others) before a process gets a descriptor, which is read-only. What
- * lies in `shared` and `private` of a process may hold anything: the tracer reads each word once,
+ * (F_SEAL_FUTURE_WRITE and the others) before a process gets a descriptor, which is read-only. A
+ * process may write anything into its `shared` and `private`. So the tracer reads each word once,
  * checks it, and never follows an address from there. Slot 0 is the tracer's: in the tracer its
- * pages are private memory. A child of fork() has no `shared` unless children are followed: the
- * kernel does not copy that mapping (MADV_DONTFORK). One that is followed has its parent's `shared`
- * and may have given up the parent's rights; processes that are named together (-p A -p B) have the
- * same `shared`, too. What the agent and the programs go by (addresses, numbers of processes,
- * guards) lies in `private`, and what lies in `shared` is data to them.
- * doc/inproc.md has the table of who writes and reads what.
+ * pages are private memory. A child of fork() has no `shared` unless it is followed, because the
+ * kernel does not copy that mapping (MADV_DONTFORK). A followed child has its parent's `shared`,
+ * and may have given up the parent's rights. Processes that are named together (-p A -p B) have the
+ * same `shared`, too. The agent and the programs rely only on words in `private` (addresses,
+ * numbers of processes, guards). Words in `shared` are data to them. doc/inproc.md has the table of
+ * writers and readers.
  *
  * and, within 2 GB of each patched module, an island: part of a memfd, R-X, with the stubs.
  *
@@ -33,13 +33,13 @@
  *	thunk: saves what the program clobbers, finds the thread, calls the program, restores
  *
  * The thunk finds its struct wire_stub behind the return address: WIRE_STUB_CALL (+ WIRE_STUB_LEA)
- * + sizeof back. That holds for each of several probes of a stub: each has a block of its own, [jmp
- * over] struct wire_stub [lea] call [lea], the jmp where other code runs into it; so struct
- * wire_stub is at any alignment. A block stands before the moved instruction that it probes: a
- * stub's blocks may be of different kinds. Programs and the agent's helpers have r12 = struct
- * wire_thread of the running thread.
- * Always true: nothing in a traced process depends on the tracer's life; one writer for everything
- * in a thread slot but what is marked; what the tracer reads from `shared` is hostile input.
+ * + sizeof back. Each of several probes of a stub has a block of its own: [jmp over] struct
+ * wire_stub [lea] call [lea]. The jmp is there when other code runs into the block. So struct
+ * wire_stub may have any alignment. A block stands before the moved instruction that it probes, and
+ * a stub's blocks may be of different kinds. Programs and the agent's helpers have r12 = struct
+ * wire_thread of the running thread. Always true: a traced process does not depend on the tracer's
+ * life. Every word of a thread slot has one writer, except where marked. All words that the tracer
+ * reads from `shared` are hostile input.
  */
 #ifndef DESCRY_WIRE_INPROC_H
 #define DESCRY_WIRE_INPROC_H
@@ -68,7 +68,7 @@ enum {
 	WIRE_STACK_STRIDE = 1 << 17, /* bytes from one to the next */
 	WIRE_RULES = 4096,           /* entries of struct wire_private.rules */
 	WIRE_RANGES_MAX = 4096,      /* readable mappings of a process */
-	WIRE_SITE_MAX = 64,          /* bytes that a site displaces at most */
+	WIRE_SITE_MAX = 64,          /* largest number of bytes that a site displaces */
 	WIRE_CLAIMS = 8,             /* entries of struct wire_private.claims */
 };
 
@@ -79,26 +79,30 @@ enum wire_stub_kind {
 	WIRE_STUB_RETURN, /* at a ret: flags are free; rip and rsp shown are the caller's, as after the ret */
 	WIRE_STUB_TAIL, /* at a jump out of the function: as ENTRY, shown like RETURN */
 	WIRE_STUB_MID,  /* anywhere: flags and red zone are live */
-	WIRE_STUB_KINDS, /* kinds of places in code; what follows are MIDs around a system call, in programs for such */
-	WIRE_STUB_SYSCALL =
-		WIRE_STUB_KINDS, /* before: shown are the kernel's registers, orig_rax the number */
-	WIRE_STUB_SYSRET,        /* behind: orig_rax is the number of the call that returns */
-	WIRE_STUB_SYSNOTE, /* before: runs nothing, keeps the number for SYSRET in the thread's calls[] */
-	WIRE_STUB_SYSFORK, /* behind vfork and the like: runs nothing, finds out whether this is the child */
-	/* Events of processes: programs made for the kernel's tracepoints, with contexts that the
-	 * agent's `event` makes up. */
+	/* kinds of places in code; the kinds below are MIDs around a system call */
+	WIRE_STUB_KINDS,
+	/* before: programs see the kernel's registers, orig_rax is the number */
+	WIRE_STUB_SYSCALL = WIRE_STUB_KINDS,
+	WIRE_STUB_SYSRET, /* behind: orig_rax is the number of the call that returns */
+	/* before: runs no program, keeps the number for SYSRET in the thread's calls[] */
+	WIRE_STUB_SYSNOTE,
+	/* behind vfork and similar calls: runs no program, finds out whether this is the child */
+	WIRE_STUB_SYSFORK,
+	/* Events of processes, for programs of the kernel's tracepoints. The agent's `event` makes
+	 * their contexts. */
 	WIRE_STUB_EVENTS,
 	WIRE_STUB_ENTERS = WIRE_STUB_EVENTS, /* before: sys_enter */
 	WIRE_STUB_EXITS,                     /* before exit and exit_group: sched_process_exit */
-	WIRE_STUB_SENDS,                     /* before kill and the like: signal_generate */
-	WIRE_STUB_EXECS, /* before execve: runs nothing, tells the tracer that another program may begin */
+	WIRE_STUB_SENDS,                     /* before kill and similar calls: signal_generate */
+	/* before execve: runs no program, reports to the tracer that another program may begin */
+	WIRE_STUB_EXECS,
 	WIRE_STUB_LEAVES, /* behind: sys_exit */
-	WIRE_STUB_FORKS,  /* behind clone and the like, in the parent: sched_process_fork */
-	WIRE_STUB_STARTS, /* behind them, in the child: sched_switch */
-	WIRE_STUB_STAYS,  /* behind execve: runs nothing, it has failed */
+	WIRE_STUB_FORKS,  /* behind clone and similar calls, in the parent: sched_process_fork */
+	WIRE_STUB_STARTS, /* behind the same calls, in the child: sched_switch */
+	WIRE_STUB_STAYS,  /* behind execve, which has failed: runs no program */
 	WIRE_STUB_ALL
 };
-/* Of the kinds around a system call: is it behind, so that its number is looked up? */
+/* Returns true for kinds behind a system call, which look the call's number up. */
 static inline int wire_stub_is_behind(unsigned kind)
 {
 	return kind == WIRE_STUB_SYSRET || (kind >= WIRE_STUB_LEAVES && kind <= WIRE_STUB_STAYS);
@@ -108,7 +112,7 @@ struct wire_stub {
 	uint32_t probe; /* index in image.probes: the attach cookie */
 	uint32_t kind;  /* enum wire_stub_kind; SYSRET: the call << WIRE_STUB_CALL_SHIFT */
 };
-/* Which call: its number + 1; 0: look it up and forget it; WIRE_STUB_CALL_KEEP: look it up. */
+/* The system call: its number + 1; 0: look it up and drop it; WIRE_STUB_CALL_KEEP: look it up. */
 enum { WIRE_STUB_CALL_SHIFT = 16, WIRE_STUB_CALL_KEEP = 0x8000 };
 enum { WIRE_STUB_CALL = 6, WIRE_STUB_LEA = 5 };
 
@@ -141,28 +145,28 @@ struct wire_map {
 	uint64_t used; /* WIRE_MAP_HASH: address of the uint64_t that counts entries in use (shared, atomic) */
 	uint64_t flags; /* WIRE_MAP_BUSY_WORD */
 };
-/* Values start with a word that says "in use" (role MAP_SCRATCH): cleared when a slot changes
- * hands, or a firing was left by longjmp. */
+/* Values start with a word that means "in use" (role MAP_SCRATCH). It is cleared when the slot gets
+ * another thread, or when longjmp() has left a firing. */
 enum { WIRE_MAP_BUSY_WORD = 1 };
 
 /* An aggregation's table of one thread and generation: an index of open addressing, then dense
- * entries in the order they were made. Only the thread writes; the tracer reads a generation that
- * is not in use and then clears it.
+ * entries in the order of their making. Only the thread writes. The tracer reads the generation
+ * that is not in use, and then clears it.
  *
  *	struct wire_agg_table
  *	uint32_t index[buckets]      entry number + 1, 0 free
  *	entries[max_entries]         each: uint32_t hash, uint32_t pad, key (padded to 8), value
  */
 struct wire_agg_table {
-	uint32_t n;    /* entries made: stored after the entry is complete */
-	uint32_t full; /* keys that found no room (also counted in WIRE_DROP_AGG) */
+	uint32_t n;    /* number of entries; stored after the entry is complete */
+	uint32_t full; /* keys that had no room (also counted in WIRE_DROP_AGG) */
 };
 
-/* Shared hash, open addressing, linear: state, key (padded to 8), value. What a key's home is:
- * agent/map.h. */
+/* Shared hash, open addressing, linear: state, key (padded to 8), value. agent/map.h explains a
+ * key's home. */
 enum wire_hash_state { WIRE_HASH_EMPTY, WIRE_HASH_BUSY, WIRE_HASH_READY, WIRE_HASH_DELETED };
 struct wire_hash_entry {
-	uint32_t state; /* atomic; BUSY: its maker is writing */
+	uint32_t state; /* atomic; BUSY: a thread is writing it */
 	uint32_t owner; /* of the keys whose home is here. Low half: slot + 1 of the thread that is adding or deleting one, 0
 			   none. High half: how far they reach (entries, counted from here) */
 };
@@ -187,18 +191,18 @@ struct wire_ring {
 
 /* --- threads --- */
 
-/* A system call under way whose number only the running program knows. */
+/* A system call that is under way and whose number is known only at run time. */
 struct wire_call {
-	uint64_t rsp; /* of the program at it; 0 free */
+	uint64_t rsp; /* the program's rsp at the call; 0: free */
 	uint64_t number;
 };
 enum { WIRE_CALLS = 8 };
 
-/* A thread slot: what a firing tells, and data of its programs. */
+/* A thread slot: data about a firing, and data of the thread's programs. */
 struct wire_thread {
-	/* As the tracer's pid namespace sees them; shown, see struct wire_own. Of a process of
-	 * another namespace: 0 until the tracer has looked at it, and `tid` of threads that are
-	 * not the first is own_tid. The tracer writes them too, of such a process. */
+	/* In the tracer's pid namespace; only printed, see struct wire_own. For a process of
+	 * another namespace they are 0 until the tracer has looked at it, and `tid` of threads
+	 * other than the first is own_tid. The tracer writes them too for such a process. */
 	uint32_t tid, pid;
 	uint64_t cookie; /* index in image.probes of the firing */
 	/* While a program with aggregations runs: WIRE_GEN_RUNS | generation; else 0. */
@@ -206,50 +210,58 @@ struct wire_thread {
 	uint32_t owner;  /* atomic: index + 1 in wire_area.processes, 0 free */
 	uint32_t slot;   /* own number */
 	uint64_t random; /* state of get_prandom_u32 */
-	uint64_t task; /* as wire_own.task, where programs go by this one: no other process has the slots */
+	/* same as wire_own.task; programs use this one when no other process has the slots */
+	uint64_t task;
 	char comm[16];
 	uint64_t skipped_nested; /* firings skipped because one was running */
 	uint64_t budget;         /* compiled code's own: backward branches left */
-	uint64_t comm_time; /* ns: when comm was read; of threads in wire_kept.quiet the tracer writes comm */
-	uint32_t ended;   /* it has told of its own end: own_tid */
-	uint32_t own_tid; /* as its own pid namespace sees it */
+	/* ns: when comm was read; for threads in wire_kept.quiet the tracer writes comm */
+	uint64_t comm_time;
+	uint32_t ended;   /* own_tid, when the end of the thread has fired */
+	uint32_t own_tid; /* in its own pid namespace */
 	uint64_t violations,
 		violation; /* how many; the last one's instruction, ~0 a helper's argument */
-	uint32_t number;   /* compiled code's own: of the system call that returns */
-	uint32_t vforked; /* a vfork() child runs on this thread's stack and slot: its system calls are not this process's */
+	uint32_t number;   /* for compiled code: number of the system call that returns */
+	/* a vfork() child runs on this thread's stack and slot, so its system calls are not this
+	 * process's */
+	uint32_t vforked;
 	uint32_t uid, gid;
-	struct wire_call calls
-		[WIRE_CALLS]; /* those under way: one, and one more for each signal handler upon it */
-			      /* from WIRE_THREAD_SPACE: map memory of this thread */
+	/* calls under way: one, and one more for each signal handler that interrupts it */
+	struct wire_call calls[WIRE_CALLS];
+	/* from WIRE_THREAD_SPACE: map memory of this thread */
 };
 enum { WIRE_THREAD_SPACE = 512 };
-/* A thread shows what it has read of wire_area.gen, reads that again, and starts over when it is
- * another: so one that shows 0, or the new generation, after the tracer has written that and every
- * thread has passed a barrier, has done with the old one. It may still show the old one for a
- * moment, but does not use it. */
+/* A thread writes the value of wire_area.gen that it has read into `gen`, then reads wire_area.gen
+ * again, and starts over when it differs. So when `gen` is 0 or the new generation, after the
+ * tracer has changed wire_area.gen and every thread has passed a barrier, the thread has finished
+ * with the old one. `gen` may still show the old one for a moment, but the thread does not use
+ * it. */
 enum { WIRE_GEN_RUNS = 2 };
 
-/* What this process's agent and programs go by, of each slot, in private memory on top of its probe
- * stack: a process that shares the slots (a child of fork(), which may have fewer rights) writes it
- * in its own memory only. Slots are WIRE_STACK_STRIDE << stack_shift apart, so its address is (that
- * of the slot >> wire_area.stack_shift) + wire_area.stacks. */
+/* For each slot, the words that this process's agent and programs rely on. They lie in private
+ * memory on top of the slot's probe stack. A process that shares the slots (a child of fork(),
+ * which may have fewer rights) can write them in its own memory only. Slots are WIRE_STACK_STRIDE
+ * << stack_shift apart, so the address is (that of the slot >> wire_area.stack_shift) +
+ * wire_area.stacks. */
 struct wire_own {
 	uint64_t alt_lo,
-		alt_hi; /* the thread's signal stack, as last seen; alt_hi WIRE_ALT_UNKNOWN: it may have one */
-	uint64_t frame; /* compiled code's own: lowest byte of the running program's stack */
+		/* the thread's signal stack at the last look; alt_hi WIRE_ALT_UNKNOWN: it may have
+		 * one */
+		alt_hi;
+	uint64_t frame; /* for compiled code: lowest byte of the running program's stack */
 	uint64_t entry; /* address of the struct wire_thread_entry that leads to the slot; valid while holder != 0 */
 	uint64_t regs;               /* address of struct pt_regs of the firing, 0 none */
 	uint64_t stack_lo, stack_hi; /* readable range around rsp, looked up on the slow path */
-	uint64_t range_lo, range_hi; /* the last other readable range met */
+	uint64_t range_lo, range_hi; /* the last other readable range that was used */
 	uint32_t range_version;      /* wire_process.version when range_lo, range_hi were found */
-	uint32_t checks; /* reads left until the agent looks again whether a fault would be survived */
-	uint32_t unsafe; /* it would not: reads are system calls */
+	uint32_t checks; /* reads left until the next check that a fault would be survived */
+	uint32_t unsafe; /* a fault would not be survived, so reads are system calls */
 	uint32_t nested; /* firings skipped since the running one began */
 	uint64_t key;    /* identity word */
 	uint32_t holder; /* atomic: tid of the thread of this process that has the slot, 0 none has */
-	uint32_t pid;    /* as its own pid namespace sees it */
-	/* The tracer's, of slot 0: it fires an event of process `pid`, whose signals go to `pidfd`
-	 * (-1: to nobody), because that number may be another process's by now. */
+	uint32_t pid;    /* in its own pid namespace */
+	/* For the tracer's slot 0: the tracer fires an event of process `pid`, and signals go to
+	 * `pidfd` (-1: to no process), because the number may belong to another process by now. */
 	uint32_t other;
 	int32_t pidfd;
 	uint64_t task; /* address of the thread's stand-in for struct task_struct, 0 none */
@@ -258,16 +270,16 @@ struct wire_own {
 /* Programs then stay on the stack that the thread is on. */
 #define WIRE_ALT_UNKNOWN (~0ull >> 1)
 
-/* Where thunks look for a thread: one entry, no probing. Other threads read it while it is written:
- * `thread` before `key`, and an entry whose thread lives is never given to another (the second of
- * two that collide takes the slow path). A thunk goes on only where `rsp` is negative, which a free
- * entry's is not. */
+/* The table by which thunks find a thread: one entry, no probing. Other threads read an entry while
+ * it is written, so `thread` is written before `key`. An entry whose thread lives is never given to
+ * another; the second of two threads that collide takes the slow path. A thunk continues only where
+ * `rsp` is negative, which a free entry's is not. */
 struct wire_thread_entry {
 	uint64_t key;
 	uint64_t thread; /* address of struct wire_thread */
-	/* While a probe fires, the stack pointer of its thunk, at most WIRE_THUNK_BELOW bytes under
-	 * the program's own (nested firings keep it); WIRE_IDLE: none does; 0: the thread is not
-	 * known. */
+	/* While a probe fires: the stack pointer of its thunk, at most WIRE_THUNK_BELOW bytes under
+	 * the program's own (nested firings keep it). WIRE_IDLE: no probe fires. 0: the thread is
+	 * not known. */
 	uint64_t rsp;
 	uint64_t pad;
 };
@@ -275,10 +287,11 @@ struct wire_thread_entry {
 /* Red zone, return address, rax, flags, r12, r11, r10. A signal's frame is larger. */
 enum { WIRE_THUNK_BELOW = 128 + 6 * 8, WIRE_ENTRY_SHIFT = 5 };
 
-/* What the tracer knows of the thread in a slot: in the facts, for processes whose agent makes no
- * system calls (wire_kept.quiet). It counts when process and tid are those that the agent knows. */
+/* The tracer's facts about the thread in a slot, for processes whose agent makes no system calls
+ * (wire_kept.quiet). They lie in the facts, and are valid when process and tid are those that the
+ * agent knows. */
 struct wire_told {
-	uint32_t process; /* index + 1 in wire_area.processes, 0 nothing is known */
+	uint32_t process; /* index + 1 in wire_area.processes, 0: not known */
 	uint32_t tid;     /* written last, cleared first */
 	uint32_t gone;    /* it has ended */
 	uint32_t masked;  /* it has SIGSEGV or SIGBUS blocked */
@@ -289,69 +302,74 @@ enum wire_process_state { WIRE_PROCESS_FREE, WIRE_PROCESS_TRACED, WIRE_PROCESS_G
 struct wire_range {
 	uint64_t lo, hi;
 };
-/* In the facts. The tracer numbers processes that it attaches to from 1 on; forked children number
- * themselves, from WIRE_PROCESSES_MAX - 1 down. */
+/* In the facts. The tracer gives the processes that it attaches to the numbers from 1 on. Forked
+ * children take theirs from WIRE_PROCESSES_MAX - 1 down. */
 struct wire_process {
 	uint32_t state; /* enum wire_process_state, atomic */
-	uint32_t pid; /* host's view; 0: a child that the tracer has not looked at, struct wire_said has what it says */
-	uint32_t own_pid; /* its own namespace's view */
+	/* in the tracer's namespace; 0: a child that the tracer has not looked at, see struct
+	 * wire_said */
+	uint32_t pid;
+	uint32_t own_pid; /* in its own namespace */
 	uint32_t uid, gid, ppid;
 	uint32_t nranges; /* tracer's list of readable mappings; odd `version`: being written */
 	uint32_t version;
 	uint64_t ranges; /* address of struct wire_range[WIRE_RANGES_MAX] */
 	uint64_t task; /* address of the stand-in for its struct task_struct (kernel layout), 0 none */
 	uint64_t ranges_time; /* CLOCK_MONOTONIC ns: when `ranges` was read; stored last */
-	uint64_t started; /* of /proc/PID/stat: tells it from a later process with the same number */
+	/* from /proc/PID/stat; distinguishes it from a later process with the same number */
+	uint64_t started;
 };
-/* What a process says itself: in shared memory, by the same number. */
+/* The process's own statements: in shared memory, at the same index. */
 struct wire_said {
-	uint32_t own_pid; /* a forked child's, written last; 0: look away */
+	uint32_t own_pid; /* a forked child's number, written last; 0: ignore the entry */
 	uint32_t uid, gid, ppid;
 	uint32_t ranges_wanted; /* an address was in no range */
-	uint32_t exit_tid;      /* atomic: the thread that told of the process's end, 0 none did */
+	uint32_t exit_tid;      /* atomic: the thread that fired the process's end, 0: none */
 	uint32_t execs;         /* atomic: calls of execve that have not returned */
 	uint32_t quiet;         /* its wire_kept.quiet is set */
 	uint32_t unwind_asked;  /* WIRE_UNWIND_ASK_*: requested since its list was written */
 	uint32_t pad;
 };
 
-/* Where members of the kernel's structures lie that the agent writes; bytes. */
+/* Byte offsets of members of the kernel's structures that the agent writes. */
 struct wire_task_layout {
 	uint32_t task_size, signal_size,
 		mm_size; /* multiples of 8; task_size 0: there are no stand-ins of threads */
 	uint32_t pid, tgid, comm, mm, signal, real_parent, exit_code; /* in struct task_struct */
 	uint32_t nr_threads, live;                                    /* in struct signal_struct */
 };
-/* What programs take addresses from. In each thread's slot at wire_area.event_at; where other
- * processes have the slots too (wire_area.together), in private memory, WIRE_EVENT_BELOW bytes
- * under each struct wire_own. Then, twice (the thread's own, another's), a task_struct, a
- * signal_struct and an mm_struct. */
+/* The data that programs take addresses from. It lies in each thread's slot at wire_area.event_at.
+ * Where other processes have the slots too (wire_area.together), it lies in private memory,
+ * WIRE_EVENT_BELOW bytes under each struct wire_own. Behind it stand, twice (for the thread and for
+ * another), a task_struct, a signal_struct and an mm_struct. */
 enum { WIRE_EVENT_WORDS = 8 };
 struct wire_event {
 	uint64_t word[WIRE_EVENT_WORDS]; /* the tracepoint's arguments */
 };
-/* Above the page that WIRE_KEPT takes of slot 0's. */
+/* Above the page that WIRE_KEPT takes from slot 0. */
 enum {
 	WIRE_EVENT_BELOW = WIRE_STACK_STRIDE - 4096 - 128 /* sizeof(struct wire_own) */,
 	WIRE_EVENT_MAX = WIRE_EVENT_BELOW - WIRE_PROBE_STACK - 4096,
 };
 /* In each thread's slot at wire_area.wanted. */
 struct wire_wanted {
-	uint64_t answer; /* the tracer's: address of the task_struct asked for, one of wire_area.rooms; 0 not known */
-	uint32_t tid; /* atomic: whose task_struct is asked for, ~0 nobody's; 0: answered */
+	/* written by the tracer: address of the requested task_struct, one of wire_area.rooms; 0:
+	 * not known */
+	uint64_t answer;
+	uint32_t tid; /* atomic: thread whose task_struct is requested, ~0: none; 0: answered */
 	uint32_t pad;
 };
-/* Who asks adds one to `asked`, wakes the tracer and waits until `answered` has got there: a fifth
- * of a second at most, and not at all when nobody answers. */
+/* A thread with a request adds one to `asked`, wakes the tracer, and waits until `answered` has
+ * reached that value: at most a fifth of a second, and not at all when no tracer answers. */
 struct wire_ask {
 	uint32_t asked; /* atomic, futex */
 	uint32_t on;    /* somebody answers */
 	uint8_t pad[56];
-	uint32_t answered; /* futex: `asked` as it was when all was done for it */
+	uint32_t answered; /* futex: the value of `asked` when all earlier requests were answered */
 	uint8_t pad1[60];
 };
 
-/* The signals that may be ours; an action as rt_sigaction(2) has it. */
+/* The signals that the agent may handle, and an action in rt_sigaction(2)'s layout. */
 enum wire_signal { WIRE_SIGNAL_SEGV, WIRE_SIGNAL_BUS, WIRE_SIGNAL_TRAP, WIRE_SIGNALS };
 struct wire_sigaction {
 	uint64_t handler, flags, restorer, mask;
@@ -362,56 +380,61 @@ struct wire_private {
 	uint64_t ready; /* 0: not set up (a forked child): slow path */
 	uint32_t process; /* index in wire_area.processes; 0 in a child that is not traced: it has no shared memory */
 	uint32_t off; /* this process is not traced: programs do not run */
-	uint64_t signals; /* bit n: our handler of WIRE_SIGNAL_n is installed, action[n] is the program's own */
+	/* bit n: the agent's handler of WIRE_SIGNAL_n is installed, action[n] is the program's
+	 * own */
+	uint64_t signals;
 	struct wire_sigaction action[WIRE_SIGNALS];
-	uint64_t no_slot;        /* agent: ns until which no slot is looked for */
-	uint32_t next_slot, pad; /* agent: where it looks next for one of a thread that has died */
+	uint64_t no_slot;        /* agent: ns until which no slot is searched */
+	uint32_t next_slot, pad; /* agent: where the next search for a dead thread's slot begins */
 	uint64_t rules_version;  /* wire_area.unwind_version that rules[] is of */
 	uint64_t claims
 		[WIRE_CLAIMS]; /* agent: keys of threads that look for a slot without blocking signals, 0 free */
-	uint32_t pid, pad1; /* agent: of a forked child, what it calls itself */
+	uint32_t pid, pad1; /* agent: number of a forked child in its own namespace */
 	uint64_t spare[37];
 	struct wire_thread_entry threads[WIRE_THREAD_HASH];
-	struct wire_thread_entry self; /* the tracer's: of slot 0, which nobody looks for */
-	uint64_t rules
-		[WIRE_RULES]; /* stacks met an address before: address << 16 | number of its unwind rule; 0 free */
+	struct wire_thread_entry self; /* the tracer's entry of slot 0, which is not in the table */
+	/* addresses that stacks contained: address << 16 | number of its unwind rule; 0 free */
+	uint64_t rules[WIRE_RULES];
 };
 
-/* What a forked child must know too: the page at WIRE_KEPT of the private mapping, where the guard
- * page of slot 0's probe stack would be (that slot is the tracer's). It is not wiped, but copied as
- * any memory is. The tracer fills traps, pid and no_vm_read; the handlers are put in by the agent's
- * `guard`, or by the tracer, which then fills signals and action here and in wire_private. Where
- * the program has a handler, the kernel gets its mask and its flags without SA_RESETHAND; else an
- * empty mask and no flags; always SA_SIGINFO | SA_RESTORER. */
+/* Data that forked children need too: the page at WIRE_KEPT of the private mapping, in place of the
+ * guard page of slot 0's probe stack (that slot is the tracer's). fork() copies this page and does
+ * not wipe it. The tracer fills traps, pid and no_vm_read. The agent's `guard` installs the
+ * handlers, or the tracer does, which then fills signals and action here and in wire_private. Where
+ * the program has a handler, the kernel gets its mask, and its flags without SA_RESETHAND;
+ * otherwise an empty mask and no flags; always SA_SIGINFO | SA_RESTORER. */
 struct wire_trap {
-	uint64_t site, code; /* code: where to go on, the stub's first instruction */
+	uint64_t site, code; /* code: where to continue, the stub's first instruction */
 };
 struct wire_kept {
 	uint64_t signals; /* as wire_private.signals and action */
 	struct wire_sigaction action[WIRE_SIGNALS];
 	uint64_t traps, ntraps; /* address of struct wire_trap[], by site */
-	uint32_t pid;        /* of wire_undo records: the process that was patched; 0 not known */
+	uint32_t pid;           /* of wire_undo records: the patched process; 0: not known */
 	uint32_t no_vm_read; /* process_vm_readv is refused (the tracer sets it where seccomp filters) */
-	uint64_t lock;       /* of action[]: own pid << 32 | tid */
+	uint64_t lock;       /* lock of action[]: own pid << 32 | tid */
 	uint32_t sequence, pad; /* odd: action[] is being written */
-	/* A seccomp filter looks at system calls of the process, or is about to: the agent makes
-	 * none, for what its filter does not expect may end it. Never cleared. Set by the agent in
-	 * front of seccomp(2) and prctl(2), by the tracer where it finds a filter. */
+	/* A seccomp filter checks system calls of the process, or is about to. The agent then makes
+	 * none, because the filter may end the process at an unexpected one. Never cleared. The
+	 * agent sets it in front of seccomp(2) and prctl(2), and the tracer where it finds a
+	 * filter. */
 	uint32_t quiet;
-	uint32_t busy;     /* atomic: threads that make system calls of ours outside of a firing */
+	uint32_t busy; /* atomic: threads that make system calls of the agent outside of a firing */
 	uint32_t process;  /* as wire_private.process */
 	uint32_t fsgsbase; /* rdfsbase may be used */
-	/* agent: how often wire_process.ranges was waited for in vain, one after the other */
+	/* agent: number of waits for wire_process.ranges in a row that were in vain */
 	uint32_t list_vain;
-	/* agent: this child, or its parent, is of another pid namespace than the tracer */
+	/* agent: this child, or its parent, is in another pid namespace than the tracer */
 	uint32_t apart;
-	char comm[16]; /* a thread's name where it cannot be asked for: that of the one that set `quiet` */
+	/* name for threads whose name cannot be queried: that of the thread that set `quiet` */
+	char comm[16];
 };
-/* A page that is mapped while an attach opens its files: from base. */
+/* A page that is mapped while an attach opens its files; offset from base. */
 #define WIRE_MAIL (WIRE_BASE_STEP - 0x10000)
-#define WIRE_KEPT ((sizeof(struct wire_private) + 4095) & ~4095ull) /* from the private mapping */
+/* offset from the private mapping */
+#define WIRE_KEPT ((sizeof(struct wire_private) + 4095) & ~4095ull)
 
-/* How a thread is told from others. */
+/* The word that distinguishes threads. */
 enum wire_identity {
 	WIRE_ID_FS32,   /* 32-bit word at %fs:id_disp: the C library's copy of the thread id */
 	WIRE_ID_FS64,   /* 64-bit word at %fs:id_disp (0: the thread pointer, x86-64 psABI TLS) */
@@ -430,29 +453,31 @@ static inline uint32_t wire_thread_hash(uint64_t key, uint32_t identity)
  * (in front of the boundary only) or `after`. */
 struct wire_undo {
 	uint64_t site;
-	uint32_t pid; /* process it is in (host's view); the upper 10 bits count the programs it has executed before */
-	uint8_t len, data, pad[2]; /* data: no text, but the semaphore of a USDT probe: a count */
+	/* the process (in the tracer's namespace); the upper 10 bits count the programs that it
+	 * executed before */
+	uint32_t pid;
+	uint8_t len, data, pad[2]; /* data: not text but the semaphore of a USDT probe, a count */
 	uint64_t stub;             /* its first byte of code, 0 none (a trap) */
 	uint32_t stub_len;         /* bytes from `stub` to its end */
 	uint32_t pad1;
 	uint8_t before[WIRE_SITE_MAX], after[WIRE_SITE_MAX];
-	uint16_t moved
-		[WIRE_SITE_MAX]; /* offset from `stub` of the copy of the instruction at site + i, 0xffff: none begins there */
+	/* offset from `stub` of the copy of the instruction at site + i, 0xffff: no instruction
+	 * begins there */
+	uint16_t moved[WIRE_SITE_MAX];
 };
 #define WIRE_UNDO_HOLD 0xeb, 0xfe /* jmp to itself: holds a thread until the site is whole again */
 
-/* Names of the memfds, as /proc/PID/maps shows them behind "/memfd:". */
+/* Names of the memory files, as /proc/PID/maps shows them behind "/memfd:". */
 #define WIRE_MEMFD_PREFIX "descry-"
 #define WIRE_MEMFD_CODE "descry-code"
 #define WIRE_MEMFD_FACTS "descry-facts"
 #define WIRE_MEMFD_SHARED "descry-shared"
 #define WIRE_MEMFD_ISLAND "descry-island"
 
-/* ns = base_ns + (tsc * mult >> 64), the product having 128 bits, the sum 64; it stays what it
- * is. */
+/* ns = base_ns + (tsc * mult >> 64): the product has 128 bits, the sum 64. It never changes. */
 struct wire_clock {
 	uint64_t base_ns;
-	uint64_t mult; /* 0: no usable TSC, the agent asks the kernel */
+	uint64_t mult; /* 0: no usable TSC, so the agent reads the kernel's clock */
 };
 
 /* At the start of the facts. */
@@ -461,12 +486,17 @@ struct wire_area {
 	uint32_t version, size_of_thread; /* WIRE_AREA_VERSION, thread_stride */
 	uint64_t base;                    /* of the four mappings */
 	uint64_t shared_size, code_size, private_size;
-	uint64_t span; /* bytes from here to the end of the shared mapping: what programs may read */
+	/* bytes from here to the end of the shared mapping, which programs may read */
+	uint64_t span;
 	uint32_t tracer_pid, watchdog_pid;
-	uint64_t heartbeat; /* CLOCK_MONOTONIC ns of the tracer's last sign of life; looked at on slow paths */
-	uint64_t heartbeat_max; /* ns without one after which programs stop running; 0 never */
-	uint32_t gen;           /* WIRE_GEN_RUNS | aggregation generation, 0 or 1 */
-	uint32_t filtered; /* a traced process has filtered its system calls: so may children that are not traced */
+	/* CLOCK_MONOTONIC ns of the tracer's last sign of life; slow paths check it */
+	uint64_t heartbeat;
+	/* age of the heartbeat in ns at which programs stop running; 0: never */
+	uint64_t heartbeat_max;
+	uint32_t gen; /* WIRE_GEN_RUNS | aggregation generation, 0 or 1 */
+	/* a traced process has filtered its system calls, so children that are not traced may have
+	 * too */
+	uint32_t filtered;
 	struct wire_clock clock;
 	uint64_t state; /* address of struct wire_state */
 	uint64_t maps;  /* address of struct wire_map[nmaps] */
@@ -477,7 +507,7 @@ struct wire_area {
 	uint64_t told;              /* address of struct wire_told[nthreads] */
 	uint32_t stack_shift, zero; /* zero: stays 0 */
 	uint32_t nthreads;
-	uint32_t process_count;   /* of those the tracer has numbered */
+	uint32_t process_count;   /* number of processes that the tracer has numbered */
 	uint64_t processes;       /* address of struct wire_process[WIRE_PROCESSES_MAX] */
 	uint64_t said;            /* address of struct wire_said[WIRE_PROCESSES_MAX] */
 	uint64_t undo;            /* address of struct wire_undo[nundo] */
@@ -490,12 +520,13 @@ struct wire_area {
 	uint64_t event;          /* bytes from a struct wire_event on, 0: there are none */
 	uint64_t event_at; /* offset in a thread slot of its struct wire_event, if it is there */
 	uint64_t wanted;   /* offset in a thread slot of its struct wire_wanted, 0 none */
-	uint64_t rooms;    /* address of the first of the stand-ins that the tracer answers with */
+	uint64_t rooms;    /* address of the first stand-in that the tracer uses for answers */
 	uint32_t room_size, nrooms;
 	struct wire_task_layout task;
-	uint64_t bell; /* address of what threads that wait for the tracer look at, 0 none: its watchdog's */
-	/* Processes may have each other's slots: children are followed, or several processes are
-	 * named. One of them may come to have fewer rights than another. */
+	/* address of the bell of threads that wait for the tracer, 0: none; used by the watchdog */
+	uint64_t bell;
+	/* Processes may have each other's slots, because children are followed or several processes
+	 * are named. One of them may later have fewer rights than another. */
 	uint64_t together;
 	uint64_t unwinds; /* address of struct wire_unwind_process[WIRE_PROCESSES_MAX], 0 none */
 };
@@ -510,15 +541,15 @@ struct wire_common {
 
 /* --- the agent's blob --- */
 
-/* A helper that the kernel has not got: the thread's CPU time in ns, never 0. */
+/* A helper that the kernel does not have: the thread's CPU time in ns, never 0. */
 enum { WIRE_HELPER_THREAD_TIME = 60000 };
 
-/* Starts the code mapping. Helpers take eBPF's r1..r5 and, sixth, the struct wire_thread; they keep
- * the C ABI. */
+/* Starts the code mapping. Helpers take eBPF's r1..r5 and, as sixth argument, the struct
+ * wire_thread. They keep the C ABI. */
 #define WIRE_AGENT_ENTRIES(X) \
 	X(thread, "(key) -> struct wire_thread or 0; the slow path of every thunk") \
 	X(nested, \
-	  "(struct wire_thread *, rsp) -> 1: run after all (the firing before was left by longjmp), 0: skip, counted") \
+	  "(struct wire_thread *, rsp) -> 1: run (longjmp has left the firing before), 0: skip, counted") \
 	X(map_lookup, "helper 1") \
 	X(map_update, "helper 2") \
 	X(map_delete, "helper 3") \
@@ -546,24 +577,24 @@ enum { WIRE_HELPER_THREAD_TIME = 60000 };
 	X(task_pt_regs, "helper 175") \
 	X(strncmp, "helper 182") \
 	X(violation, \
-	  "(insn): a program touched memory that is not its own; counted, the firing ends") \
+	  "(insn): a program touched memory that is not its own; counts this and ends the firing") \
 	X(segv, "signal handler for SIGSEGV and SIGBUS") \
-	X(sigaction, "rt_sigaction of the traced program, seen through ours") \
+	X(sigaction, "rt_sigaction(2) of the traced program: keeps its action behind the agent's") \
 	X(int3, "signal handler for SIGTRAP") \
-	X(heal, "() in a forked child: restores every patched site of it") \
+	X(heal, "() in a forked child: restores each of its patched sites") \
 	X(guard, \
-	  "(on) in the target: puts in (bits WIRE_SIGNAL_n) or takes out (0) the handlers; 0 or -errno") \
+	  "(on) in the target: installs (bits WIRE_SIGNAL_n) or removes (0) the handlers; 0 or -errno") \
 	X(probe_write, "helper 36: dst, src, size") \
 	X(restorer, \
-	  "what sa_restorer of our handlers is, where the program's own action has none") \
+	  "sa_restorer of the agent's handlers, where the program's own action has none") \
 	X(sigaction_site, \
-	  "in place of a thunk, in front of a system call: rt_sigaction is done by `sigaction`, and skipped") \
+	  "in place of a thunk, in front of a system call: `sigaction` does rt_sigaction, and the call is skipped") \
 	X(seccomp_site, \
-	  "likewise: before seccomp or prctl puts in a filter, wire_kept.quiet is set") \
+	  "likewise: sets wire_kept.quiet before seccomp or prctl installs a filter") \
 	X(prctl_entry, "the same at the entry of the C library's prctl") \
 	X(syscall_entry, "the same at the entry of its syscall") \
 	X(fork_site, \
-	  "likewise, behind one that may make a process: a child without shared memory gets its own") \
+	  "likewise, behind a call that may make a process: maps memory into a child without shared memory") \
 	X(ustack, "d_ustack of bpf/") \
 	X(stack_id, "d_stack_id of bpf/") \
 	X(thread_time, "helper WIRE_HELPER_THREAD_TIME") \

@@ -1,6 +1,6 @@
 /* Frames of interpreted languages in a stack, as programs take them.
  *
- * Behind a stack's native frames stand the language's, innermost first, a word each:
+ * Behind a stack's native frames stand those of the language, innermost first, one word each:
  *
  *	bit 63		1: no address of user space has it
  *	bit 62		the frame was called from native code: the outermost of a run of the
@@ -22,8 +22,8 @@
 #define WIRE_LANGUAGE_AT(word) ((uint32_t)((word) >> 44 & WIRE_LANGUAGE_BEFORE))
 enum { WIRE_LANGUAGE_BEFORE = 0x3ffff, WIRE_LANGUAGE_ABOUT = 3 };
 
-/* A code object by its process, its address and three of its pointers (names and the table of
- * lines): addresses are used again, all of these together are not. */
+/* Returns the id of a code object, from its process, its address and three of its pointers (names
+ * and the table of lines). Python uses addresses again, but not all of these together. */
 static inline uint64_t wire_language_id(uint32_t pid, uint64_t code,
 					const uint64_t about[WIRE_LANGUAGE_ABOUT])
 {
@@ -40,11 +40,11 @@ static inline uint64_t wire_language_word(uint64_t id, uint64_t at)
 	       (at < WIRE_LANGUAGE_BEFORE ? at : WIRE_LANGUAGE_BEFORE) << 44;
 }
 
-/* How frames hang together: see enum python_frames. */
+/* The links between frames: see enum python_frames. */
 enum { WIRE_LANGUAGE_OBJECTS, WIRE_LANGUAGE_CFRAMES, WIRE_LANGUAGE_SHIMS };
 
-/* What a walk needs of a process's Python: 32 words at a multiple of 32 in the chunks of unwind
- * tables (wire/unwind.h). Byte offsets, as in struct python_layout. */
+/* The facts about a process's Python that a walk needs: 32 words at a multiple of 32 in the chunks
+ * of unwind tables (wire/unwind.h). Byte offsets, as in struct python_layout. */
 struct wire_language {
 	uint64_t interpreters;        /* address of the word that has the first interpreter's */
 	uint32_t frames, shim, scale; /* scale: bytes of code for each step of the instruction */
@@ -56,7 +56,10 @@ struct wire_language {
 };
 enum { WIRE_LANGUAGE_WORDS = 32 };
 
-enum { WIRE_LANGUAGE_THREADS = 1024 /* that are looked at to find the current one */ };
+enum {
+	WIRE_LANGUAGE_THREADS =
+		1024 /* limit of threads that are examined to find the current one */
+};
 
 #ifndef DESCRY_BPF
 _Static_assert(sizeof(struct wire_language) == WIRE_LANGUAGE_WORDS * 4, "language");
