@@ -159,8 +159,8 @@ static const char *string_at(const struct bytes *strtab, uint64_t at, uint32_t i
 	return s;
 }
 
-/* Does the section of native indices have those of xargc arguments? When there are none, the
- * definition of the probe hides the native arguments: `probe x(int) : ();`. */
+/* Returns true when the section of native indices has those of xargc arguments. When there are
+ * none, the definition of the probe hides the native arguments: `probe x(int) : ();`. */
 static bool is_mapped(struct bytes prargs, uint32_t argidx, uint32_t xargc)
 {
 	return bytes_seek(&prargs, argidx) && bytes_left(&prargs) >= xargc;

@@ -21,7 +21,7 @@ struct code {
 
 enum {
 	BUDGET = 64 << 20,    /* bytes of names and tables of all processes */
-	PROCESSES_MAX = 4096, /* that are looked at in a run */
+	PROCESSES_MAX = 4096, /* limit of processes that are examined in a run */
 	KNOWN_MAX = 1 << 18,  /* code objects */
 };
 
@@ -29,8 +29,9 @@ struct languages {
 	size_t budget;
 	struct hash codes; /* struct code_key -> index in known */
 	VEC(struct code) known;
-	struct hash pids;              /* pid -> index in processes */
-	VEC(struct process) processes; /* those before an execve() stay: frames have their names */
+	struct hash pids; /* pid -> index in processes */
+	/* processes before an execve() stay, because frames have their names */
+	VEC(struct process) processes;
 };
 
 struct languages *languages_new(void)

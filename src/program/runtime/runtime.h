@@ -38,9 +38,10 @@ struct runtime_type {
 	struct err *(*open)(struct space *s, struct object *o, uint64_t bias, struct runtime **ret);
 	/* Adds the frames of a thread, innermost first. NULL: step() adds them. */
 	void (*frames)(struct runtime *r, const struct space_thread *t, runtime_frame_vec *ret);
-	/* Of languages whose functions have native frames, else NULL: goes from a frame in code
+	/* For languages whose functions have native frames, else NULL. Goes from a frame in code
 	 * that the runtime has made to its caller, and adds the functions that the frame executes.
-	 * False: the code is not the runtime's. A frame without a known caller stays. */
+	 * Returns false when the code is not the runtime's. A frame without a known caller
+	 * stays. */
 	bool (*step)(struct runtime *r, const struct space_thread *t, struct unwind_cursor *c,
 		     runtime_frame_vec *ret);
 	/* Returns true when an address lies in the interpreter's loop. */
@@ -48,12 +49,14 @@ struct runtime_type {
 	/* Returns true when it lies in a function that the loop calls once for each run, so that
 	 * its frames belong to the loop's. NULL: there is none. */
 	bool (*is_part)(const struct runtime *r, uint64_t addr);
-	/* How programs in the kernel walk the frames (wire/language.h). NULL: they cannot. */
+	/* Fills in the data by which programs in the kernel walk the frames (wire/language.h).
+	 * NULL: they cannot. */
 	void (*wire)(const struct runtime *r, struct wire_language *ret);
-	/* The code object at an address, read now, if it is still the one with this id
-	 * (wire_language_id()); lives as long as r. NULL: it is not, or cannot be read. */
+	/* Reads the code object at an address now, if it is still the one with this id
+	 * (wire_language_id()). It lives as long as r. Returns NULL when it is another one or
+	 * cannot be read. */
 	const void *(*learn)(struct runtime *r, uint64_t address, uint64_t id);
-	/* Function, file and line of a byte of its code, or of WIRE_LANGUAGE_BEFORE. */
+	/* Returns function, file and line of a byte of its code, or of WIRE_LANGUAGE_BEFORE. */
 	void (*describe)(struct runtime *r, const void *code, uint32_t at,
 			 struct runtime_frame *ret);
 	void (*free)(struct runtime *r);
@@ -71,11 +74,12 @@ extern const struct runtime_type runtime_python, runtime_ruby, runtime_jvm, runt
 /* Finds the first interpreter in an address space. Sets *ret to NULL when there is none. Returns an
  * error when descry does not know the interpreter's structures, or they are inconsistent. */
 struct err *runtime_find(struct space *s, struct runtime **ret);
-/* The same for a process that is met while tracing: opens only files whose names suggest an
- * interpreter that programs can walk (`wire`), and takes what it reads from *budget (bytes), which
- * may be shared. */
+/* Does the same for a process that is met while tracing. Opens only files whose names suggest an
+ * interpreter that programs can walk (`wire`). Takes the bytes of its reads from *budget, which may
+ * be shared. */
 struct err *runtime_find_met(struct space *s, size_t *budget, struct runtime **ret);
-/* Does the path of a file suggest the library of an interpreter that programs can walk? */
+/* Returns true when the path of a file suggests the library of an interpreter that programs can
+ * walk. */
 bool runtime_is_library(const char *path);
 void runtime_frames(struct runtime *r, const struct space_thread *t, runtime_frame_vec *ret);
 /* The walk of a thread's native stack, in which the runtime steps through its own code. It adds up
@@ -104,13 +108,13 @@ struct runtime_stack {
 	const struct runtime_frame *frames;
 	uint32_t nframes;
 	const char *language; /* of frames: runtime_type's name; NULL: there are none */
-	/* Does the interpreter's loop lie at an address? is_part: a function that the loop calls
-	 * once for each run; may be NULL. */
+	/* is_loop returns true when an address lies in the interpreter's loop, and is_part when it
+	 * lies in a function that the loop calls once for each run. is_part may be NULL. */
 	bool (*is_loop)(const void *arg, uint64_t addr);
 	bool (*is_part)(const void *arg, uint64_t addr);
 	const void *arg;
 };
-/* An is_loop and an is_part of which the argument is a struct runtime. */
+/* Implementations of is_loop and is_part whose argument is a struct runtime. */
 bool runtime_is_loop(const void *runtime, uint64_t addr);
 bool runtime_is_part(const void *runtime, uint64_t addr);
 /* Replaces the native frames of the interpreter's loop by the language's frames. With `both`, adds

@@ -130,7 +130,7 @@ void control_free(struct control *c)
 
 /* --- memory --- */
 
-/* Process or thread by which its page table can be looked at. 0: one that serves itself, which may
+/* Returns the process or thread whose page table can be read. 0: the process serves itself and may
  * not be traced; it is a command of descry's own. */
 static pid_t looked_at(const struct control *c)
 {

@@ -379,10 +379,10 @@ static pid_t fixed_thread(const struct control *c)
 	return blocked;
 }
 
-/* Opens the memory of the process once its threads have stopped, and lets go of each that is in
- * another: PTRACE_SEIZE waits while a thread executes a program, and then holds it in this program,
- * which may be setuid. Only what is proved here gets registers that were computed from this memory.
- * Sets *ret_more when it has let go of a thread. */
+/* Opens the memory of the process once its threads have stopped, and lets go of each thread that is
+ * in another memory. PTRACE_SEIZE waits while a thread executes a program, and then holds it in
+ * this program, which may be setuid. Only threads that are checked here get registers that were
+ * computed from this memory. Sets *ret_more when it has let go of a thread. */
 static struct err *prove(struct control *c, bool *ret_more)
 {
 	const pid_t ref = fixed_thread(c);

@@ -81,8 +81,8 @@ struct err *control_hold(struct control *c);
 
 /* stop.c */
 /* Reads the registers. Turns EINTR of a call that the stop has interrupted into a restart, which is
- * the only change that does not wait for the thread to be proved: it goes by nothing but the
- * registers. */
+ * the only change that does not wait until prove() has checked the thread's memory, because it
+ * depends only on the registers. */
 bool control_get_regs(struct control_thread *t);
 /* Stops the threads that are not among c->threads yet. */
 struct err *control_stop_more(struct control *c, int timeout_ms);

@@ -69,8 +69,8 @@ struct err *text_returns(struct text *t, uint64_t func, struct text_site **ret, 
  * ret->reason and mode TEXT_NONE. */
 struct err *text_offset(struct text *t, uint64_t func, uint64_t off, struct text_site *ret);
 
-/* The system call instructions of a function (func 0: of the object), by address. The caller frees
- * them. site.at is the instruction, and the return from it is the same site with at = 2 more.
+/* Finds the system call instructions of a function (func 0: of the object), by address. The caller
+ * frees them. site.at is the instruction, and the return from it is the same site with at = 2 more.
  * number: from the mov that sets it, else -1. before, behind: the same two points with the
  * instruction left in place. A thread that waits in the kernel then stands in its function, where
  * unwinders and debuggers know it. before.at is behind the displaced bytes. Either may be

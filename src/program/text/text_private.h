@@ -148,9 +148,9 @@ void text_mark_around(struct text *t, uint64_t lo, uint64_t hi);
 /* Returns true when the function at addr, which c jumps to, is a part of c and not a function of
  * its own. */
 bool text_is_part(struct text *t, const struct text_code *c, uint64_t addr);
-/* May the next instruction run after it? */
+/* Returns true when the next instruction may run after it. */
 bool text_falls_through(const struct insn *n);
-/* Direct, with a target. */
+/* Returns true for a direct branch with a target. */
 bool text_is_branch(const struct insn *n);
 bool text_inside(const struct text_code *c, uint64_t addr);
 /* Returns the index of the instruction at addr, or UINT32_MAX. */

@@ -66,10 +66,10 @@ struct unwind_cursor {
 	bool first;     /* no frame of the walk before was in other code */
 	uint32_t index; /* of the frame, from the innermost on */
 };
-/* Code of which no file has tables: what a JIT has made, and code in a file without them. */
+/* Code for which no file has tables: code made by a JIT, and code in a file without tables. */
 struct unwind_code {
-	/* Goes from a frame to its caller. False: it is not of this code. A frame without a known
-	 * caller stays. */
+	/* Goes from a frame to its caller. Returns false when the frame is not of this code. A
+	 * frame without a known caller stays. */
 	bool (*step)(void *arg, struct unwind_cursor *c);
 	void *arg;
 };

@@ -62,8 +62,8 @@ static u32 unwind_find_rule(const struct unwind_walk *w, u64 at)
 
 #include "wire/step.h"
 
-/* Steps through code that no file has tables of. False: the frame is not of such code, or the walk
- * ends there. */
+/* Steps through code for which no file has tables. Returns false when the frame is not of such
+ * code, or the walk ends there. */
 static bool step_code(struct unwind_walk *w, uint32_t i, bool *first, bool *stop)
 {
 	const struct unwind_code *code = &w->process->code;

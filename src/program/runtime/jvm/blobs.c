@@ -1,4 +1,4 @@
-/* The code cache: pieces of code, and how large their frames are. */
+/* The code cache: pieces of code, and the sizes of their frames. */
 #include <string.h>
 
 #include "program/runtime/jvm/jvm.h"
@@ -17,7 +17,7 @@ static bool read_heap(const struct jvm *j, uint64_t heap, struct jvm_heap *ret)
 	return ret->low && ret->high > ret->low && ret->segments && ret->shift <= SHIFT_MAX;
 }
 
-/* The heaps are read once: when the process has been stopped, or of a core. */
+/* Reads the heaps once, from a stopped process or a core. */
 static void read_heaps(struct jvm *j)
 {
 	uint64_t heaps, data, heap, n;
@@ -47,8 +47,8 @@ bool jvm_is_code(struct jvm *j, uint64_t addr)
 	return find_heap(j, addr);
 }
 
-/* Finds the block that a segment belongs to. The map has for each segment the distance to an
- * earlier one of the same block, or to its first: 0. */
+/* Finds the block that a segment belongs to. For each segment, the map has the distance to an
+ * earlier segment of the same block; 0 marks the first. */
 static bool find_block(const struct jvm *j, const struct jvm_heap *h, uint64_t addr, uint64_t *ret)
 {
 	uint64_t i = (addr - h->low) >> h->shift;

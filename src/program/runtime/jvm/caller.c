@@ -4,8 +4,8 @@
  *	sp + frame - 16   rbp of the caller
  *	sp                locals, and arguments of functions that it calls
  *
- * Where the frame is not built yet, or is taken down already, the instructions tell the place of
- * the return address. They are those that HotSpot's compilers begin and end functions with. */
+ * While a frame is built or removed, the instructions show the place of the return address.
+ * HotSpot's compilers begin and end functions with these instructions. */
 #include <string.h>
 
 #include "program/runtime/jvm/jvm.h"
@@ -28,7 +28,7 @@ static bool code_read(const struct jvm *j, uint64_t at, uint64_t end, struct cod
 	return ret->n;
 }
 
-/* Takes an instruction that begins with these bytes and has so many more. */
+/* Takes an instruction that begins with these bytes and has the given number of further ones. */
 static bool take(struct code *c, const char *bytes, uint32_t len, uint32_t more)
 {
 	if (c->n - c->i < len + more || memcmp(c->bytes + c->i, bytes, len))
@@ -51,7 +51,7 @@ static int64_t last_i8(const struct code *c)
 	return (int8_t)c->bytes[c->i - 1];
 }
 
-/* The caller's stack pointer, and the place of its rbp; 0: it is in rbp. */
+/* Sets the caller's stack pointer, and the place of its rbp; 0: it is in rbp. */
 struct found {
 	uint64_t sp, rbp_at;
 };
@@ -69,7 +69,7 @@ static bool go(const struct jvm *j, struct unwind_cursor *c, const struct found 
 	return true;
 }
 
-/* The end of a function: the instructions from pc on take its frame down and return. */
+/* Recognises the end of a function: the instructions from pc on remove its frame and return. */
 static bool ending(const struct jvm *j, const struct jvm_blob *b, const struct unwind_cursor *c,
 		   struct found *ret)
 {
@@ -106,8 +106,8 @@ static bool ending(const struct jvm *j, const struct jvm_blob *b, const struct u
 	}
 }
 
-/* The beginning of a function at `entry`: what the instructions before pc have built. False: they
- * have built the frame, or are others. */
+/* Recognises the beginning of a function at `entry`: the part of the frame that the instructions
+ * before pc have built. Returns false when they have built the whole frame, or are others. */
 static bool beginning(const struct jvm *j, const struct jvm_blob *b, const struct unwind_cursor *c,
 		      uint64_t entry, struct found *ret)
 {
@@ -164,7 +164,8 @@ static bool compiled(const struct jvm *j, const struct jvm_blob *b, const struct
 		entry = jvm_get(j, b->address, l->compiled_osr_entry);
 	if (beginning(j, b, c, entry, ret))
 		return true;
-	/* Before its entry it checks the receiver's class. Some have no frame: they jump. */
+	/* Before its entry, a function checks the receiver's class. Some functions have no frame
+	 * and jump. */
 	if ((!osr && c->pc < entry) || !b->frame) {
 		*ret = (struct found){ .sp = c->sp + 8 };
 		return true;
@@ -173,7 +174,7 @@ static bool compiled(const struct jvm *j, const struct jvm_blob *b, const struct
 	return true;
 }
 
-/* Is addr behind a call in the code cache, or in the JVM's own code? */
+/* Returns true when addr lies behind a call in the code cache or in the JVM's own code. */
 static bool is_return(struct jvm *j, uint64_t addr)
 {
 	struct jvm_blob b;
@@ -190,8 +191,8 @@ static bool is_return(struct jvm *j, uint64_t addr)
 	       b.kind == JVM_INTERPRETER;
 }
 
-/* A stub has no frame, or one by rbp, and may have pushed registers. The first return address on
- * the stack is its own. */
+/* A stub has no frame, or one that rbp links, and may have pushed registers. The first return
+ * address on the stack is its own. */
 static bool interrupted_stub(struct jvm *j, const struct unwind_cursor *c, struct found *ret)
 {
 	uint64_t word;

@@ -3,7 +3,7 @@
 
 enum { THREADS_MAX = 1 << 16 };
 
-/* Reads the list of threads once, when the process has been stopped. */
+/* Reads the list of threads once, from a stopped process. */
 static void read_threads(struct jvm *j)
 {
 	const struct jvm_layout *l = &j->layout;
@@ -56,7 +56,7 @@ static void add_compiled(struct jvm *j, const struct jvm_blob *b, const struct u
 	}
 }
 
-/* Code that is no function of Java has the name that the JVM gives it. */
+/* Gives code that is no Java function the JVM's name for it. */
 static void add_stub(const struct jvm *j, const struct jvm_blob *b, uint64_t pc,
 		     runtime_frame_vec *ret)
 {

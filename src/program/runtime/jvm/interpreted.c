@@ -14,7 +14,8 @@
 
 enum { SENDER_SP = 8, METHOD = 24, BCP = 64, FRAME_MAX = 1 << 20, AHEAD = 48, PARTIAL = 16 };
 
-/* Do the instructions that follow load r13 from the frame before they store it there? */
+/* Returns true when the following instructions load r13 from the frame before they store it
+ * there. */
 static bool loads_bcp(const struct jvm *j, uint64_t pc)
 {
 	static const uint8_t load[] = { 0x4c, 0x8b, 0x6d, 0xc0 },
@@ -31,7 +32,7 @@ static bool loads_bcp(const struct jvm *j, uint64_t pc)
 	return false;
 }
 
-/* Has the thread left Java by a call for which the interpreter saves nothing? */
+/* Returns true when the thread has left Java by a call for which the interpreter saves nothing. */
 static bool is_leaf_call(struct jvm *j, const struct space_thread *t, const struct unwind_cursor *c)
 {
 	uint64_t thread, sp;
@@ -44,7 +45,7 @@ static bool is_leaf_call(struct jvm *j, const struct space_thread *t, const stru
 	       !sp;
 }
 
-/* The bytecode that a frame is at; -1: not known. */
+/* Returns the bytecode of a frame, -1: not known. */
 static int64_t bytecode(struct jvm *j, const struct jvm_method *m, const struct space_thread *t,
 			const struct unwind_cursor *c)
 {
@@ -56,7 +57,7 @@ static int64_t bytecode(struct jvm *j, const struct jvm_method *m, const struct 
 	if (c->called)
 		in_frame = !is_leaf_call(j, t, c);
 	else if (c->index)
-		return -1; /* interrupted by a signal: r13 is not known */
+		return -1; /* a signal has interrupted it, so r13 is not known */
 	else
 		in_frame = loads_bcp(j, c->pc) || r13 - m->code >= m->code_size;
 	if (!in_frame)
@@ -81,8 +82,8 @@ static bool go(const struct jvm *j, struct unwind_cursor *c)
 	return true;
 }
 
-/* At the entry of a function. The return address is on top of the stack, or in rax while room for
- * locals is made, or in the new frame, of which a part is built. */
+/* Handles the entry of a function. The return address is on top of the stack, or in rax while the
+ * function makes room for locals, or in the new frame, which is partly built. */
 static bool go_from_entry(struct jvm *j, const struct space_thread *t, struct unwind_cursor *c)
 {
 	uint64_t pc, sp = t->regs.r13, bp = c->bp;

@@ -5,7 +5,7 @@
 
 enum { BUDGET = 64 << 20, WORK = 1 << 30 };
 
-/* Versions of which the code cache and frames are known: those with long support. */
+/* Versions whose code cache and frames are known: those with long support. */
 static const struct {
 	uint32_t major, excluded;
 } versions[] = { { 11, 0 }, { 17, 0 }, { 21, 1 }, { 25, 1 } };

@@ -2,8 +2,8 @@
  *
  * A Java function has native frames: one that the interpreter runs has a frame of the interpreter's
  * code, and a compiled one has a frame of its nmethod, in which further functions may be inlined.
- * The frames hang together as those of C do, so that the walk of the native stack meets them.
- * libjvm.so publishes where its structures have their members (gHotSpotVMStructs, vmStructs.cpp).
+ * The frames are linked as those of C are, so the walk of the native stack reaches them. libjvm.so
+ * publishes the offsets of its structures' members (gHotSpotVMStructs, vmStructs.cpp).
  */
 #ifndef DESCRY_PROGRAM_RUNTIME_JVM_JVM_H
 #define DESCRY_PROGRAM_RUNTIME_JVM_JVM_H
@@ -12,8 +12,8 @@
 #include "program/object/object.h"
 #include "program/runtime/runtime.h"
 
-/* X(name, required, type, member, other type, other member): members, and where other versions have
- * them. */
+/* X(name, required, type, member, other type, other member): members, and their names in other
+ * versions. */
 #define JVM_MEMBERS(X) \
 	X(method_const, 1, "Method", "_constMethod", "", "") \
 	X(method_access, 1, "Method", "_access_flags", "", "") \
@@ -113,7 +113,7 @@ struct jvm_layout {
 		JVM_SIZES(X)
 #undef X
 	} size;
-	/* Numbers in tables are written without bytes of 0 (from JDK 20 on). */
+	/* From JDK 20 on, numbers in tables have no bytes of 0. */
 	uint32_t excluded;
 };
 
@@ -138,31 +138,34 @@ struct jvm {
 	struct hash threads; /* thread id: address of its JavaThread */
 	bool threads_read;
 	bool dense;    /* compiled code has a place for each instruction: DebugNonSafepoints */
-	uint64_t work; /* bytes of tables of lines that may still be searched */
+	uint64_t work; /* bytes of line tables that may still be searched */
 	size_t budget; /* bytes of names and tables that may still be read */
 };
 
 /* --- tables.c --- */
-/* Takes the layout from the tables of libjvm.so. False: they lack something that is needed. */
+/* Takes the layout from the tables of libjvm.so. Returns false when they lack a needed entry. */
 bool jvm_layout_read(struct jvm *j, struct jvm_layout *ret);
-/* Is an option of the JVM, which is a bool, on? */
+/* Returns the value of an option of the JVM that is a bool. */
 bool jvm_option(const struct jvm *j, const char *name);
 
 /* --- memory.c --- */
 bool jvm_word(const struct jvm *j, uint64_t addr, uint64_t *ret);
-/* Reads a member of the structure at addr, signed. False: it cannot be read, or there is none. */
+/* Reads a signed member of the structure at addr. Returns false when it cannot be read or does not
+ * exist. */
 bool jvm_read(const struct jvm *j, uint64_t addr, struct jvm_member m, int64_t *ret);
-/* Reads a pointer or an unsigned number. 0: it cannot be read. */
+/* Reads a pointer or an unsigned number. Returns 0 when it cannot be read. */
 uint64_t jvm_get(const struct jvm *j, uint64_t addr, struct jvm_member m);
-/* Takes n bytes of what may be read in all. */
+/* Takes n bytes from the budget of reads. */
 bool jvm_afford(struct jvm *j, size_t n);
-/* Up to max bytes of text as they are printed, in the names' arena. NULL: cannot be read. */
+/* Returns up to max bytes of text, printable, in the names' arena, or NULL when it cannot be
+ * read. */
 char *jvm_text(struct jvm *j, uint64_t addr, uint32_t n);
-/* A number of a compressed table (UNSIGNED5, compressedStream.hpp). Reads 0 behind the end. */
+/* Reads a number of a compressed table (UNSIGNED5, compressedStream.hpp). Reads 0 behind the
+ * end. */
 uint32_t jvm_number(uint32_t excluded, const uint8_t *p, uint32_t n, uint32_t *i);
 
 /* --- methods.c --- */
-/* A function, as its Method has it. */
+/* A function, read from its Method. */
 struct jvm_method {
 	uint64_t address;
 	const char *function, *file; /* NULL: cannot be read, or not known */
@@ -171,17 +174,18 @@ struct jvm_method {
 	const uint8_t *lines; /* the table */
 	uint32_t nlines;
 };
-/* NULL: there is no Method: it does not lead to a class that has its constants. */
+/* Returns NULL when there is no Method, because it does not lead to a class that has its
+ * constants. */
 const struct jvm_method *jvm_method(struct jvm *j, uint64_t address);
-/* The line of a bytecode; 0: not known. */
+/* Returns the line of a bytecode, 0: not known. */
 uint32_t jvm_line(struct jvm *j, const struct jvm_method *m, int64_t bci);
 
 /* --- blobs.c --- */
 enum jvm_kind {
 	JVM_COMPILED,    /* an nmethod, also of a function that is native code */
 	JVM_INTERPRETER, /* all of the interpreter's code */
-	JVM_ROUTINE,     /* has a frame of a known size */
-	JVM_STUBS,       /* has no frame, or one by rbp */
+	JVM_ROUTINE,     /* has a frame of known size */
+	JVM_STUBS,       /* has no frame, or one that rbp links */
 };
 
 /* A piece of code in the code cache (CodeBlob). */
@@ -192,29 +196,32 @@ struct jvm_blob {
 	uint64_t complete; /* address from which on the frame is built */
 	const char *name;
 };
-/* Does an address lie in the code cache? */
+/* Returns true when an address lies in the code cache. */
 bool jvm_is_code(struct jvm *j, uint64_t addr);
-/* The piece at an address. False: there is none. */
+/* Finds the piece of code at an address. Returns false when there is none. */
 bool jvm_blob_find(struct jvm *j, uint64_t addr, struct jvm_blob *ret);
 
 /* --- scopes.c --- */
-/* A function that an instruction of compiled code belongs to. */
+/* A function to which an instruction of compiled code belongs. */
 struct jvm_scope {
 	uint64_t method;
 	int32_t bci;
-	bool sure; /* bci is that of the instruction */
+	bool sure; /* bci belongs to the instruction */
 };
 enum { JVM_SCOPES_MAX = 256 };
-/* The functions that an nmethod executes at an address, innermost first; their count. exact: it is
- * a return address, which the table has. Of other addresses only what the entries before and behind
- * agree on, unless the JVM keeps an entry for each instruction. */
+/* Finds the functions that an nmethod executes at an address, innermost first. Returns their
+ * number. exact: the address is a return address, for which the table has an entry. For other
+ * addresses, finds only the functions that the entries before and behind have in common, unless the
+ * JVM keeps an entry for each instruction. */
 uint32_t jvm_scopes(struct jvm *j, const struct jvm_blob *b, uint64_t pc, bool exact,
 		    struct jvm_scope *ret);
-/* The return address of a frame of b, for which the JVM has put another to deoptimize it. */
+/* Returns the original return address of a frame of b, which the JVM has replaced to deoptimize the
+ * frame. */
 uint64_t jvm_original_pc(const struct jvm *j, const struct jvm_blob *b, uint64_t pc, uint64_t sp);
 
 /* --- caller.c --- */
-/* Goes from a frame of compiled code or a stub to its caller. False: it cannot be found. */
+/* Goes from a frame of compiled code or a stub to its caller. Returns false when the caller cannot
+ * be found. */
 bool jvm_caller(struct jvm *j, const struct jvm_blob *b, struct unwind_cursor *c);
 
 /* --- interpreted.c --- */
@@ -227,7 +234,7 @@ bool jvm_step(struct runtime *r, const struct space_thread *t, struct unwind_cur
 	      runtime_frame_vec *ret);
 void jvm_add(struct jvm *j, const struct jvm_method *m, int64_t bci, bool sure,
 	     runtime_frame_vec *ret);
-/* The JavaThread of a thread; 0: it has none. */
+/* Returns the JavaThread of a thread, 0: it has none. */
 uint64_t jvm_thread(struct jvm *j, uint32_t tid);
 
 #endif

@@ -52,7 +52,7 @@ char *jvm_text(struct jvm *j, uint64_t addr, uint32_t n)
 	return text;
 }
 
-/* Up to five bytes of six bits each, the lowest first; the first byte below the limit is the
+/* Reads up to five bytes of six bits each, the lowest first. The first byte below the limit is the
  * last. */
 uint32_t jvm_number(uint32_t excluded, const uint8_t *p, uint32_t n, uint32_t *i)
 {

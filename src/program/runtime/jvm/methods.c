@@ -11,7 +11,7 @@ enum {
 	HIDDEN_DIGITS = 16,
 };
 
-/* The text of a Symbol. */
+/* Returns the text of a Symbol. */
 static char *symbol(struct jvm *j, uint64_t addr)
 {
 	uint64_t n = jvm_get(j, addr, j->layout.symbol_length);
@@ -31,8 +31,8 @@ static char *constant(struct jvm *j, uint64_t constants, uint64_t index)
 	return symbol(j, v);
 }
 
-/* java/lang/Thread to java.lang.Thread. A hidden class has + and its address at the end; Java
- * writes a slash for it. */
+/* Changes java/lang/Thread to java.lang.Thread. The name of a hidden class ends with + and its
+ * address; Java writes a slash for the +. */
 static void class_text(char *name)
 {
 	char *plus = strrchr(name, '+');
@@ -105,8 +105,9 @@ const struct jvm_method *jvm_method(struct jvm *j, uint64_t address)
 	return m;
 }
 
-/* Entries: so many bytecodes and so many lines further on, in five and three bits of a byte; 255:
- * two signed numbers follow; 0: the end. (CompressedLineNumberReadStream) */
+/* Reads the entries. In a byte, five bits are the number of bytecodes and three bits the number of
+ * lines to step forward. 255: two signed numbers follow. 0: the end.
+ * (CompressedLineNumberReadStream) */
 uint32_t jvm_line(struct jvm *j, const struct jvm_method *m, int64_t bci)
 {
 	int64_t at = 0, line = 0, best_at = 0, best = 0;

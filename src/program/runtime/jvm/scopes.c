@@ -1,5 +1,5 @@
-/* The functions of compiled code: an nmethod's table of places (PcDesc), each of which has a scope,
- * which has the scope that it is inlined in (ScopeDesc). */
+/* The functions of compiled code. An nmethod has a table of places (PcDesc). Each place has a scope
+ * (ScopeDesc), which leads to the scope that it is inlined in. */
 #include "program/runtime/jvm/jvm.h"
 
 enum { PCS_MAX = 1 << 22, SCOPE_BYTES = 15, BCI_BIAS = 1 };
@@ -69,7 +69,7 @@ static bool find_place(const struct tables *t, int64_t offset, uint64_t *ret)
 	return lo < t->npcs;
 }
 
-/* Reads a scope and those that it is inlined in. */
+/* Reads a scope and the scopes that it is inlined in. */
 static uint32_t read_scopes(const struct tables *t, uint64_t offset, struct jvm_scope *ret)
 {
 	uint32_t n = 0;
@@ -91,7 +91,7 @@ static uint32_t read_scopes(const struct tables *t, uint64_t offset, struct jvm_
 	return n;
 }
 
-/* Keeps of the scopes those that both places share, from the outermost on. */
+/* Keeps the scopes that both places have in common, from the outermost on. */
 static uint32_t agree(struct jvm_scope *a, uint32_t na, const struct jvm_scope *b, uint32_t nb)
 {
 	uint32_t shared = 0, drop;
@@ -133,7 +133,7 @@ uint32_t jvm_scopes(struct jvm *j, const struct jvm_blob *b, uint64_t pc, bool e
 				    ? 0
 				    : agree(ret, n, other, read_scopes(&t, scope, other));
 	}
-	/* The nmethod is that of its outermost scope. */
+	/* The nmethod belongs to its outermost scope. */
 	if (!n || ret[n - 1].method != t.method) {
 		*ret = (struct jvm_scope){ .method = t.method };
 		n = 1;

@@ -47,7 +47,7 @@ static const struct {
 #undef X
 };
 
-/* Reads the word that an exported variable has: gHotSpotVM and so on. */
+/* Reads the word in an exported variable: gHotSpotVM and so on. */
 static bool published(const struct jvm *j, const char *name, uint64_t *ret)
 {
 	uint64_t addr;

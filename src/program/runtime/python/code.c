@@ -164,7 +164,8 @@ const void *python_learn(struct runtime *r, uint64_t address, uint64_t id)
 	struct python *p = (struct python *)r;
 	const struct python_code *c = NULL;
 
-	/* It may go, and another come, while it is read. */
+	/* Checks again afterwards, because the object may be freed and replaced while it is
+	 * read. */
 	if (has_id(p, address, id))
 		c = read_code(p, address);
 	return c && has_id(p, address, id) ? c : NULL;

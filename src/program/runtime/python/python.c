@@ -152,7 +152,7 @@ static struct err *python_open(struct space *s, struct object *o, uint64_t bias,
 	}
 	p->object = NULL;
 	if (!e) {
-		object_free(o); /* all that is needed of it is known now */
+		object_free(o); /* all needed facts are known now */
 		*ret = &p->runtime;
 		return NULL;
 	}

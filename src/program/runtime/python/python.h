@@ -65,7 +65,7 @@ struct python_code {
 /* --- layout.c --- */
 /* Returns the version's layout, or NULL when it is not known. */
 const struct python_layout *python_layout(uint32_t major, uint32_t minor);
-/* Does the thread's state lead to a frame by a _PyCFrame: 3.11 and 3.12? */
+/* Returns true when the thread's state leads to a frame by a _PyCFrame: 3.11 and 3.12. */
 static inline bool python_by_cframe(const struct python_layout *l)
 {
 	return l->frames != PYTHON_OBJECTS && l->version < 0x030d;

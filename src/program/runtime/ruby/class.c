@@ -13,8 +13,8 @@ enum {
 };
 enum { OBJECT_CLASS = 8 };
 
-/* rb_shape: the last variable of a class and which value it is, then the shape with one less. The
- * class has the number of its shape above bit 32 of its flags. */
+/* rb_shape: the last variable of a class and the index of its value, then the shape with one
+ * variable less. The class has the number of its shape above bit 32 of its flags. */
 enum {
 	SHAPE_SIZE = 32,
 	SHAPE_SHIFT = 32,
@@ -34,7 +34,7 @@ _Static_assert(sizeof(struct shape) == SHAPE_SIZE, "as in 3.2");
 struct variables {
 	uint64_t entries; /* in 3.2: values */
 	uint32_t next, end;
-	uint64_t shapes; /* 3.2: all of them; next is the number of one, end a count of steps */
+	uint64_t shapes; /* 3.2: all shapes; next is the number of one, end limits the steps */
 };
 struct variable {
 	uint64_t hash, id, value;
@@ -53,7 +53,7 @@ static bool variables_by_shape(const struct ruby *r, uint64_t class, struct vari
 	return true;
 }
 
-/* The variables of a class, to 3.2. */
+/* The variables of a class, up to 3.2. */
 static bool variables(struct ruby *r, uint64_t class, struct variables *ret)
 {
 	uint64_t extra, table, first, end;
@@ -101,7 +101,7 @@ static bool next(struct ruby *r, struct variables *v, struct variable *ret)
 	       space_read_some(r->runtime.space, at, ret, sizeof(*ret)) == sizeof(*ret);
 }
 
-/* Learns from class String the variable that has the names of classes. */
+/* Finds in class String the variable that has the names of classes. */
 static void find_path_variable(struct ruby *r)
 {
 	struct variables v;
@@ -157,7 +157,7 @@ static bool is_class_of(const struct ruby *r, uint64_t class, uint64_t value)
 	       ruby_word(r, value + OBJECT_CLASS, &own) && own == class;
 }
 
-/* The class or module of which a class is the singleton class: it names it as its own. */
+/* Returns the class or module of a singleton class, which names it as its own. */
 static bool attached(struct ruby *r, uint64_t class, uint64_t *ret)
 {
 	struct variables v;

@@ -13,7 +13,7 @@ enum {
 	BODY_BASE = 72,
 	BODY_LABEL = 80,
 	BODY_FIRST_LINE = 88,
-	BODY_BYTES = 192, /* as many are read */
+	BODY_BYTES = 192, /* limit of words read */
 	/* in the part about lines */
 	LINES = 0,
 	LINES_POSITIONS = 8,
@@ -36,7 +36,7 @@ static uint32_t load32(const uint8_t *p)
 	return (uint32_t)load(p);
 }
 
-/* The path is a String, or the first of an Array with the path and where it really is. */
+/* Reads the path: a String, or an Array of the path and the real path. */
 static const char *path(struct ruby *r, uint64_t value)
 {
 	uint64_t first;
@@ -46,7 +46,7 @@ static const char *path(struct ruby *r, uint64_t value)
 	return ruby_text(r, value);
 }
 
-/* n bytes of the process in the arena; NULL: they cannot be read. */
+/* Reads n bytes of the process into the arena. Returns NULL when they cannot be read. */
 static const void *copy(struct ruby *r, uint64_t addr, size_t n)
 {
 	void *p;
@@ -57,7 +57,7 @@ static const void *copy(struct ruby *r, uint64_t addr, size_t n)
 	return space_read_some(r->runtime.space, addr, p, (uint32_t)n) == n ? p : NULL;
 }
 
-/* Bytes of the bit vector for code of so many words (lines.c). */
+/* Returns the bytes of the bit vector for code of so many words (lines.c). */
 static uint32_t starts_size(uint32_t size)
 {
 	return size < 54 ? (size + 8) / 9 * 8 : 48 + (size + 457) / 512 * 80;
@@ -111,7 +111,7 @@ const struct ruby_code *ruby_code(struct ruby *r, uint64_t address)
 	return c;
 }
 
-/* How many entries begin at an instruction or before it, by their positions. */
+/* Counts the entries that begin at an instruction or before it, by their positions. */
 static uint32_t rank_by_positions(const struct ruby_code *c, uint32_t at)
 {
 	uint32_t n = 0;

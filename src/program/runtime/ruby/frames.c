@@ -16,7 +16,7 @@ enum {
 	MAGIC_MASK = 0x7fff0001,
 	MAGIC_C = 0x55550001,
 	FLAG_LOCAL = 0x2,
-	FLAG_FINISH = 0x20, /* the loop returns when this frame does */
+	FLAG_FINISH = 0x20, /* the loop returns together with this frame */
 	/* rb_method_entry_t, rb_method_definition_t */
 	METHOD_DEFINITION = 16,
 	METHOD_OWNER = 32,
@@ -44,12 +44,12 @@ struct walk {
 	runtime_frame_vec *ret;
 	uint32_t first;     /* frame of this walk */
 	uint32_t scopes;    /* looked at */
-	uint32_t first_c;   /* of the C functions that have no line yet */
-	VEC(uint32_t) runs; /* frames that were called from native code */
-	VEC(uint64_t) tags; /* of these calls, innermost first */
+	uint32_t first_c;   /* indices of the C functions that have no line yet */
+	VEC(uint32_t) runs; /* frames that native code has called */
+	VEC(uint64_t) tags; /* anchors of these calls, innermost first */
 };
 
-/* The method entry that a value of a scope has, or that a structure has in its place. */
+/* Returns the method entry in a value of a scope, or in a structure in its place. */
 static uint64_t method_of(const struct ruby *r, uint64_t value, bool svar)
 {
 	switch (ruby_imemo(r, value)) {
@@ -62,8 +62,8 @@ static uint64_t method_of(const struct ruby *r, uint64_t value, bool svar)
 	return 0;
 }
 
-/* The method entry of a frame: its scope has it, or one of those around it. scope[0] are flags,
- * scope[-1] the scope around it, scope[-2] the entry. 0: none. */
+/* Returns the method entry of a frame, from its scope or from one around it. scope[0] are flags,
+ * scope[-1] is the scope around it, scope[-2] the entry. 0: none. */
 static uint64_t method_entry(struct walk *w, uint64_t scope)
 {
 	const struct ruby *r = w->r;
@@ -84,7 +84,7 @@ static uint64_t method_entry(struct walk *w, uint64_t scope)
 	return 0;
 }
 
-/* "Order#save", "Order.find"; the method's name alone when its class has none. */
+/* Returns "Order#save" or "Order.find"; the method's name alone when its class has no name. */
 static const char *method_name(struct ruby *r, uint64_t entry, const char *prefix, const char *name)
 {
 	const char *class;
@@ -99,7 +99,7 @@ static const char *method_name(struct ruby *r, uint64_t entry, const char *prefi
 	return arena_printf(&r->names, "%s%s%c%s", prefix, class, singleton ? '.' : '#', name);
 }
 
-/* Is the code a part of the method that an entry has? */
+/* Returns true when the code is a part of the entry's method. */
 static bool is_method_of(struct ruby *r, const struct ruby_code *c, uint64_t entry)
 {
 	const struct ruby_code *local = ruby_code(r, c->local);
@@ -111,7 +111,7 @@ static bool is_method_of(struct ruby *r, const struct ruby_code *c, uint64_t ent
 	       ruby_word(r, definition + DEFINITION_ISEQ, &iseq) && iseq == c->local;
 }
 
-/* The label with the class in front of the method's name: "block in Order#save". */
+/* Returns the label with the class in front of the method's name: "block in Order#save". */
 static const char *label(struct ruby *r, const struct ruby_code *c, uint64_t entry)
 {
 	size_t n, base;
@@ -129,7 +129,7 @@ static const char *label(struct ruby *r, const struct ruby_code *c, uint64_t ent
 	return name == c->base || !name ? c->label : name;
 }
 
-/* The name of a function of C that is a method. */
+/* Returns the name of a C function that is a method. */
 static const char *c_name(struct ruby *r, uint64_t entry)
 {
 	uint64_t definition, id;
@@ -166,7 +166,7 @@ static bool add_ruby(struct walk *w, const struct control_frame *f, bool finish)
 		return false;
 	ruby_find_core(w->r, c);
 	line = ruby_line(w->r, c, f->pc);
-	/* A function of C is where it was called, as the language has it. */
+	/* Gives a C function the file and line of its call, as Ruby does. */
 	for (; w->first_c < w->ret->n; w->first_c++) {
 		w->ret->v[w->first_c].file = c->file;
 		w->ret->v[w->first_c].line = line;
@@ -192,8 +192,8 @@ static void add_c(struct walk *w, const struct control_frame *f)
 							 .function = function(w->r, NULL, entry) });
 }
 
-/* Frames lie one after the other, up to the end of the context's stack. The outermost one is of no
- * function; nor are those of blocks that are C functions. */
+/* Walks the frames, which lie one after the other up to the end of the context's stack. The
+ * outermost frame and frames of blocks that are C functions belong to no function. */
 static void walk_frames(struct walk *w, uint64_t context)
 {
 	const struct ruby *r = w->r;
@@ -226,8 +226,8 @@ static bool is_text(const struct ruby *r, uint64_t addr)
 	return addr - r->text.start < r->text.size;
 }
 
-/* Where a tag resumes, and the tag before it. glibc hides addresses in its buffers by the thread's
- * guard word. */
+/* Reads the resume address of a tag, and the tag before it. glibc hides addresses in its buffers by
+ * the thread's guard word. */
 static bool read_tag(const struct walk *w, uint64_t tag, uint64_t *ret_label,
 		     uint64_t *ret_previous)
 {
@@ -247,7 +247,7 @@ static bool read_tag(const struct walk *w, uint64_t tag, uint64_t *ret_label,
 	return is_text(r, label) && ruby_word(r, tag + TAG_GLIBC_PREVIOUS, ret_previous);
 }
 
-/* The tags of the loop. Each is a variable of the function that pushed it. */
+/* Collects the tags of the loop. Each is a variable of the function that pushed it. */
 static void walk_tags(struct walk *w, uint64_t context)
 {
 	uint64_t tag, previous, label;
@@ -265,8 +265,8 @@ static void walk_tags(struct walk *w, uint64_t context)
 	}
 }
 
-/* Says where in the native stack each run is. The outermost ones belong together. A frame may
- * stand ready that the loop has not begun to run; a tag may have lost its frame. */
+/* Sets the place of each run in the native stack. Matches runs and tags from the outermost on. A
+ * frame may be prepared that the loop does not run yet, and a tag may have lost its frame. */
 static void place_runs(struct walk *w)
 {
 	uint32_t runs = w->runs.n, tags = w->tags.n;
@@ -291,7 +291,7 @@ static void walk_context(struct ruby *r, uint64_t context, const struct space_th
 	vec_fini(&w.tags);
 }
 
-/* The next node of a list whose head is a node, too; 0: there is none. */
+/* Returns the next node of a list whose head is a node too, 0: there is none. */
 static uint64_t next_node(const struct ruby *r, uint64_t head, uint64_t node)
 {
 	uint64_t next;
@@ -318,12 +318,12 @@ static bool thread_id(const struct ruby *r, uint64_t thread, uint64_t *ret)
 	return ruby_word(r, thread + r->layout.thread_id, ret);
 }
 
-/* The search for a thread by its pthread_t, which on Linux is where its thread-local variables
- * are. */
+/* Searches for a thread by its pthread_t, which on Linux is the address of its thread-local
+ * variables. */
 struct search {
 	const struct ruby *r;
 	uint64_t vm, id;
-	uint32_t steps; /* threads looked at */
+	uint32_t steps; /* limit of threads examined */
 };
 
 static uint64_t find_in(struct search *s, uint64_t list)

@@ -1,6 +1,6 @@
-/* Where members lie in the structures of each version of MRI, x86-64. The numbers are those of
- * offsetof() in the versions' own headers (vm_core.h, ractor_core.h, iseq.h, internal/class.h);
- * they are the same in all patch releases of a version. */
+/* The offsets of members in the structures of each version of MRI on x86-64. They are the values of
+ * offsetof() in the versions' own headers (vm_core.h, ractor_core.h, iseq.h, internal/class.h), and
+ * are the same in all patch releases of a version. */
 #include "program/runtime/ruby/ruby.h"
 
 #define VERSION(major, minor) ((major) << 8 | (minor))

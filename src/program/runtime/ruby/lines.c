@@ -1,6 +1,5 @@
-/* The table that says which entry of the table of lines an instruction has: a bit for each
- * instruction word, set where an entry begins, with counts of the bits before (iseq.c,
- * succ_index_table):
+/* The index into the table of lines. It has a bit for each instruction word, set where an entry
+ * begins, and counts of the bits before (iseq.c, succ_index_table):
  *
  *	6 words		counts for the first 54 bits: 9 of 7 bits each; fewer words of shorter code
  *	then for each 512 bits

@@ -1,7 +1,7 @@
-/* The functions of the interpreter's loop. rb_vm_exec() pushes a tag for longjmp() and calls
- * vm_exec_core(), which has the instructions. Stripped libraries name the first one at best, so
- * that they are recognised by what they do: the words of compiled code are addresses in the second
- * one, and the first one calls it and is where its tags resume. */
+/* Finds the functions of the interpreter's loop. rb_vm_exec() pushes a tag for longjmp() and calls
+ * vm_exec_core(), which has the instructions. Stripped libraries name at most the first one. So the
+ * functions are recognised by their use: the words of compiled code are addresses in the second
+ * one; the first one calls the second, and its tags resume in it. */
 #include <string.h>
 
 #include "program/runtime/ruby/ruby.h"
@@ -64,7 +64,7 @@ void ruby_find_core(struct ruby *r, const struct ruby_code *c)
 		ruby_function(r, instruction, &r->core);
 }
 
-/* Does a function have a call of the other one's first instruction? */
+/* Returns true when a function calls the other one's first instruction. */
 static bool calls(const struct ruby *r, const struct ruby_range *f, uint64_t to)
 {
 	uint32_t n = (uint32_t)f->size;

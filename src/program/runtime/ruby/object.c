@@ -7,7 +7,8 @@ enum {
 	TEXT_MAX = 4096, /* bytes of a name; longer ones are cut */
 	TYPE_MASK = 0x1f,
 	IMEMO_SHIFT = 12,
-	/* of a String: bit 13 is set when its bytes are elsewhere; of an Array when they are not */
+	/* of a String: bit 13 is set when its bytes are elsewhere; of an Array: bit 13 is clear
+	 * when its items are elsewhere */
 	USER1 = 1 << 13,
 	STRING_LENGTH_SHIFT = 14,
 	STRING_LENGTH_MASK = 31,
@@ -55,7 +56,7 @@ int ruby_imemo(const struct ruby *r, uint64_t value)
 	return flags >> IMEMO_SHIFT & 15;
 }
 
-/* Where the bytes of a String are. */
+/* Finds the bytes of a String. */
 static bool string_bytes(const struct ruby *r, uint64_t string, uint64_t *ret_addr, uint64_t *ret_n)
 {
 	uint64_t flags;
@@ -87,7 +88,7 @@ const char *ruby_text(struct ruby *r, uint64_t string)
 	return space_read_some(r->runtime.space, addr, text, (uint32_t)n) == n ? text : NULL;
 }
 
-/* Where the items of an Array are. */
+/* Finds the items of an Array. */
 static bool array_items(const struct ruby *r, uint64_t array, uint64_t *ret_addr, uint64_t *ret_n)
 {
 	uint64_t flags;

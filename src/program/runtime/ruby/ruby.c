@@ -43,8 +43,8 @@ static bool take_vm(struct ruby *r, uint64_t addr, const uint64_t *w)
 	return true;
 }
 
-/* The VM, whose threads lead back to it. Before 3.3 a variable of a known name has its address;
- * 0: it has not begun, or has ended. */
+/* Returns the VM, whose threads lead back to it. Before 3.3 a variable of a known name has its
+ * address. 0: Ruby has not begun, or has ended. */
 static bool find_vm(struct ruby *r)
 {
 	uint64_t vm;

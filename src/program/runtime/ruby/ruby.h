@@ -1,4 +1,4 @@
-/* MRI 2.7 to 3.4: where its structures have what the walk of frames needs. */
+/* MRI 2.7 to 3.4: the members of its structures that the walk of frames reads. */
 #ifndef DESCRY_PROGRAM_RUNTIME_RUBY_RUBY_H
 #define DESCRY_PROGRAM_RUNTIME_RUBY_RUBY_H
 
@@ -6,34 +6,34 @@
 #include "program/object/object.h"
 #include "program/runtime/runtime.h"
 
-/* Byte offsets. Members that lie at the same place in all versions are constants of the file that
- * reads them. */
+/* Byte offsets. Members with the same offset in all versions are constants of the file that reads
+ * them. */
 struct ruby_layout {
 	uint16_t version; /* major << 8 | minor */
 	/* Head of the VM's list of Ractors, and in a Ractor its node and the head of its list of
 	 * threads. 2.7 has no Ractors: vm_ractors is 0, and vm_threads the VM's own list. */
 	uint16_t vm_ractors, ractor_node, ractor_threads, vm_threads;
 	uint16_t thread_vm, thread_context;
-	uint16_t thread_native; /* structure that has thread_id; 0: the thread itself */
+	uint16_t thread_native; /* the structure that has thread_id; 0: the thread itself */
 	uint16_t thread_id;
 	uint16_t context_thread;
 	uint16_t frame_size;
 	uint16_t body_lines, body_local;
-	uint8_t line_size;       /* of an entry of the table of lines */
+	uint8_t line_size;       /* size of an entry of the table of lines */
 	bool line_fixnum;        /* first_lineno is an Integer, not an int */
 	bool length_in_flags;    /* a short String has its length in its flags */
 	uint32_t array_embedded; /* mask of the length of a short Array, from bit 15 of its flags on */
-	/* To 3.2 the name of a class, and the object of which it is the singleton class, are
-	 * hidden instance variables. To 3.1 class_extra is the pointer to a structure that has
-	 * their table; in 3.2 class_values is that to their values, and the VM's shapes say which
-	 * is which. Later they are members of the class. */
+	/* Up to 3.2, the name of a class, and the object of a singleton class, are hidden instance
+	 * variables. Up to 3.1, class_extra is the pointer to a structure with the table of these
+	 * variables. In 3.2, class_values is the pointer to their values, and the VM's shapes give
+	 * the index of each. Later, both are members of the class. */
 	uint16_t class_extra, extra_variables;
 	uint16_t vm_shapes, class_values;
 	uint16_t class_path, class_attached, class_flags;
 	uint8_t permanent; /* bit of class_flags: the path is a name, not "#<Class:0x...>" */
 };
 
-/* Addresses of a function. */
+/* The addresses of a function. */
 struct ruby_range {
 	uint64_t start, size;
 };
@@ -43,22 +43,23 @@ struct ruby {
 	struct object *object;
 	uint64_t bias;
 	struct ruby_layout layout;
-	uint64_t vm;             /* address of the word that has the VM's */
-	uint64_t string_class;   /* of the word that has class String's; 0 not known */
+	uint64_t vm; /* address of the word that has the VM's address */
+	/* address of the word that has class String's address; 0: not known */
+	uint64_t string_class;
 	uint64_t path_variable;  /* ID of the variable that has the names of classes; 0 not known */
-	uint64_t symbols;        /* of the table of symbols; 0 not known */
-	bool symbols_looked_for; /* the search is made once */
-	/* The loop has two functions: exec pushes a tag for longjmp() and calls core, in which the
-	 * instructions are. Size 0: not known (yet). */
+	uint64_t symbols;        /* address of the table of symbols; 0: not known */
+	bool symbols_looked_for; /* the table was searched; this happens once */
+	/* The loop has two functions: exec pushes a tag for longjmp() and calls core, which has the
+	 * instructions. Size 0: not known (yet). */
 	struct ruby_range exec, core;
 	struct ruby_range text; /* the object's code */
-	uint8_t *table;         /* .eh_frame_hdr: where the functions begin */
+	uint8_t *table;         /* .eh_frame_hdr, which has the beginnings of functions */
 	uint64_t table_addr;
 	size_t ntable;
 	struct arena names;
 	struct hash codes;     /* address of an iseq: struct ruby_code * */
 	struct hash functions; /* addresses of an iseq and a method entry: name */
-	struct hash labels;    /* resume address of a tag: is it in exec? */
+	struct hash labels;    /* resume address of a tag -> whether it lies in exec */
 	size_t budget;         /* bytes of names and tables that may still be read */
 };
 
@@ -71,8 +72,8 @@ struct ruby_code {
 	uint32_t size;         /* in words */
 	uint32_t kind;         /* enum iseq_type */
 	uint32_t first_line;
-	uint64_t local; /* the iseq of the method or file that it is a part of */
-	/* Entries by instruction; where they begin: a bit vector, else positions. */
+	uint64_t local; /* the iseq of the method or file that contains it */
+	/* The entries' instructions: a bit vector, else their positions. */
 	const uint8_t *lines, *starts;
 	uint32_t nlines, nstarts; /* entries, bytes */
 	const uint32_t *positions;
@@ -81,61 +82,61 @@ struct ruby_code {
 enum { RUBY_ISEQ_METHOD = 1 };
 
 /* --- layout.c --- */
-/* The version's layout; NULL: not known. */
+/* Returns the version's layout, NULL: not known. */
 const struct ruby_layout *ruby_layout(uint32_t major, uint32_t minor);
 
 /* --- object.c --- */
 enum { RUBY_CLASS = 2, RUBY_MODULE = 3, RUBY_STRING = 5, RUBY_ARRAY = 7, RUBY_IMEMO = 0x1a };
 enum { RUBY_IMEMO_CREF = 1, RUBY_IMEMO_SVAR = 2, RUBY_IMEMO_METHOD = 6, RUBY_IMEMO_ISEQ = 7 };
 bool ruby_word(const struct ruby *r, uint64_t addr, uint64_t *ret);
-/* Takes n bytes of what may be read in all. */
+/* Takes n bytes from the budget of reads. */
 bool ruby_afford(struct ruby *r, size_t n);
-/* The flags of an object; false: the value is none. */
+/* Reads the flags of an object. Returns false when the value is no object. */
 bool ruby_object(const struct ruby *r, uint64_t value, uint64_t *ret_flags);
 bool ruby_is(const struct ruby *r, uint64_t value, uint32_t type);
-/* The kind of an internal object (RUBY_IMEMO_*); -1: it is none. */
+/* Returns the kind of an internal object (RUBY_IMEMO_*), -1: it is none. */
 int ruby_imemo(const struct ruby *r, uint64_t value);
-/* The text of a String; NULL: it cannot be read. */
+/* Returns the text of a String, NULL: it cannot be read. */
 const char *ruby_text(struct ruby *r, uint64_t string);
 uint32_t ruby_array_length(const struct ruby *r, uint64_t array);
 bool ruby_array_item(const struct ruby *r, uint64_t array, uint32_t i, uint64_t *ret);
 
 /* --- symbol.c --- */
-/* Looks for the table of symbols, which has no exported name. */
+/* Searches for the table of symbols, which has no exported name. */
 void ruby_find_symbols(struct ruby *r);
-/* The name of an ID; NULL: the table does not have it. */
+/* Returns the name of an ID, NULL: the table does not have it. */
 const char *ruby_id_name(struct ruby *r, uint64_t id);
-/* Calls fn for the words of the interpreter's own variables until it returns true. */
+/* Calls fn for each word of the interpreter's own variables, until it returns true. */
 bool ruby_each_variable(struct ruby *r,
 			bool (*fn)(struct ruby *r, uint64_t addr, const uint64_t *w));
-enum { RUBY_VARIABLE_WORDS = 4 }; /* that w has, the word at addr first */
+enum { RUBY_VARIABLE_WORDS = 4 }; /* number of words at w, the word at addr first */
 
 /* --- class.c --- */
-/* The name of a class or module. Of a singleton class: that of the class it belongs to. NULL: it
- * has none. */
+/* Returns the name of a class or module; for a singleton class, the name of the class it belongs
+ * to. NULL: it has none. */
 const char *ruby_class_name(struct ruby *r, uint64_t class, bool *ret_singleton);
 
 /* --- code.c --- */
-/* NULL: there is no iseq. */
+/* Returns NULL when there is no iseq. */
 const struct ruby_code *ruby_code(struct ruby *r, uint64_t address);
-/* The line that an instruction pointer is in, 0: not known. Points behind the instruction. */
+/* Returns the line of an instruction pointer, which points behind its instruction. 0: not known. */
 uint32_t ruby_line(const struct ruby *r, const struct ruby_code *c, uint64_t pc);
 
 /* --- lines.c --- */
-/* How many entries of the table of lines begin at an instruction or before it. */
+/* Returns the number of entries of the line table that begin at an instruction or before it. */
 uint32_t ruby_lines_rank(const uint8_t *starts, uint32_t n, uint32_t at);
 
 /* --- loop.c --- */
-/* The function around an address of the object; false: not known. */
+/* Finds the function around an address of the object. Returns false when it is not known. */
 bool ruby_function(struct ruby *r, uint64_t addr, struct ruby_range *ret);
-/* Learns where the loop's instructions are from an instruction of a program. */
+/* Finds the loop's function with the instructions, by one instruction of a program. */
 void ruby_find_core(struct ruby *r, const struct ruby_code *c);
-/* Does code that a tag resumes lie in the loop? */
+/* Returns true when a tag resumes code of the loop. */
 bool ruby_is_exec(struct ruby *r, uint64_t label);
 
 /* --- frames.c --- */
 void ruby_frames(struct runtime *runtime, const struct space_thread *t, runtime_frame_vec *ret);
-/* The first thread of a VM leads back to it. */
+/* Checks that the first thread of a VM leads back to the VM. */
 bool ruby_is_vm(const struct ruby *r, uint64_t vm);
 
 #endif

@@ -1,5 +1,5 @@
-/* The names of IDs. An ID has a number; a table has the name and the Symbol of each number, 512 of
- * them in an Array, and those in an Array. */
+/* The names of IDs. An ID has a number. A table has the name and the Symbol of each number: 512 of
+ * them in an Array, and these Arrays in another Array. */
 #include <elf.h>
 
 #include "program/runtime/ruby/ruby.h"
@@ -7,12 +7,13 @@
 enum {
 	UNIT = 512,
 	NUMBER_SHIFT = 4,  /* below it is the kind of name: local, constant... */
-	NUMBERS_MIN = 100, /* as many operators and keywords there are in all versions */
+	NUMBERS_MIN = 100, /* limit of operators and keywords in all versions */
 	NUMBERS_MAX = 1 << 28,
 	STATIC_SYMBOL = 0x0c, /* low byte of a Symbol that is no object */
 	STATIC_SHIFT = 8,
-	SYMBOL_ID = 32,          /* in a Symbol that is one */
-	VARIABLES_MAX = 1 << 24, /* bytes of the interpreter's variables that are looked at */
+	SYMBOL_ID = 32, /* bit of a Symbol that is an object */
+	/* limit of bytes of the interpreter's variables that are searched */
+	VARIABLES_MAX = 1 << 24,
 	CHUNK = 1 << 16,
 };
 
@@ -93,7 +94,7 @@ void ruby_find_symbols(struct ruby *r)
 	ruby_each_variable(r, take_symbols);
 }
 
-/* The entry of a number, when its Symbol says that it is this ID's. */
+/* Returns the entry of a number, when its Symbol has this ID. */
 static const char *name_of(struct ruby *r, uint64_t ids, uint64_t number, uint64_t id)
 {
 	uint64_t name, symbol, own;

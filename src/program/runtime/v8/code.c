@@ -1,4 +1,4 @@
-/* V8's code: where it lies, and the pieces that its compilers have made. */
+/* V8's code: its places, and the pieces that its compilers have made. */
 #include <string.h>
 
 #include "program/runtime/v8/v8.h"
@@ -8,7 +8,7 @@ enum {
 	SEARCH = 1 << 20, /* bytes of the largest piece */
 	PAGE = 4096,
 	RANGES_MAX = 1 << 12,
-	PREFIXES = 4, /* opcodes that say how wide the operands of the next one are */
+	PREFIXES = 4, /* opcodes that set the width of the next opcode's operands */
 	OPERAND_FORMS = 3,
 };
 
@@ -18,8 +18,8 @@ static void add_range(struct v8 *v, uint64_t start, uint64_t end, bool made)
 		vec_push(&v->ranges, (struct v8_range){ start, end, made });
 }
 
-/* Adds the part of a mapping that has the built-in code: that of the file's own mapping, and where
- * V8 has mapped this part of the file near the code that it makes. */
+/* Adds the part of a mapping that has the built-in code: in the file's own mapping, and where V8
+ * has mapped this part of the file near the code that it makes. */
 static void add_builtins(struct v8 *v, const struct mapping *m, const struct mapping *own)
 {
 	uint64_t from = own->offset + (v->blob - own->start), to = from + v->blob_size;
@@ -33,7 +33,7 @@ static void add_builtins(struct v8 *v, const struct mapping *m, const struct map
 		add_range(v, m->start + (from - m->offset), m->start + (to - m->offset), false);
 }
 
-/* Reads the list once: when the process has been stopped, or of a core. */
+/* Reads the list once, from a stopped process or a core. */
 static void read_ranges(struct v8 *v)
 {
 	const struct mappings *maps;
@@ -66,7 +66,7 @@ bool v8_is_code(struct v8 *v, uint64_t addr, bool *ret_made)
 	return false;
 }
 
-/* Is there code whose instructions begin at an address? */
+/* Returns true when there is code whose instructions begin at an address. */
 static bool code_at(struct v8 *v, uint64_t start, struct v8_code *ret)
 {
 	const struct v8_version *k = v->version;
@@ -92,7 +92,7 @@ static bool code_at(struct v8 *v, uint64_t start, struct v8_code *ret)
 	return true;
 }
 
-/* Looks for the header of the code around pc in a page, from the last one on. */
+/* Searches a page for the header of the code around pc, from the last header on. */
 static bool find_in_page(struct v8 *v, uint64_t page, uint64_t pc, struct v8_code *ret, bool *stop)
 {
 	const uint32_t front = v->version->stream_start;
@@ -135,7 +135,7 @@ bool v8_code_find(struct v8 *v, uint64_t pc, struct v8_code *ret)
 	return false;
 }
 
-/* The length of the bytecode at a place, with its prefix. 0: not known. */
+/* Returns the length of the bytecode at a place, with its prefix. 0: not known. */
 static uint32_t length_of(const uint8_t *bytes, uint32_t n, uint32_t i, const uint8_t *sizes,
 			  uint32_t opcodes)
 {
@@ -150,7 +150,7 @@ static uint32_t length_of(const uint8_t *bytes, uint32_t n, uint32_t i, const ui
 		       : 0;
 }
 
-/* The table has the length of the code for the function's entry, then for each bytecode. */
+/* Reads the table of code lengths: of the function's entry, then of each bytecode. */
 int32_t v8_baseline_place(struct v8 *v, const struct v8_code *c, uint64_t bytecodes, uint64_t pc,
 			  bool called)
 {

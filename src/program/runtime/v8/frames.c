@@ -5,21 +5,21 @@
 
 enum {
 	FRAME_BYTES_MAX = 1 << 26,
-	STUB_WORDS = 8,     /* that a built-in function without a frame pushes at most */
+	STUB_WORDS = 8,     /* limit of words that a built-in function without a frame pushes */
 	PROLOGUE_MAX = 160, /* bytes of the instructions that build a frame */
-	EXIT_FUNCTION = 24, /* in the frame of a call of C++: the function */
+	EXIT_FUNCTION = 24, /* in the frame of a call of C++: the place of the function */
 	RDI = 7,
 };
 
-/* The frame of a walk that a step looks at. */
+/* The frame that a step of a walk examines. */
 struct frame {
 	struct v8 *v;
 	const struct space_thread *thread;
 	struct unwind_cursor *c;
 	runtime_frame_vec *ret;
-	bool interrupted; /* at any instruction: the innermost frame */
+	bool interrupted; /* at any instruction: this is the innermost frame */
 	bool made;        /* in code that V8 has made */
-	bool has_code;    /* in code of a compiler, of which this is known: */
+	bool has_code;    /* in code of a compiler, with these facts: */
 	struct v8_code code;
 };
 
@@ -40,7 +40,7 @@ static bool go(struct frame *f, uint64_t pc, uint64_t sp, uint64_t bp)
 	return true;
 }
 
-/* The caller, when the return address lies at an address of the stack and rbp is the caller's. */
+/* Sets the caller: the return address lies at an address of the stack, and rbp is the caller's. */
 static bool go_return(struct frame *f, uint64_t at, uint64_t bp)
 {
 	uint64_t pc;
@@ -59,7 +59,7 @@ static bool go_frame(struct frame *f)
 	return go_return(f, at + 8, bp);
 }
 
-/* Steps from an instruction at which rbp is still, or again, the caller's: a function begins with
+/* Steps from an instruction at which rbp is still, or again, the caller's. A function begins with
  * push %rbp; mov %rsp, %rbp and ends with ret. */
 static bool step_without_frame(struct frame *f)
 {
@@ -76,9 +76,9 @@ static bool step_without_frame(struct frame *f)
 	return false;
 }
 
-/* The place in the source that the interpreter executes. In a frame that has called, it has saved
- * it. While it executes instructions of its own, registers have it: that is sure only if the
- * code of the bytecode there is the one that runs. */
+/* Returns the place in the source that the interpreter executes. A frame that has called another
+ * has saved it. While the interpreter executes a bytecode, registers have it; they are used only if
+ * the running code belongs to the bytecode there. */
 static int32_t interpreted_place(const struct frame *f, uint64_t bytecodes)
 {
 	const struct user_regs_struct *u = &f->thread->regs;
@@ -106,8 +106,8 @@ static int32_t interpreted_place(const struct frame *f, uint64_t bytecodes)
 	return (int32_t)at - (v->n.bytecodes_data - 1);
 }
 
-/* The interpreter's code can be copied for each function (--interpreted-frames-native-stack); its
- * kind has a smaller number than those of compilers. */
+/* V8 can copy the interpreter's code for each function (--interpreted-frames-native-stack). The
+ * kind of this code has a smaller number than those of compilers. */
 static bool find_code(struct frame *f, uint64_t pc)
 {
 	f->has_code = v8_code_find(f->v, pc, &f->code) &&
@@ -115,8 +115,8 @@ static bool find_code(struct frame *f, uint64_t pc)
 	return f->has_code;
 }
 
-/* A built-in function without a frame of its own was called by code that has one: finds the return
- * address, by which the code's tables tell where it is. */
+/* Handles a built-in function without a frame, which code with a frame has called. Finds the return
+ * address, by which the code's tables give the place. */
 static bool find_caller_code(struct frame *f, uint64_t *ret_pc)
 {
 	uint64_t word;
@@ -131,7 +131,7 @@ static bool find_caller_code(struct frame *f, uint64_t *ret_pc)
 	return false;
 }
 
-/* Adds the function of a frame, and those inlined in it. */
+/* Adds the function of a frame, and the functions inlined in it. */
 static void add_function(struct frame *f, const struct v8_function *fn)
 {
 	struct v8 *v = f->v;
@@ -155,8 +155,8 @@ static void add_function(struct frame *f, const struct v8_function *fn)
 	v8_add(fn, place, f->ret);
 }
 
-/* Before it has saved its function in its frame, compiled code has it in rdi. True: it is so, and
- * rbp is the caller's or was just set. */
+/* Before compiled code has saved its function in its frame, rdi has the function. Returns true in
+ * this case; rbp is then the caller's or was just set. */
 static bool begins(struct frame *f)
 {
 	uint8_t k[PROLOGUE_MAX];
@@ -181,7 +181,7 @@ static bool step_beginning(struct frame *f)
 		v8_add(fn, -1, f->ret);
 	if (step_without_frame(f))
 		return true;
-	/* in front of push %rbp: its checks; behind mov: the frame is built */
+	/* in front of push %rbp are its checks; behind mov the frame is built */
 	if (space_read_some(f->v->runtime.space, f->c->pc - 4, k, 4) == 4 &&
 	    (!memcmp(k, "\x55\x48\x89\xe5", 4) || !memcmp(k, "\x48\x89\xe5\x56", 4)))
 		return go_frame(f);

@@ -4,16 +4,15 @@
 #include "program/runtime/v8/v8.h"
 
 enum {
-	LAST_FUNCTION =
-		16, /* the types of JSFunction and of its subclasses lie behind each other */
+	LAST_FUNCTION = 16, /* the types of JSFunction and of its subclasses follow each other */
 	/* Flags of a ScopeInfo (scope-info.tq). */
 	SCOPE_CLASS_VARIABLE = 1 << 10,
 	SCOPE_FUNCTION_VARIABLE = 3 << 12,
 	SCOPE_INFERRED_NAME = 1 << 14,
-	INLINE_LOCALS_MAX = 75, /* more have their names in one table */
+	INLINE_LOCALS_MAX = 75, /* with more locals than this, the names are in one table */
 };
 
-/* The name in a ScopeInfo: that of the function, else the one that V8 has inferred. */
+/* Returns the name in a ScopeInfo: the function's, else the one that V8 has inferred. */
 static const char *scope_name(struct v8 *v, uint64_t scope)
 {
 	uint32_t first = 8 * (1 + (uint32_t)v->n.scope_first), flags;
@@ -44,7 +43,7 @@ static const char *name_of(struct v8 *v, uint64_t shared)
 	return v8_type(v, &name) == v->n.type_scope ? scope_name(v, name) : v8_text(v, name);
 }
 
-/* The bytecodes, or those that code or the debugger's information leads to. */
+/* Returns the bytecodes, which code or the debugger's information may lead to. */
 static uint64_t bytecodes_of(struct v8 *v, uint64_t shared)
 {
 	uint64_t data = v8_get(v, shared, v->version->shared_data);
@@ -59,7 +58,7 @@ static uint64_t bytecodes_of(struct v8 *v, uint64_t shared)
 	return type == v->n.type_bytecodes ? data : 0;
 }
 
-/* The Script; a function that is debugged has it behind the debugger's information. */
+/* Returns the Script. For a function that is debugged, the debugger's information leads to it. */
 static uint64_t script_of(struct v8 *v, uint64_t shared)
 {
 	uint64_t script = v8_get(v, shared, (uint32_t)v->n.shared_script);
@@ -103,7 +102,7 @@ const struct v8_function *v8_function_of(struct v8 *v, uint64_t function)
 	return v8_function(v, v8_get(v, function, (uint32_t)v->n.function_shared));
 }
 
-/* A number and its sign in the lowest bit, inverted if it is negative. */
+/* Reads a number with its sign in the lowest bit, inverted if it is negative. */
 static int64_t take_signed(const uint8_t *p, uint32_t n, uint32_t *i)
 {
 	uint64_t sum = 0;
@@ -118,8 +117,9 @@ static int64_t take_signed(const uint8_t *p, uint32_t n, uint32_t *i)
 	return (int64_t)(sum >> 1) ^ -(int64_t)(sum & 1);
 }
 
-/* Entries: so many bytes further on (n, or -n - 1), and how far the position has moved. A position
- * is the offset in the source and one more, above a bit (source-position-table.cc). */
+/* Reads the entries: the number of bytes to step forward (n, or -n - 1), and the change of the
+ * position. A position is the offset in the source plus one, above a bit
+ * (source-position-table.cc). */
 uint32_t v8_line(const struct v8_function *f, int32_t place)
 {
 	int64_t at = -1, position = 0, found = 0; /* -1: the function's entry */

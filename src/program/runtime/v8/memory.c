@@ -66,7 +66,7 @@ int32_t v8_type(struct v8 *v, uint64_t *object)
 		}
 		if (!map || map & TAG_MASK)
 			return V8_NO_TYPE;
-		at = map + POINTER; /* it was moved there */
+		at = map + POINTER; /* the garbage collector has moved it there */
 	}
 	return V8_NO_TYPE;
 }
@@ -86,7 +86,7 @@ bool v8_afford(struct v8 *v, size_t n)
 	return true;
 }
 
-/* An array that was read: its bytes follow. */
+/* An array that was read, followed by its bytes. */
 struct bytes {
 	uint32_t n;
 	uint8_t v[];

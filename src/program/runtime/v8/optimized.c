@@ -1,5 +1,5 @@
-/* The functions of optimized code. For each call it has a safepoint, which leads to a translation:
- * a text from which V8 makes the interpreter's frames again when it gives the code up. */
+/* The functions of optimized code. Each call has a safepoint, which leads to a translation: a text
+ * from which V8 makes the interpreter's frames again when it gives the code up. */
 #include <string.h>
 
 #include "program/runtime/v8/v8.h"
@@ -11,7 +11,7 @@ struct translation {
 	const struct v8_version *version;
 	const uint8_t *bytes;
 	uint32_t n, i;
-	uint32_t basis;   /* where the next opcode of the basis is */
+	uint32_t basis;   /* place of the next opcode of the basis */
 	uint32_t behind;  /* opcodes since then */
 	uint32_t repeats; /* opcodes still to be taken from the basis */
 	uint32_t operands[OPERANDS_MAX];
@@ -45,7 +45,7 @@ static uint32_t take_repeated(struct translation *t)
 	return t->basis < t->n ? take(t, &t->basis) : UINT32_MAX;
 }
 
-/* Reads an opcode and its operands. False: the table ends. */
+/* Reads an opcode and its operands. Returns false at the end of the table. */
 static bool next(struct translation *t, uint32_t *ret)
 {
 	const struct v8_version *k = t->version;
@@ -113,7 +113,7 @@ static uint32_t read_frames(struct translation *t, struct inlined *ret)
 	return 0;
 }
 
-/* A number of so many bytes, the lowest first. */
+/* Reads a number of so many bytes, the lowest first. */
 static uint32_t bytes_number(const uint8_t *p, uint32_t width)
 {
 	uint32_t n = 0;
@@ -123,9 +123,9 @@ static uint32_t bytes_number(const uint8_t *p, uint32_t width)
 	return n;
 }
 
-/* A table of safepoints: its length, the widths of its columns, then entries: the return address,
- * the index of the deoptimization and the address of the code that does it, both with one added,
- * and more that is not used here. */
+/* A table of safepoints: its length, the widths of its columns, then entries. An entry has the
+ * return address, the index of the deoptimization plus one, the address of the code for it plus
+ * one, and columns that are not used here. */
 struct safepoints {
 	uint64_t entries;
 	uint32_t n, width, address, index; /* bytes of an entry, and of these columns */
@@ -175,7 +175,7 @@ static bool find_safepoint(struct v8 *v, const struct v8_code *c, uint64_t pc, u
 	return false;
 }
 
-/* An element of an array, without the mark of a weak pointer. */
+/* Returns an element of an array, without the mark of a weak pointer. */
 static uint64_t element(const struct v8 *v, uint64_t array, uint32_t index)
 {
 	int32_t n;

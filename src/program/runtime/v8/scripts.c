@@ -5,12 +5,12 @@
 
 enum { CHUNK = 1 << 15, ENDS_MAX = 1 << 22 };
 
-/* Reads the source and notes where its lines end: as V8's own line numbers do, with \r\n as one
+/* Reads the source and notes the ends of its lines. As in V8's own line numbers, \r\n is one
  * end. */
 struct reader {
 	struct v8 *v;
 	VEC(uint32_t) ends;
-	bool cr; /* the character before was \r */
+	bool cr; /* the previous character was \r */
 };
 
 static void take(struct reader *r, uint32_t c, uint32_t position)
@@ -94,7 +94,7 @@ uint32_t v8_script_line(const struct v8_script *s, uint32_t position)
 
 	if (!s->n || position > s->ends[s->n - 1])
 		return 0;
-	while (lo < hi) { /* the first line that ends at the position or behind */
+	while (lo < hi) { /* the first line that ends at or behind the position */
 		uint32_t mid = lo + (hi - lo) / 2;
 
 		if (s->ends[mid] < position)

@@ -51,7 +51,7 @@ bool v8_string_open(struct v8 *v, uint64_t object, struct v8_string *ret)
 		if (form == n->string_sequential) {
 			data = (uint32_t)(ret->wide ? n->string_two_bytes : n->string_one_byte);
 		} else if (form == n->string_external) {
-			/* behind the resource lies where its characters are */
+			/* a resource leads to its characters */
 			at = v8_get(v, object, (uint32_t)n->string_resource + 8);
 			if (!at)
 				return false;

@@ -1,8 +1,8 @@
 /* V8, the JavaScript engine of Node.js: finds the frames of its code, and the functions in them.
  *
  * A JavaScript function has a native frame: of the interpreter, of the code that a compiler made of
- * it, or of a built-in function of V8. Frames hang together by rbp. An optimized function can have
- * others inlined.
+ * it, or of a built-in function of V8. rbp links the frames. An optimized function can have others
+ * inlined.
  *
  *	rbp + 8    return address
  *	rbp        rbp of the caller
@@ -11,8 +11,8 @@
  *	rbp - 32   its bytecodes, and
  *	rbp - 40   the place in them: in frames of the interpreter and of baseline code
  *
- * The engine publishes numbers of its layout for debuggers (v8dbg_...). What they lack is in
- * versions.c, for the versions of Node.js that are known.
+ * The engine publishes numbers of its layout for debuggers (v8dbg_...). versions.c has the numbers
+ * that are not published, for the known versions of Node.js.
  */
 #ifndef DESCRY_PROGRAM_RUNTIME_V8_V8_H
 #define DESCRY_PROGRAM_RUNTIME_V8_V8_H
@@ -21,8 +21,8 @@
 #include "program/object/object.h"
 #include "program/runtime/runtime.h"
 
-/* X(name, required, symbol, other symbols): published numbers, after v8dbg_. The names of some end
- * with the member's type, which differs by version. */
+/* X(name, required, symbol, other symbols): published numbers, after v8dbg_. Some names end with
+ * the member's type, which differs by version. */
 #define V8_NUMBERS(X) \
 	X(tagged_size, 1, "TaggedSize", "", "") \
 	X(smi_shift, 1, "SmiShiftSize", "", "") \
@@ -83,14 +83,14 @@ struct v8_numbers {
 #undef X
 };
 
-/* What a version has that is not published. */
+/* The facts about a version that are not published. */
 struct v8_version {
 	int32_t major, minor;
-	const char *node;     /* the versions of Node.js that have it */
+	const char *node;     /* the versions of Node.js with this V8 */
 	uint32_t stream_code; /* InstructionStream: its Code; 0: the instructions are in the Code */
 	uint32_t stream_start; /* offset of the instructions in it */
 	uint32_t code_data;    /* Code: deoptimization data; bytecodes of baseline code */
-	uint32_t code_places;  /* baseline: table of the bytecodes' places */
+	uint32_t code_places;  /* for baseline code: table of the bytecodes' places */
 	uint32_t code_start;   /* address of the instructions; 0: they are in the Code */
 	uint32_t code_flags, code_size;
 	uint32_t bytecodes_positions; /* BytecodeArray: table of positions in the source */
@@ -98,12 +98,12 @@ struct v8_version {
 	uint32_t safepoints;          /* offset of the length in a table of safepoints */
 	uint32_t maglev; /* offset of the entries in a table of safepoints of Maglev's code */
 	uint32_t deopt_literals, deopt_first; /* indexes in the deoptimization data */
-	const char *operands;                 /* of each opcode of translations: a digit */
+	const char *operands; /* number of operands of each opcode of translations, as a digit */
 	struct {
 		uint8_t begin[2], frame[4], match; /* opcodes; frames of JavaScript */
 		uint8_t interpreted;               /* of these, frames with bytecodes */
-		uint8_t begin_frames;              /* index of the operand: count of such frames */
-		bool is_signed;                    /* opcodes are written as signed numbers */
+		uint8_t begin_frames; /* index of the operand with the count of such frames */
+		bool is_signed;       /* opcodes are written as signed numbers */
 	} op;
 	uint32_t opcodes; /* bytecodes: the length of each table of sizes */
 };
@@ -118,12 +118,12 @@ struct v8_code {
 /* A script, and the ends of its lines. */
 struct v8_script {
 	const char *file; /* NULL: not known */
-	int32_t line;     /* of its first line, from 0 on */
+	int32_t line;     /* number of its first line, from 0 on */
 	const uint32_t *ends;
 	uint32_t n;
 };
 
-/* A function, as its SharedFunctionInfo has it. */
+/* A function, read from its SharedFunctionInfo. */
 struct v8_function {
 	uint64_t address;
 	const char *name;
@@ -135,7 +135,7 @@ struct v8_function {
 
 struct v8_range {
 	uint64_t start, end;
-	bool made; /* by V8, at run time */
+	bool made; /* code that V8 has made at run time */
 };
 
 struct v8 {
@@ -152,40 +152,40 @@ struct v8 {
 	struct hash types;     /* address of a Map: instance type + 1 */
 	struct hash functions; /* address of a SharedFunctionInfo: struct v8_function * */
 	struct hash scripts;   /* address of a Script: struct v8_script * */
-	struct hash arrays;    /* address of an array of bytes: what was read */
+	struct hash arrays;    /* address of an array of bytes: the bytes read */
 	VEC(struct v8_code) codes;
 	size_t budget; /* bytes of names and tables that may still be read */
 	uint64_t work; /* bytes that may still be searched */
 };
 
 /* --- versions.c --- */
-/* NULL: not known. */
+/* Returns NULL when the version is not known. */
 const struct v8_version *v8_version_find(int32_t major, int32_t minor);
 
 /* --- memory.c --- */
 enum { V8_NO_TYPE = -1 };
 bool v8_word(const struct v8 *v, uint64_t addr, uint64_t *ret);
-/* Reads a number of 4 bytes. 0: cannot be read. */
+/* Reads a number of 4 bytes. Returns 0 when it cannot be read. */
 uint32_t v8_u32(const struct v8 *v, uint64_t addr);
-/* Is a word a pointer to an object? */
+/* Returns true when a word is a pointer to an object. */
 bool v8_is_pointer(uint64_t word);
 bool v8_small(uint64_t word, int32_t *ret);
-/* Reads a member of an object, 0: cannot be read. */
+/* Reads a member of an object. Returns 0 when it cannot be read. */
 uint64_t v8_get(const struct v8 *v, uint64_t object, uint32_t at);
-/* The instance type of an object: what its Map says, if that is a Map. An object that the garbage
- * collector has just moved is replaced by the new one. */
+/* Returns the instance type of an object, from its Map, if that is a Map. Replaces an object that
+ * the garbage collector has just moved by the new one. */
 int32_t v8_type(struct v8 *v, uint64_t *object);
-/* Reads a member that leads to an object of a type. 0: it does not. */
+/* Reads a member that leads to an object of a type. Returns 0 when it does not. */
 uint64_t v8_member(struct v8 *v, uint64_t object, uint32_t at, int32_t type);
 bool v8_afford(struct v8 *v, size_t n);
-/* The bytes of an array, which begin at an offset in it; live as long as v. NULL: cannot be
- * read. */
+/* Returns the bytes of an array, which begin at an offset in it. They live as long as v. NULL: they
+ * cannot be read. */
 const uint8_t *v8_bytes(struct v8 *v, uint64_t array, uint32_t at, uint32_t *ret_n);
-/* A number of seven bits a byte, the lowest first. Reads 0 behind the end. */
+/* Reads a number of seven bits a byte, the lowest first. Reads 0 behind the end. */
 uint32_t v8_number(const uint8_t *p, uint32_t n, uint32_t *i);
 
 /* --- strings.c --- */
-/* The characters of a string, which lie in one piece. */
+/* The characters of a string, in one piece. */
 struct v8_string {
 	uint64_t address;
 	uint32_t length;
@@ -198,32 +198,32 @@ const char *v8_text(struct v8 *v, uint64_t object);
 
 /* --- scripts.c --- */
 const struct v8_script *v8_script(struct v8 *v, uint64_t address);
-/* The line of a position in the script's source; 0: not known. */
+/* Returns the line of a position in the script's source, 0: not known. */
 uint32_t v8_script_line(const struct v8_script *s, uint32_t position);
 
 /* --- functions.c --- */
-/* NULL: there is no SharedFunctionInfo. */
+/* Returns NULL when there is no SharedFunctionInfo. */
 const struct v8_function *v8_function(struct v8 *v, uint64_t shared);
-/* The one of a JSFunction. */
+/* Returns the function of a JSFunction. */
 const struct v8_function *v8_function_of(struct v8 *v, uint64_t function);
-/* The line of a place in its bytecodes; 0: not known. */
+/* Returns the line of a place in its bytecodes, 0: not known. */
 uint32_t v8_line(const struct v8_function *f, int32_t place);
 /* Adds a frame. place < 0: the line is not known. */
 void v8_add(const struct v8_function *f, int32_t place, runtime_frame_vec *ret);
 
 /* --- code.c --- */
-/* Is an address in V8's code? made: in code that it has made. */
+/* Returns true when an address lies in V8's code. made: in code that V8 has made at run time. */
 bool v8_is_code(struct v8 *v, uint64_t addr, bool *ret_made);
-/* Finds the code at an address that V8 has made. */
+/* Finds the code that V8 has made at an address. */
 bool v8_code_find(struct v8 *v, uint64_t pc, struct v8_code *ret);
-/* The place in the bytecodes that baseline code executes; -1: not known. called: pc is a return
- * address. */
+/* Returns the place in the bytecodes that baseline code executes, -1: not known. called: pc is a
+ * return address. */
 int32_t v8_baseline_place(struct v8 *v, const struct v8_code *c, uint64_t bytecodes, uint64_t pc,
 			  bool called);
 
 /* --- optimized.c --- */
-/* Adds the functions that optimized code executes at a return address, innermost first. False: the
- * code's tables do not have the address, or are not of the function. */
+/* Adds the functions that optimized code executes at a return address, innermost first. Returns
+ * false when the code's tables do not have the address, or belong to another function. */
 bool v8_optimized(struct v8 *v, const struct v8_code *c, const struct v8_function *f, uint64_t pc,
 		  runtime_frame_vec *ret);
 

@@ -1,4 +1,4 @@
-/* What descry knows of each version of V8. */
+/* descry's facts about each version of V8. */
 #include "program/runtime/v8/v8.h"
 
 /* The operands of the opcodes of translations (translation-opcode.h), and the opcodes that begin a
