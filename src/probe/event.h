@@ -8,7 +8,8 @@
 #ifndef DESCRY_PROBE_EVENT_H
 #define DESCRY_PROBE_EVENT_H
 
-#include "probe/probe.h"
+#include "base/mem.h"
+#include "probe/provider.h"
 
 struct event_arg {
 	const char *type;  /* C type of the native value */
@@ -38,7 +39,22 @@ struct event {
 	const char *(*make_filter)(struct probe_set *ps, const char **ret_why);
 };
 
-/* The functions match and args of a provider that has a table of events. */
+/* Rows of a table: a probe at a tracepoint, and one without a mechanism. Behind these come the
+ * row's other members. */
+// clang-format off
+#define EVENT(name_, tracepoint_, ...) \
+	{ .name = name_, .kind = ATTACH_RAW_TP, .tracepoint = tracepoint_, ##__VA_ARGS__ }
+#define NO_EVENT(name_, why_, ...) { .name = name_, .why = why_, ##__VA_ARGS__ }
+#define ARGS(...) \
+	.nargs = ARRAY_SIZE(((struct event_arg[]){ __VA_ARGS__ })), .args = { __VA_ARGS__ }
+/* arg0 of a counter is the amount that is added. */
+#define COUNTS(amount) ARGS({ .type = "uint64_t", .expr = amount })
+
+/* The members of a struct provider that has a table of events, and their functions. */
+#define EVENTS_OF(table) \
+	.events = table, .nevents = ARRAY_SIZE(table), .claims = provider_claims_name, \
+	.match = events_match, .args = events_args
+// clang-format on
 struct err *events_match(const struct provider *pv, struct probe_set *ps,
 			 const struct probe_desc *pd, void (*found)(void *arg, struct probe *p),
 			 void *arg);

@@ -6,7 +6,6 @@
  * page faults, exec, write-back, sendfile.
  */
 #include "probe/event.h"
-#include "probe/provider.h"
 
 // clang-format off
 #define REGS "((struct pt_regs *)arg0)"
@@ -18,20 +17,19 @@
 	"((int)" fd " >= 0 && (int)" fd " < curthread->files->fdt->max_fds ? " \
 	"curthread->files->fdt->fd[(int)" fd "] : (struct file *)0)"
 #define FILE_ARGS(fd, bytes) \
-	.nargs = 2, .args = { { .type = "struct file *", .xlate = "fileinfo_t *", .expr = FILE_OF(fd) }, { .type = "int", .expr = bytes } }
+	ARGS({ .type = "struct file *", .xlate = "fileinfo_t *", .expr = FILE_OF(fd) }, { .type = "int", .expr = bytes })
 #define ON_EXIT(name_, test, fd, bytes, note_) \
-	{ .name = name_, .kind = ATTACH_RAW_TP, .tracepoint = "sys_exit", .min_params = 2, .filter = DONE " && " test, \
-	  FILE_ARGS(fd, bytes), .note = note_ }
+	EVENT(name_, "sys_exit", .min_params = 2, .filter = DONE " && " test, FILE_ARGS(fd, bytes), .note = note_)
 #define ON_FD(name_, test, note_) ON_EXIT(name_, test, REGS "->di", "0", note_)
-#define PATH(name_, calls) { .name = name_, .why = "the call names a path and no open file: " calls }
-#define NONE(name_) { .name = name_, .why = "no system call stands for it: fbt:::entry of the file system, where functions can be probed" }
+#define PATH(name_, calls) NO_EVENT(name_, "the call names a path and no open file: " calls)
+#define NONE(name_) NO_EVENT(name_, "no system call stands for it: fbt:::entry of the file system, where functions can be probed")
 
 /* syscalls.def has the numbers of the system calls. */
 static const struct event events[] = {
 	ON_EXIT("open", "(" CALL " == 2 || " CALL " == 257 || " CALL " == 437 || " CALL " == 85)", "arg1", "0",
 		"open(2), openat(2), openat2(2), creat(2)"),
-	{ .name = "close", .kind = ATTACH_RAW_TP, .tracepoint = "sys_enter", .min_params = 2, .filter = "arg1 == 3",
-	  FILE_ARGS(REGS "->di", "0"), .note = "close(2); not those that exit(2) and execve(2) make" },
+	EVENT("close", "sys_enter", .min_params = 2, .filter = "arg1 == 3", FILE_ARGS(REGS "->di", "0"),
+	      .note = "close(2); not those that exit(2) and execve(2) make"),
 	ON_EXIT("read", READS, REGS "->di", "(int)arg1", "read(2), pread(2), readv(2) and their kin, pipes and sockets too"),
 	ON_EXIT("write", WRITES, REGS "->di", "(int)arg1", "write(2), pwrite(2), writev(2) and their kin, pipes and sockets too"),
 	ON_EXIT("readdir", "(" CALL " == 78 || " CALL " == 217)", REGS "->di", "(int)arg1", "getdents(2)"),
@@ -59,9 +57,5 @@ const struct provider provider_fsinfo = {
 	.first_id = 19900,
 	.last_id = 19999,
 	.stability = { E_ISA, P_UNKNOWN, P_UNKNOWN, E_ISA, E_ISA },
-	.events = events,
-	.nevents = ARRAY_SIZE(events),
-	.claims = provider_claims_name,
-	.match = events_match,
-	.args = events_args,
+	EVENTS_OF(events),
 };

@@ -1,6 +1,5 @@
 /* Provider io: requests to block devices. */
 #include "probe/event.h"
-#include "probe/provider.h"
 
 // clang-format off
 #define REQUEST "struct request *"
@@ -22,33 +21,20 @@
  * tracepoint. done uses the request's last block_rq_complete, because the size is already 0 at
  * block_io_done. */
 static const struct event events[] = {
-	{ .name = "start",
-	  .kind = ATTACH_RAW_TP,
-	  .tracepoint = "block_io_start",
-	  .nargs = 3,
-	  .args = { IO_ARGS },
-	  .note = BIO_NOTE },
-	{ .name = "start",
-	  .kind = ATTACH_RAW_TP,
-	  .tracepoint = "block_rq_issue",
-	  .nargs = 3,
-	  .args = { IO_ARGS },
-	  .note = "may run in a kernel thread instead of the thread that asked; " BIO_NOTE },
-	{ .name = "done",
-	  .kind = ATTACH_RAW_TP,
-	  .tracepoint = "block_rq_complete",
-	  .min_params = 3,
-	  .filter = "(uint32_t)arg2 >= ((struct request *)arg0)->__data_len",
-	  .nargs = 3,
-	  .args = { { .type = "uint64_t",
-		      .xlate = "bufinfo_t *",
-		      .expr = WITH_ERRNO,
-		      .raw = "(int64_t)arg0" },
-		    { .type = REQUEST, .xlate = "devinfo_t *" },
-		    { .type = REQUEST, .xlate = "fileinfo_t *" } },
-	  .note = "runs in an interrupt, in whatever thread it meets; " BIO_NOTE },
-	{ .name = "wait-start", .why = WAIT_REASON, .nargs = 3, .args = { IO_ARGS } },
-	{ .name = "wait-done", .why = WAIT_REASON, .nargs = 3, .args = { IO_ARGS } },
+	EVENT("start", "block_io_start", ARGS(IO_ARGS), .note = BIO_NOTE),
+	EVENT("start", "block_rq_issue", ARGS(IO_ARGS),
+	      .note = "may run in a kernel thread instead of the thread that asked; " BIO_NOTE),
+	EVENT("done", "block_rq_complete", .min_params = 3,
+	      .filter = "(uint32_t)arg2 >= ((struct request *)arg0)->__data_len",
+	      ARGS({ .type = "uint64_t",
+		     .xlate = "bufinfo_t *",
+		     .expr = WITH_ERRNO,
+		     .raw = "(int64_t)arg0" },
+		   { .type = REQUEST, .xlate = "devinfo_t *" },
+		   { .type = REQUEST, .xlate = "fileinfo_t *" }),
+	      .note = "runs in an interrupt, in whatever thread it meets; " BIO_NOTE),
+	NO_EVENT("wait-start", WAIT_REASON, ARGS(IO_ARGS)),
+	NO_EVENT("wait-done", WAIT_REASON, ARGS(IO_ARGS)),
 };
 
 const struct provider provider_io = {
@@ -57,9 +43,5 @@ const struct provider provider_io = {
 	.first_id = 20200,
 	.last_id = 20299,
 	.stability = { E_ISA, P_UNKNOWN, P_UNKNOWN, E_ISA, E_ISA },
-	.events = events,
-	.nevents = ARRAY_SIZE(events),
-	.claims = provider_claims_name,
-	.match = events_match,
-	.args = events_args,
+	EVENTS_OF(events),
 };

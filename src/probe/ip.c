@@ -1,7 +1,6 @@
 /* Provider ip: packets of IPv4 and IPv6 given to devices and taken from them. */
 #include "probe/event.h"
 #include "probe/net.h"
-#include "probe/provider.h"
 
 // clang-format off
 #define IP_ARGS(ip, at) \
@@ -12,20 +11,11 @@
 // clang-format on
 
 static const struct event events[] = {
-	{ .name = "send",
-	  .kind = ATTACH_RAW_TP,
-	  .tracepoint = "net_dev_queue",
-	  .filter = IS_IP,
-	  .nargs = 6,
-	  .args = { IP_ARGS(SENT_IP, SENT_AT) },
-	  .note = "packets forwarded count too; " SEND_NOTE },
-	{ .name = "receive",
-	  .kind = ATTACH_RAW_TP,
-	  .tracepoint = "netif_receive_skb",
-	  .filter = IS_IP " && " IS_TO_US,
-	  .nargs = 6,
-	  .args = { IP_ARGS(RECEIVED_IP, RECEIVED_AT) },
-	  .note = "packets to be forwarded count too; " RECEIVE_NOTE },
+	EVENT("send", "net_dev_queue", .filter = IS_IP, ARGS(IP_ARGS(SENT_IP, SENT_AT)),
+	      .note = "packets forwarded count too; " SEND_NOTE),
+	EVENT("receive", "netif_receive_skb", .filter = IS_IP " && " IS_TO_US,
+	      ARGS(IP_ARGS(RECEIVED_IP, RECEIVED_AT)),
+	      .note = "packets to be forwarded count too; " RECEIVE_NOTE),
 };
 
 const struct provider provider_ip = {
@@ -34,9 +24,5 @@ const struct provider provider_ip = {
 	.first_id = 20400,
 	.last_id = 20499,
 	.stability = { E_ISA, P_UNKNOWN, P_UNKNOWN, E_ISA, E_ISA },
-	.events = events,
-	.nevents = ARRAY_SIZE(events),
-	.claims = provider_claims_name,
-	.match = events_match,
-	.args = events_args,
+	EVENTS_OF(events),
 };

@@ -2,11 +2,8 @@
  * that is added. */
 #include "probe/event.h"
 #include "probe/net.h"
-#include "probe/provider.h"
 
 // clang-format off
-#define ONE { { .type = "uint64_t", .expr = "1" } }
-#define AMOUNT(expr_) { { .type = "uint64_t", .expr = expr_ } }
 #define IS_TCP "((struct sock *)arg0)->sk_protocol == 6"
 
 /* A segment on its way to the device. Data that the socket sends for the first time begins at
@@ -43,13 +40,11 @@
 /* kfree_skb(skb, location, reason): the kernel drops the packet after it has read the IP header. */
 #define DROPPED(protocol, why) "arg2 == " why " && " IS_SENT(protocol)
 #define DROP(name_, protocol, why_) \
-	{ .name = name_, .kind = ATTACH_RAW_TP, .tracepoint = "kfree_skb", .min_params = 3, .enumerator = why_, \
-	  .filter = DROPPED(protocol, why_), .nargs = 1, .args = ONE }
+	EVENT(name_, "kfree_skb", .min_params = 3, .enumerator = why_, .filter = DROPPED(protocol, why_), COUNTS("1"))
 
-#define SEGMENTS(name_, tracepoint_, filter_, note_) \
-	{ .name = name_, .kind = ATTACH_RAW_TP, .tracepoint = tracepoint_, .filter = filter_, .nargs = 1, .args = ONE, .note = note_ }
+#define SEGMENTS(name_, tracepoint_, filter_, note_) BYTES(name_, tracepoint_, filter_, "1", note_)
 #define BYTES(name_, tracepoint_, filter_, amount, note_) \
-	{ .name = name_, .kind = ATTACH_RAW_TP, .tracepoint = tracepoint_, .filter = filter_, .nargs = 1, .args = AMOUNT(amount), .note = note_ }
+	EVENT(name_, tracepoint_, .filter = filter_, COUNTS(amount), .note = note_)
 
 /* ICMP messages of IPv4, by the first byte behind the IP header. */
 #define ICMP_HEADER(at) "((uint8_t *)(" at " + 4 * (*(uint8_t *)" at " & 15)))"
@@ -67,58 +62,23 @@
 /* inet_sock_set_state(sk, oldstate, newstate): 1 established, 2 SYN sent, 3 SYN received, 7 closed,
  * 8 peer has closed, 10 listening. */
 static const struct event events[] = {
-	{ .name = "tcpActiveOpens",
-	  .kind = ATTACH_RAW_TP,
-	  .tracepoint = "inet_sock_set_state",
-	  .min_params = 3,
-	  .filter = IS_TCP " && arg1 == 7 && arg2 == 2",
-	  .nargs = 1,
-	  .args = ONE },
-	{ .name = "tcpPassiveOpens",
-	  .kind = ATTACH_RAW_TP,
-	  .tracepoint = "inet_sock_set_state",
-	  .min_params = 3,
-	  .filter = IS_TCP " && arg1 == 10 && arg2 == 3",
-	  .nargs = 1,
-	  .args = ONE,
-	  .note = "when the handshake ends, as the kernel counts them" },
-	{ .name = "tcpAttemptFails",
-	  .kind = ATTACH_RAW_TP,
-	  .tracepoint = "inet_sock_set_state",
-	  .min_params = 3,
-	  .filter = IS_TCP " && (arg1 == 2 || arg1 == 3) && arg2 == 7",
-	  .nargs = 1,
-	  .args = ONE },
-	{ .name = "tcpEstabResets",
-	  .kind = ATTACH_RAW_TP,
-	  .tracepoint = "inet_sock_set_state",
-	  .min_params = 3,
-	  .filter = IS_TCP " && (arg1 == 1 || arg1 == 8) && arg2 == 7",
-	  .nargs = 1,
-	  .args = ONE },
-	{ .name = "tcpOutRsts",
-	  .kind = ATTACH_RAW_TP,
-	  .tracepoint = "tcp_send_reset",
-	  .min_params = 3,
-	  .nargs = 1,
-	  .args = ONE },
-	{ .name = "tcpOutRsts",
-	  .why = "this kernel's tcp_send_reset does not fire when there is no socket" },
-	{ .name = "tcpRetransSegs",
-	  .kind = ATTACH_RAW_TP,
-	  .tracepoint = "tcp_retransmit_skb",
-	  .min_params = 2,
-	  .nargs = 1,
-	  .args = { { .type = "uint64_t",
-		      .expr = "(uint64_t)((struct tcp_skb_cb *)((struct sk_buff *)arg1)->cb)->tcp_gso_segs" } },
-	  .note = "without the SYN and ACK of a handshake sent again: sdt:::tcp_retransmit_synack" },
-	{ .name = "tcpRetransBytes",
-	  .kind = ATTACH_RAW_TP,
-	  .tracepoint = "tcp_retransmit_skb",
-	  .min_params = 2,
-	  .filter = IN_SKB "->len != 0",
-	  .nargs = 1,
-	  .args = AMOUNT("(uint64_t)" IN_SKB "->len") },
+	EVENT("tcpActiveOpens", "inet_sock_set_state", .min_params = 3,
+	      .filter = IS_TCP " && arg1 == 7 && arg2 == 2", COUNTS("1")),
+	EVENT("tcpPassiveOpens", "inet_sock_set_state", .min_params = 3,
+	      .filter = IS_TCP " && arg1 == 10 && arg2 == 3", COUNTS("1"),
+	      .note = "when the handshake ends, as the kernel counts them"),
+	EVENT("tcpAttemptFails", "inet_sock_set_state", .min_params = 3,
+	      .filter = IS_TCP " && (arg1 == 2 || arg1 == 3) && arg2 == 7", COUNTS("1")),
+	EVENT("tcpEstabResets", "inet_sock_set_state", .min_params = 3,
+	      .filter = IS_TCP " && (arg1 == 1 || arg1 == 8) && arg2 == 7", COUNTS("1")),
+	EVENT("tcpOutRsts", "tcp_send_reset", .min_params = 3, COUNTS("1")),
+	NO_EVENT("tcpOutRsts",
+		 "this kernel's tcp_send_reset does not fire when there is no socket"),
+	EVENT("tcpRetransSegs", "tcp_retransmit_skb", .min_params = 2,
+	      COUNTS("(uint64_t)((struct tcp_skb_cb *)((struct sk_buff *)arg1)->cb)->tcp_gso_segs"),
+	      .note = "without the SYN and ACK of a handshake sent again: sdt:::tcp_retransmit_synack"),
+	EVENT("tcpRetransBytes", "tcp_retransmit_skb", .min_params = 2,
+	      .filter = IN_SKB "->len != 0", COUNTS("(uint64_t)" IN_SKB "->len")),
 	// clang-format off
 	SEGMENTS("tcpOutSegs", "net_dev_queue", OUT_SEGMENT, "as tcp:::send sees them"),
 	SEGMENTS("tcpOutDataSegs", "net_dev_queue", OUT_DATA, "as tcp:::send sees them, without those sent again"),
@@ -136,14 +96,15 @@ static const struct event events[] = {
 	SEGMENTS("tcpInDataPartDupSegs", "tcp_probe", IN_PART, IN_NOTE),
 	BYTES("tcpInDataPartDupBytes", "tcp_probe", IN_PART, "-(uint64_t)" IN_BEHIND, IN_NOTE),
 	DROP("tcpInErrs", "6", "SKB_DROP_REASON_TCP_CSUM"),
-	{ .name = "udpHCInDatagrams", .kind = ATTACH_RAW_TP, .tracepoint = "sock_recv_length", .min_params = 3,
-	  .filter = IS_UDP " && " RESULT " >= 0 && (arg2 & 2) == 0", .nargs = 1, .args = ONE,
-	  .note = "those that programs read, in their threads, as the kernel counts them" },
-	{ .name = "udpHCOutDatagrams", .kind = ATTACH_RAW_TP, .tracepoint = "sock_send_length", .min_params = 3,
-	  .filter = IS_UDP " && " RESULT " >= 0 && (arg2 & 0x8000) == 0", .nargs = 1, .args = ONE,
-	  .note = "those that programs send, in their threads" },
-	{ .name = "udpOutErrors", .kind = ATTACH_RAW_TP, .tracepoint = "sock_send_length", .min_params = 3,
-	  .filter = IS_UDP " && " RESULT " < 0", .nargs = 1, .args = ONE, .note = "calls that failed" },
+	EVENT("udpHCInDatagrams", "sock_recv_length", .min_params = 3,
+	      .filter = IS_UDP " && " RESULT " >= 0 && (arg2 & 2) == 0", COUNTS("1"),
+	      .note = "those that programs read, in their threads, as the kernel counts them"),
+	EVENT("udpHCOutDatagrams", "sock_send_length", .min_params = 3,
+	      .filter = IS_UDP " && " RESULT " >= 0 && (arg2 & 0x8000) == 0", COUNTS("1"),
+	      .note = "those that programs send, in their threads"),
+	EVENT("udpOutErrors", "sock_send_length", .min_params = 3,
+	      .filter = IS_UDP " && " RESULT " < 0", COUNTS("1"),
+	      .note = "calls that failed"),
 	DROP("udpNoPorts", "17", "SKB_DROP_REASON_NO_SOCKET"),
 	DROP("udpInCksumErrs", "17", "SKB_DROP_REASON_UDP_CSUM"),
 	DROP("udpInErrors", "17", "SKB_DROP_REASON_PKT_TOO_SMALL"),
@@ -167,12 +128,8 @@ static const struct event events[] = {
 	SEGMENTS("ipIfStatsHCOutTransmits", "net_dev_queue", IS_IP, "as ip:::send sees them, packets forwarded too"),
 	BYTES("ipIfStatsHCOutOctets", "net_dev_queue", IS_IP, OUT_FROM(SENT_AT), "as ip:::send sees them, packets forwarded too"),
 	// clang-format on
-	{ .name = "udpInOverflows",
-	  .kind = ATTACH_RAW_TP,
-	  .tracepoint = "udp_fail_queue_rcv_skb",
-	  .nargs = 1,
-	  .args = ONE,
-	  .note = "no room in the socket's buffer, or no memory for it" },
+	EVENT("udpInOverflows", "udp_fail_queue_rcv_skb", COUNTS("1"),
+	      .note = "no room in the socket's buffer, or no memory for it"),
 };
 
 const struct provider provider_mib = {
@@ -181,9 +138,5 @@ const struct provider provider_mib = {
 	.first_id = 20700,
 	.last_id = 20799,
 	.stability = { E_ISA, P_UNKNOWN, P_UNKNOWN, E_ISA, E_ISA },
-	.events = events,
-	.nevents = ARRAY_SIZE(events),
-	.claims = provider_claims_name,
-	.match = events_match,
-	.args = events_args,
+	EVENTS_OF(events),
 };

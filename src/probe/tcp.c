@@ -1,7 +1,6 @@
 /* Provider tcp: connections made and refused, their changes of state, and segments. */
 #include "probe/event.h"
 #include "probe/net.h"
-#include "probe/provider.h"
 
 /* <net/tcp_states.h> */
 #define ESTABLISHED "1"
@@ -46,80 +45,40 @@
 /* Flags of a segment: 2 SYN, 4 RST, 0x10 ACK. A machine that refuses a SYN answers with RST, ACK
  * and a sequence number of 0. */
 static const struct event events[] = {
-	{ .name = "state-change",
-	  .kind = ATTACH_RAW_TP,
-	  .tracepoint = "inet_sock_set_state",
-	  .min_params = 3,
-	  .filter = IS_TCP,
-	  .nargs = 6,
-	  .args = { NO_POINTER,
-		    SOCKET(SOCK),
-		    NO_POINTER,
-		    TCP_SOCKET("arg2"),
-		    NO_POINTER,
-		    { .type = "int", .xlate = "tcplsinfo_t *", .word = 1 } },
-	  .note = "a connection in TIME_WAIT is another object in Linux: it is seen as closed; one asked for and not "
-		  "accepted yet (SYN_RECEIVED) is seen when the handshake ends" },
-	{ .name = "connect-request",
-	  .kind = ATTACH_RAW_TP,
-	  .tracepoint = "net_dev_queue",
-	  .filter = SENT_SEGMENT " && (" SENT_FLAGS " & 0x12) == 2 && " SKB "->sk != 0 && "
-				 "((struct inet_connection_sock *)" SKB
-				 "->sk)->icsk_retransmits == 0",
-	  .nargs = 5,
-	  .args = { FROM_PACKET },
-	  .note = "the first SYN; " SEND_NOTE },
-	{ .name = "connect-established",
-	  .kind = ATTACH_RAW_TP,
-	  .tracepoint = "inet_sock_set_state",
-	  .min_params = 3,
-	  .filter = IS_TCP " && arg1 == " SYN_SENT " && arg2 == " ESTABLISHED,
-	  .nargs = 5,
-	  .args = { FROM_SOCKET("arg2") },
-	  .note = SOCKET_NOTE },
-	{ .name = "connect-refused",
-	  .kind = ATTACH_RAW_TP,
-	  .tracepoint = "tcp_receive_reset",
-	  .filter = SOCK "->__sk_common.skc_state == " SYN_SENT,
-	  .nargs = 5,
-	  .args = { FROM_SOCKET(SOCK "->__sk_common.skc_state") },
-	  .note = SOCKET_NOTE },
-	{ .name = "accept-established",
-	  .kind = ATTACH_RAW_TP,
-	  .tracepoint = "inet_sock_set_state",
-	  .min_params = 3,
-	  .filter = IS_TCP " && arg1 == " SYN_RECV " && arg2 == " ESTABLISHED,
-	  .nargs = 5,
-	  .args = { FROM_SOCKET("arg2") },
-	  .note = SOCKET_NOTE },
-	{ .name = "accept-refused",
-	  .kind = ATTACH_RAW_TP,
-	  .tracepoint = "net_dev_queue",
-	  .filter = SENT_SEGMENT " && (" SENT_FLAGS " & 0x14) == 0x14 && " SENT_HEADER "->seq == 0",
-	  .nargs = 5,
-	  .args = { FROM_PACKET },
-	  .note = "the answer to the SYN; " SEND_NOTE },
-	{ .name = "send",
-	  .kind = ATTACH_RAW_TP,
-	  .tracepoint = "net_dev_queue",
-	  .filter = SENT_SEGMENT,
-	  .nargs = 5,
-	  .args = { FROM_PACKET },
-	  .note = SEND_NOTE },
-	{ .name = "receive",
-	  .kind = ATTACH_RAW_TP,
-	  .tracepoint = "tcp_probe",
-	  .min_params = 2,
-	  .nargs = 5,
-	  .args = { { .type = "struct sk_buff *", .xlate = "pktinfo_t *", .word = 1 },
-		    SOCKET(SOCK),
-		    { .type = "struct sk_buff *", .xlate = "ipinfo_t *", .word = 1 },
-		    TCP_SOCKET(SOCK "->__sk_common.skc_state"),
-		    { .type = "struct tcphdr *",
-		      .xlate = "tcpinfo_t *",
-		      .expr = "(struct tcphdr *)" RECEIVED "->data" } },
-	  .note = "segments of established connections: those of handshakes, and what comes after this side "
-		  "has closed, have no tracepoint, see ip:::receive" },
+	EVENT("state-change", "inet_sock_set_state", .min_params = 3, .filter = IS_TCP,
+	      ARGS(NO_POINTER, SOCKET(SOCK), NO_POINTER, TCP_SOCKET("arg2"), NO_POINTER,
+		   { .type = "int", .xlate = "tcplsinfo_t *", .word = 1 }),
+	      .note = "a connection in TIME_WAIT is another object in Linux: it is seen as closed; one asked for and not "
+		      "accepted yet (SYN_RECEIVED) is seen when the handshake ends"),
+	EVENT("connect-request", "net_dev_queue",
+	      .filter = SENT_SEGMENT " && (" SENT_FLAGS " & 0x12) == 2 && " SKB "->sk != 0 && "
+				     "((struct inet_connection_sock *)" SKB
+				     "->sk)->icsk_retransmits == 0",
+	      ARGS(FROM_PACKET), .note = "the first SYN; " SEND_NOTE),
+	EVENT("connect-established", "inet_sock_set_state", .min_params = 3,
+	      .filter = IS_TCP " && arg1 == " SYN_SENT " && arg2 == " ESTABLISHED,
+	      ARGS(FROM_SOCKET("arg2")), .note = SOCKET_NOTE),
+	EVENT("connect-refused", "tcp_receive_reset",
+	      .filter = SOCK "->__sk_common.skc_state == " SYN_SENT,
+	      ARGS(FROM_SOCKET(SOCK "->__sk_common.skc_state")), .note = SOCKET_NOTE),
+	EVENT("accept-established", "inet_sock_set_state", .min_params = 3,
+	      .filter = IS_TCP " && arg1 == " SYN_RECV " && arg2 == " ESTABLISHED,
+	      ARGS(FROM_SOCKET("arg2")), .note = SOCKET_NOTE),
+	EVENT("accept-refused", "net_dev_queue",
+	      .filter = SENT_SEGMENT " && (" SENT_FLAGS " & 0x14) == 0x14 && " SENT_HEADER
+				     "->seq == 0",
+	      ARGS(FROM_PACKET), .note = "the answer to the SYN; " SEND_NOTE),
+	EVENT("send", "net_dev_queue", .filter = SENT_SEGMENT, ARGS(FROM_PACKET),
+	      .note = SEND_NOTE),
+	EVENT("receive", "tcp_probe", .min_params = 2,
+	      ARGS({ .type = "struct sk_buff *", .xlate = "pktinfo_t *", .word = 1 }, SOCKET(SOCK),
+		   { .type = "struct sk_buff *", .xlate = "ipinfo_t *", .word = 1 },
+		   TCP_SOCKET(SOCK "->__sk_common.skc_state"),
+		   { .type = "struct tcphdr *",
+		     .xlate = "tcpinfo_t *",
+		     .expr = "(struct tcphdr *)" RECEIVED "->data" }),
+	      .note = "segments of established connections: those of handshakes, and what comes after this side "
+		      "has closed, have no tracepoint, see ip:::receive"),
 };
 
 const struct provider provider_tcp = {
@@ -128,9 +87,5 @@ const struct provider provider_tcp = {
 	.first_id = 20500,
 	.last_id = 20599,
 	.stability = { E_ISA, P_UNKNOWN, P_UNKNOWN, E_ISA, E_ISA },
-	.events = events,
-	.nevents = ARRAY_SIZE(events),
-	.claims = provider_claims_name,
-	.match = events_match,
-	.args = events_args,
+	EVENTS_OF(events),
 };

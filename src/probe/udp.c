@@ -1,40 +1,27 @@
 /* Provider udp: datagrams sent by this machine and received. */
 #include "probe/event.h"
 #include "probe/net.h"
-#include "probe/provider.h"
 
 #define UDP "17"
 
 static const struct event events[] = {
-	{ .name = "send",
-	  .kind = ATTACH_RAW_TP,
-	  .tracepoint = "net_dev_queue",
-	  .filter = IS_SENT(UDP) " && " IS_OURS,
-	  .nargs = 5,
-	  .args = { PACKET,
-		    SOCKET(SKB "->sk"),
-		    SENT_IP,
-		    { .type = "struct sk_buff *", .xlate = "udpsinfo_t *" },
-		    { .type = "struct udphdr *",
-		      .xlate = "udpinfo_t *",
-		      .expr = "(struct udphdr *)" SENT_BEHIND } },
-	  .note = SEND_NOTE },
-	{ .name = "receive",
-	  .kind = ATTACH_RAW_TP,
-	  .tracepoint = "netif_receive_skb",
-	  .filter = IS_RECEIVED(UDP) " && " IS_TO_US,
-	  .nargs = 5,
-	  .args = { PACKET,
-		    SOCKET(SKB "->sk"),
-		    RECEIVED_IP,
-		    { .type = "struct iphdr *",
-		      .xlate = "udpsinfo_t *",
-		      .expr = AS_IPV4(RECEIVED_AT) },
-		    { .type = "struct udphdr *",
-		      .xlate = "udpinfo_t *",
-		      .expr = "(struct udphdr *)" RECEIVED_BEHIND } },
-	  .note = "before a socket is looked for: args[1] is 0, args[3] is from the headers, and datagrams that "
-		  "nobody wants or that are forwarded count too; " RECEIVE_NOTE },
+	EVENT("send", "net_dev_queue", .filter = IS_SENT(UDP) " && " IS_OURS,
+	      ARGS(PACKET, SOCKET(SKB "->sk"), SENT_IP,
+		   { .type = "struct sk_buff *", .xlate = "udpsinfo_t *" },
+		   { .type = "struct udphdr *",
+		     .xlate = "udpinfo_t *",
+		     .expr = "(struct udphdr *)" SENT_BEHIND }),
+	      .note = SEND_NOTE),
+	EVENT("receive", "netif_receive_skb", .filter = IS_RECEIVED(UDP) " && " IS_TO_US,
+	      ARGS(PACKET, SOCKET(SKB "->sk"), RECEIVED_IP,
+		   { .type = "struct iphdr *",
+		     .xlate = "udpsinfo_t *",
+		     .expr = AS_IPV4(RECEIVED_AT) },
+		   { .type = "struct udphdr *",
+		     .xlate = "udpinfo_t *",
+		     .expr = "(struct udphdr *)" RECEIVED_BEHIND }),
+	      .note = "before a socket is looked for: args[1] is 0, args[3] is from the headers, and datagrams that "
+		      "nobody wants or that are forwarded count too; " RECEIVE_NOTE),
 };
 
 const struct provider provider_udp = {
@@ -43,9 +30,5 @@ const struct provider provider_udp = {
 	.first_id = 20600,
 	.last_id = 20699,
 	.stability = { E_ISA, P_UNKNOWN, P_UNKNOWN, E_ISA, E_ISA },
-	.events = events,
-	.nevents = ARRAY_SIZE(events),
-	.claims = provider_claims_name,
-	.match = events_match,
-	.args = events_args,
+	EVENTS_OF(events),
 };
