@@ -74,7 +74,7 @@ INLINE u64 *unwind_known_chunk(void *chunks)
 	return (u64 *)unwind_chunk(chunks, (WIRE_UNWIND_CHUNKS - 1 - cpu) << 16);
 }
 
-/* The entry of the process, NULL when it has none; notes there what has been requested. */
+/* Returns the entry of the process, NULL: it has none. Notes the request there. */
 #define UNWIND_PROCESS(processes, s) bpf_map_lookup_elem(processes, &(s)->tgid)
 #define UNWIND_ASKED(p, what) ((p)->asked |= (what))
 

@@ -160,8 +160,7 @@ char *check_reason(const struct check_run *r)
 	const char *text = r->errors ? r->errors : "", *note = strstr(text, ": note: "), *why;
 	size_t n;
 
-	/* A note has the reason why nothing matched; the message before it only says that nothing
-	 * did. */
+	/* A note has the reason why no probe matched; the message before it only reports that. */
 	if (note)
 		while (note > text && note[-1] != '\n')
 			note--;

@@ -144,8 +144,8 @@ static int run_failed(struct run *r, struct err *e)
 	return status;
 }
 
-/* Of a program that could not be put to work. A process may end while it is looked at: then it has
- * ended before anything happened in it. */
+/* Reports that a program could not be started. A process may end while it is examined; then it
+ * counts as ended before any event. */
 static int run_not_begun(struct run *r, struct err *e)
 {
 	if (!session_outlived(&r->session))

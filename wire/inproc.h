@@ -363,7 +363,7 @@ struct wire_wanted {
  * reached that value: at most a fifth of a second, and not at all when no tracer answers. */
 struct wire_ask {
 	uint32_t asked; /* atomic, futex */
-	uint32_t on;    /* somebody answers */
+	uint32_t on;    /* a tracer answers */
 	uint8_t pad[56];
 	uint32_t answered; /* futex: the value of `asked` when all earlier requests were answered */
 	uint8_t pad1[60];

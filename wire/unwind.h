@@ -85,7 +85,7 @@ enum {
 	WIRE_UNWIND_KNOWN_CHUNKS =
 		16, /* the last chunks: remembered rules, by the CPU's low bits */
 	WIRE_UNWIND_CODES = WIRE_UNWIND_CHUNKS - WIRE_UNWIND_KNOWN_CHUNKS -
-			    1, /* this chunk has hashes of the code objects that were asked for */
+			    1, /* this chunk has hashes of the code objects that were requested */
 	WIRE_UNWIND_KNOWN = 8192,      /* words of 8 bytes that each chunk uses */
 	WIRE_UNWIND_PAGES_MAX = 16384, /* pages of one file: 1 GB of text */
 	WIRE_UNWIND_MAPPINGS_MAX = 4096,
@@ -119,9 +119,9 @@ enum {
 	WIRE_UNWIND_ASK_MET = 1, /* the first stack of the process was taken */
 	WIRE_UNWIND_ASK_LIST =
 		2, /* the list lacks some of its mappings; walks work without them, but slower */
-	WIRE_UNWIND_ASK_NOW = 4,  /* ... and the walk failed: no tables, or no kernel tree */
-	WIRE_UNWIND_ASK_CODE = 8, /* an interpreter's frame has a code object of which nobody has
-				   * read the name yet */
+	WIRE_UNWIND_ASK_NOW = 4, /* ... and the walk failed: no tables, or no kernel tree */
+	/* an interpreter's frame has a code object whose name has not been read yet */
+	WIRE_UNWIND_ASK_CODE = 8,
 };
 struct wire_unwind_ask {
 	uint32_t pid, what;

@@ -45,7 +45,8 @@ struct job {
 struct worker {
 	struct job job;
 	sem_t asked, done;
-	bool finished, left; /* left: nobody waits for it, it frees itself; both under `lock` */
+	/* left: no thread waits for it, so it frees itself; both under `lock` */
+	bool finished, left;
 };
 
 /* Of this process: a child of fork() has none of its parent's threads. */
@@ -60,7 +61,8 @@ static struct {
 	/* The direct access that is under way: its number, 0 none; whose memory. */
 	uint64_t access, accesses;
 	pid_t pid;
-	/* What was seen last: pages [lo, hi) of the process, by a file that stays open. */
+	/* The last look into a page table: pages [lo, hi) of the process, by a file that stays
+	 * open. */
 	struct {
 		pid_t pid;
 		int pagemap;
@@ -126,7 +128,7 @@ static void free_worker(struct worker *w)
 	free(w);
 }
 
-/* True: nobody has waited for it, and it is gone. */
+/* Returns true when no thread has waited for the worker; it is freed then. */
 static bool was_left(struct worker *w)
 {
 	bool left;
@@ -206,7 +208,8 @@ static int find_place(pid_t pid)
 	return i;
 }
 
-/* Waits until the worker is done. False: it is left alone. */
+/* Waits until the worker is done. Returns false when that takes too long; the worker then frees
+ * itself. */
 static bool wait_for(struct worker *w, pid_t pid, int place)
 {
 	struct timespec until;
@@ -228,8 +231,8 @@ static bool wait_for(struct worker *w, pid_t pid, int place)
 	return !late;
 }
 
-/* Does the job on another thread. Takes the job's memory; *ret gets what has come of it. False,
- * with errno: it has not been done. */
+/* Does the job on another thread. Takes the job's memory; *ret is the finished job. Returns false
+ * with errno when the job was not done. */
 static bool do_apart(struct job *j, struct job *ret)
 {
 	const pid_t pid = j->pid;
@@ -264,7 +267,7 @@ static bool do_apart(struct job *j, struct job *ret)
 	return true;
 }
 
-/* Gives what was read to `to`; NULL: it is written. */
+/* Does the job, and copies the bytes that it read to `to`; NULL: the job writes. */
 static ssize_t access_apart(struct job j, void *to)
 {
 	struct job done;
@@ -435,9 +438,10 @@ ssize_t procmem_pread(pid_t pid, int mem, void *buf, size_t n, uint64_t addr)
 	return got;
 }
 
-/* Some kernels let only the thread that traces the process write where the process cannot
- * (proc_mem.force_override=ptrace). So a page is brought by a read on the other thread, and written
- * by this one; only one that may not be written yet is written by the other. */
+/* Some kernels permit a write where the process itself cannot write only to the thread that traces
+ * the process (proc_mem.force_override=ptrace). So the other thread reads the page, which makes it
+ * present, and this thread writes it. Only when the page still cannot be written does the other
+ * thread write it. */
 ssize_t procmem_pwrite(pid_t pid, int mem, const void *buf, size_t n, uint64_t addr)
 {
 	uint8_t *copy;

@@ -1,10 +1,10 @@
-/* Library calls of traced processes as one D program, and the text made of its records
- * (`descry calls`).
+/* Library calls of traced processes as one D program, and the text made of its records (`descry
+ * calls`).
  *
  * In: processes, filters in ltrace's words, prototypes. Out: a D program, and a sink that takes the
- * program's records: a line for each call, or a table of all.
- * Always true: the program counts and prints by itself too; the sink only writes it better. A
- * return belongs to the call whose return address lies at the same place of the thread's stack.
+ * program's records: a line for each call, or a table of all. Always true: the program also counts
+ * and prints without the sink, which only improves the output. A return belongs to the call whose
+ * return address lies at the same place of the thread's stack.
  */
 #ifndef DESCRY_CALLS_CALLS_H
 #define DESCRY_CALLS_CALLS_H
@@ -29,7 +29,7 @@ struct calls_filter {
 /* filter.c: reads a filter such as "malloc+free-@libc.so*" and adds its rules. Returns false when
  * the text is no filter. The rules' texts come from the arena. */
 bool calls_filter_read(struct arena *a, struct calls_filter *f, const char *text);
-/* Does the last rule that fits take the symbol of the object? */
+/* Returns true when the last rule that matches includes the symbol of the object. */
 bool calls_filter_takes(const struct calls_filter *f, const char *symbol, const char *object,
 			const char *soname, bool is_main);
 
@@ -39,7 +39,7 @@ struct calls_function {
 	VEC(const char *) entries;         /* probe descriptions */
 	VEC(const char *) returns;         /* FUNCTION:return */
 	VEC(const char *) rets;            /* addresses of ret instructions */
-	bool blind;                        /* it returns, but nothing sees it */
+	bool blind;                        /* it returns, but no probe can see this */
 };
 
 /* The meaning of a clause of the program, by its number in the program. */
@@ -90,7 +90,7 @@ struct calls {
 
 void calls_init(struct calls *c, const struct calls_options *o, struct prototypes *prototypes);
 void calls_fini(struct calls *c);
-/* find.c: finds what the filters select in the targets of ps. */
+/* find.c: finds the functions that the filters select in the targets of ps. */
 struct err *calls_find(struct calls *c, struct probe_set *ps);
 /* program.c: returns the D program, malloc()ed, and sets c->clauses. */
 char *calls_program(struct calls *c);
@@ -99,7 +99,8 @@ char *calls_program(struct calls *c);
 int calls_register(const struct prototype *f, uint32_t param);
 /* Returns the name of a function as it is shown. */
 const char *calls_shown(const struct calls *c, const struct sink *s, const char *name);
-/* Is the parameter's memory part of the record: text, or something behind a pointer? */
+/* Returns true when the parameter's memory is part of the record: text, or a value behind a
+ * pointer. */
 bool calls_reads_text(const struct prototype_type *t);
 bool calls_reads_memory(const struct prototype_type *t);
 

@@ -19,7 +19,7 @@ struct finder {
 	VEC(struct probe *) slots;
 };
 
-/* The prototype of a function of which none is known. */
+/* Returns the prototype of a function without a known prototype. */
 static const struct prototype *unknown(struct calls *c, const char *name)
 {
 	struct prototype_type *t = arena_new(&c->arena, struct prototype_type);
@@ -231,7 +231,8 @@ struct later {
 	struct finder *f;
 	struct err *e;
 	uint32_t n;
-	const char *symbol; /* of the rule; of several libraries only one that defines it */
+	/* the object in the rule; of several libraries, only the one that defines the function */
+	const char *symbol;
 };
 
 static void take_later(void *arg, const struct process_object *po)
@@ -263,7 +264,7 @@ static struct err *add_later(struct finder *f, const struct calls_rule *r)
 			return NULL;
 	}
 	if (glob_is_pattern(r->symbol) && !*r->library)
-		return NULL; /* a pattern means what is there */
+		return NULL; /* a pattern only matches functions that exist */
 	process_libraries(f->ps, f->pid, f->objects, *r->library ? r->library : "lib*.so*",
 			  take_later, &l);
 	return l.e;

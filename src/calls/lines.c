@@ -139,7 +139,7 @@ static void put_param(struct lines *l, const struct prototype_type *t, uint64_t 
 	prototype_value(&l->o, t, value, m, v);
 }
 
-/* The arguments behind a format, as the text of the format asks for them. */
+/* Prints the arguments behind a format, as the format's text requires. */
 static void put_varargs(struct lines *l, const struct call *call, uint32_t reg,
 			const struct prototype_memory *format)
 {

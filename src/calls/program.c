@@ -79,7 +79,8 @@ static void clause(struct writer *w, enum calls_event event, bool whole)
 	vec_push(&w->c->clauses, (struct calls_clause){ event, whole, w->fn });
 }
 
-/* An argument register as D: at the entry arg0, at the return what the entry kept of it. */
+/* Returns an argument register as D: at the entry arg0, at the return the variable in which the
+ * entry kept it. */
 static const char *value_of(struct writer *w, int reg, bool at_return)
 {
 	return at_return ? arena_printf(&w->c->arena, "self->a%u_%d", w->number, reg)
@@ -149,7 +150,7 @@ static void put_text(struct out *o, const char *pointer)
 	out_printf(o, ", %s ? copyinstr(%s) : \"\"", pointer, pointer);
 }
 
-/* Does the function print memory at its entry (out false) or at its return? */
+/* Returns true when the function prints memory at its entry (out false) or at its return. */
 static bool reads(const struct prototype *f, bool out)
 {
 	for (uint32_t i = 0; i < f->nparams; i++)
@@ -202,8 +203,8 @@ static void put_record(struct writer *w, bool at_return, bool whole, const char 
 		put_memory(w, f->result, result, true, result);
 }
 
-/* Names what is kept of a call until its return: its place, and its time (-c) or its argument
- * registers. */
+/* Names of the variables that keep data of a call until its return: its place, and its time (-c) or
+ * its argument registers. */
 static uint32_t kept(const struct writer *w, const char **names)
 {
 	const struct prototype *f = w->fn->prototype;
@@ -221,7 +222,7 @@ static uint32_t kept(const struct writer *w, const char **names)
 	return n;
 }
 
-/* Keeps at the entry what the return needs. */
+/* Keeps the data at the entry that the return needs. */
 static void put_kept(struct writer *w)
 {
 	const char *names[PROTOTYPE_PARAMS + 1];
@@ -328,8 +329,8 @@ static void put_places(struct writer *w, const char *const *places, uint32_t n, 
 	out_printf(&w->o, "/self->sp%u == uregs[R_RSP]%s/\n{\n", w->number, behind);
 }
 
-/* places: where it returns. behind: what lies between the stack pointer there and the place behind
- * the return address. */
+/* places: the function's returns. behind: the distance between the stack pointer at the return and
+ * the place behind the return address. */
 static void put_return(struct writer *w, const char *const *places, uint32_t n, const char *behind,
 		       const char *result)
 {

@@ -99,8 +99,9 @@ static bool read_word(const struct returns *r, uint64_t addr, uint64_t *ret)
 	return good;
 }
 
-/* Is it the relocation of a call of the indirect function s? own: it is one of the object itself,
- * by the resolver's address. Else it is one of another object, by name. */
+/* Returns true for the relocation of a call of the indirect function s. own: it belongs to the
+ * object itself, and has the resolver's address. Otherwise it belongs to another object, and has
+ * the name. */
 static bool is_for(const Elf64_Rela *r, const struct object_symbol *s, bool own,
 		   const uint8_t *symbols, size_t nsymbols, const uint8_t *names, size_t nnames)
 {
@@ -150,7 +151,7 @@ static bool chosen_in(const struct returns *r, const struct process_object *in,
 }
 
 /* An indirect function's resolver has run when the dynamic linker has relocated a caller of it.
- * Finds what it chose. */
+ * Finds the chosen function. */
 static bool chosen(const struct returns *r, const struct process_object *po,
 		   const struct object_symbol *s, uint64_t *ret)
 {

@@ -10,7 +10,7 @@
 struct return_places {
 	bool symbolic;      /* FUNCTION:return sees all of them */
 	VEC(uint64_t) rets; /* else: link-time addresses of ret instructions */
-	bool blind;         /* it returns where nobody knows */
+	bool blind;         /* the places of its returns are not known */
 };
 
 struct returns;
@@ -19,8 +19,8 @@ struct returns;
 struct err *returns_new(pid_t pid, const struct process_objects *objects, struct returns **ret);
 void returns_free(struct returns *r);
 /* Finds where the function s of po returns. Finds nothing for a function that never returns. An
- * indirect function is blind where it is not known what the dynamic linker has chosen. The caller
- * frees places->rets. */
+ * indirect function is blind when the dynamic linker's choice is not known. The caller frees
+ * places->rets. */
 struct err *returns_find(struct returns *r, const struct process_object *po,
 			 const struct object_symbol *s, struct return_places *places);
 

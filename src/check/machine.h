@@ -1,6 +1,6 @@
-/* Facts about this machine and the state of its switches.
+/* Facts about this machine and the state of its settings.
  *
- * In: /proc, /sys, clocks, the audit socket. Out: rows {name, value, what it does, the program that
+ * In: /proc, /sys, clocks, the audit socket. Out: rows {name, value, effect, the program that
  * measures it}. */
 #ifndef DESCRY_CHECK_MACHINE_H
 #define DESCRY_CHECK_MACHINE_H

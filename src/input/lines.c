@@ -7,7 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { BLOCK = 512 * 1024 }; /* a read: small enough to stay in the cache while it is parsed */
+/* bytes of a read, few enough to stay in the cache while they are parsed */
+enum { BLOCK = 512 * 1024 };
 
 static void keep(struct lines *l, const struct lines_ops *ops, void *arg, const char *text,
 		 size_t len)

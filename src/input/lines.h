@@ -19,17 +19,17 @@ struct lines_ops {
 	void (*begin)(void *arg, const char *text, size_t len); /* recognises the format */
 	/* text[len - 1] is '\n'. The lines are gone after the call. */
 	void (*lines)(void *arg, const char *text, size_t len);
-	void (*too_long)(void *arg); /* the piece of a line that came so far is dropped */
+	void (*too_long)(void *arg); /* drops the part of the line that was read so far */
 };
 
 struct lines { /* all zero at first */
 	bool begun;
-	VEC(char) rest; /* before `begin` all, then the line that has not ended yet */
+	VEC(char) rest; /* all input before `begin`, then the line that has not ended yet */
 };
 
 void lines_feed(struct lines *l, const struct lines_ops *ops, void *arg, const char *text,
 		size_t len);
-/* The input has ended: a last line without '\n' gets one. Another input may follow. */
+/* Ends the input. Adds a '\n' to a last line without one. Another input may follow. */
 void lines_end(struct lines *l, const struct lines_ops *ops, void *arg);
 void lines_fini(struct lines *l);
 

@@ -18,7 +18,8 @@ static const struct syscall {
 
 static const char *const sides[] = { "entry", "return" };
 
-/* elsewhere: our name of the call that the description names as another system does, or NULL. */
+/* elsewhere: Linux's name of the call that the description names as another system does, or
+ * NULL. */
 static bool matches(const struct probe_desc *pd, const char *elsewhere, const struct syscall *sc)
 {
 	if (glob_match(pd->func, sc->name))

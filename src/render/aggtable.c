@@ -1,5 +1,5 @@
-/* -x aggtable: the last key of an aggregation goes across. A scalar makes one table; of a
- * distribution each group of equal other keys makes one, a line for each bucket.
+/* -x aggtable: prints the last key of an aggregation across. A scalar aggregation makes one table.
+ * A distribution makes one table for each group of equal other keys, with a line for each bucket.
  *
  *	                     read            write
  *	 bash                  12                3
@@ -11,8 +11,8 @@ enum { COLUMN = 16, CELL_TEXT = 64 };
 struct table {
 	struct sink *sink;
 	const struct agg_view *view;
-	uint32_t last;         /* the key that goes across */
-	VEC(uint32_t) columns; /* a row of each */
+	uint32_t last;         /* the key that is printed across */
+	VEC(uint32_t) columns; /* a row of each column */
 };
 
 static const struct field *across(const struct table *t)
@@ -20,7 +20,7 @@ static const struct field *across(const struct table *t)
 	return &t->view->agg->keys[t->last];
 }
 
-/* The field's text without blanks around it. */
+/* Returns the field's text without blanks around it. */
 static void cell_text(struct sink *s, const struct field *f, const uint8_t *key, char *buf)
 {
 	struct out o;
@@ -45,7 +45,7 @@ static bool same_column(const struct table *t, uint32_t a, uint32_t b)
 	return !memcmp(rows[a].key + f->offset, rows[b].key + f->offset, f->size);
 }
 
-/* Do two rows agree in all keys but the last? */
+/* Returns true when two rows have equal keys, except the last. */
 static bool same_group(const struct table *t, uint32_t a, uint32_t b)
 {
 	const struct agg_row *rows = t->view->rows;
@@ -79,7 +79,7 @@ static bool is_first(const struct table *t, uint32_t row)
 	return true;
 }
 
-/* The row of that group in that column, NULL none. */
+/* Returns the row of that group in that column, NULL: there is none. */
 static const struct agg_row *find_row(const struct table *t, uint32_t group, uint32_t column)
 {
 	for (uint32_t i = 0; i < t->view->nrows; i++)

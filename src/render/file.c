@@ -1,4 +1,4 @@
-/* Where results go: the first output, or a file that freopen() named. */
+/* The output of results: the first file, or the file that freopen() named. */
 #include "render/render.h"
 
 #include <errno.h>
@@ -16,7 +16,7 @@ struct err *output_reopen(struct sink *s, struct output *of, struct out *o, cons
 	if (!of->first)
 		of->first = s->out;
 	if (*path) {
-		/* The file stays as it is when the new one cannot be opened. */
+		/* Keeps the present file when the new one cannot be opened. */
 		f = term_fopen(path, "ae");
 		if (!f)
 			return err_errno(errno, "couldn't freopen() \"%s\"", path);
@@ -36,7 +36,7 @@ struct err *output_truncate(struct out *o)
 
 	if (e)
 		return e;
-	/* A pipe or a terminal has nothing to cut off. */
+	/* A pipe or a terminal cannot be truncated. */
 	if (fd < 0 || fstat(fd, &st) || !S_ISREG(st.st_mode))
 		return NULL;
 	if (ftruncate(fd, 0))

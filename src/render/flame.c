@@ -1,4 +1,4 @@
-/* What the pictures share: colours and text. */
+/* Shared by the pictures: colours and text. */
 #define _GNU_SOURCE
 #include "render/flame.h"
 
@@ -38,7 +38,7 @@ enum kind {
 	KIND_COUNT
 };
 
-/* A colour at hash 0 and how far each part goes from there. */
+/* A colour at hash 0, and the range of each part from there. */
 struct shade {
 	uint8_t r, g, b;
 	int16_t dr, dg, db;
@@ -131,7 +131,7 @@ static uint32_t shaded(const struct shade *s, uint64_t hash)
 {
 	double f = (double)(hash & 0xffff) / 65536, g = (double)(hash >> 16 & 0xffff) / 65536;
 
-	/* red and blue go together, so that a palette stays one family of colours */
+	/* red and blue change together, so a palette stays one family of colours */
 	return rgb(s->r + s->dr * g, s->g + s->dg * f, s->b + s->db * g);
 }
 
@@ -158,8 +158,8 @@ double flame_max_change(const struct stacktree *t)
 	return max;
 }
 
-/* White where nothing changed, then red for more and blue for less; the eye tells these two apart
- * whatever its kind. */
+/* White for no change, then red for more and blue for less. People with any kind of colour vision
+ * can distinguish these two. */
 static uint32_t change_color(double change, double max, bool negate)
 {
 	double pale = 112 + 98 * (1 - fabs(change) / max); /* black text is legible on all of it */

@@ -7,7 +7,7 @@
 #include "render/stackrows.h"
 
 struct flamesink {
-	struct sink_ops ops;          /* of the text sink, but for aggregations */
+	struct sink_ops ops;          /* operations of the text sink, except for aggregations */
 	const struct sink_ops *plain; /* the text sink's own */
 	struct stackin *in;
 	FILE *text; /* feeds in */
@@ -36,7 +36,7 @@ static void push_name(struct flamesink *k, enum frame_kind kind)
 		 stackrows_frame(k->in->tree, stackrows_kind(kind, o->kernel, o->jit), &k->name));
 }
 
-/* The name that stack() prints, without offset and arguments. */
+/* Returns the name that stack() prints, without offset and arguments. */
 static void name_frame(void *arg, const struct frame *f)
 {
 	struct flamesink *k = arg;
@@ -75,7 +75,7 @@ static void push_key(struct flamesink *k, const struct field *f, const uint8_t *
 	push_name(k, FRAME_NATIVE);
 }
 
-/* Of a distribution how many values there were. */
+/* Returns the number of values in a distribution. */
 static int64_t row_count(const struct agg_view *v, const struct agg_row *r)
 {
 	int64_t sum = 0;
@@ -121,7 +121,7 @@ static struct err *printa(struct sink *s, const struct record_view *r, const str
 
 	if (!stackrows_has_stack(v->agg))
 		return k->plain->printa(s, r, a, aggs, n);
-	/* The text beside them is a heading, or what else DTrace would print. */
+	/* Text beside them is a heading, or other output of DTrace. */
 	if (!k->in->options.format)
 		k->in->options.format = STACKIN_DTRACE;
 	k->rows.sink = s;

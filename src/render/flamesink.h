@@ -1,10 +1,9 @@
-/* A sink that makes one stack tree of all that a D program shows (descry flame -n).
+/* A sink that makes one stack tree of all output of a D program (descry flame -n).
  *
- * In: aggregations with stacks among their keys, whichever way they are printed: each row is a
- * stack in the tree, its other keys are the frames at its root. What the program prints beside them
- * (events with stack() and ustack(), lines of other formats) is text, read as descry flame reads a
- * file.
- * Out: the tree of a struct stackin.
+ * In: aggregations with stacks among their keys, printed in any way. Each row becomes a stack in
+ * the tree, and its other keys become the frames at its root. Other output of the program (events
+ * with stack() and ustack(), lines of other formats) is text, which is read as descry flame reads a
+ * file. Out: the tree of a struct stackin.
  */
 #ifndef DESCRY_RENDER_FLAMESINK_H
 #define DESCRY_RENDER_FLAMESINK_H
@@ -12,7 +11,8 @@
 #include "consume/sink.h"
 #include "input/stackin/stackin.h"
 
-/* in is borrowed, and gets all text before the sink is freed; then stackin_end() is next. */
+/* in is borrowed, and gets all text before the sink is freed. The caller calls stackin_end()
+ * afterwards. */
 struct sink *flamesink_new(struct stackin *in);
 
 #endif

@@ -3,8 +3,8 @@
 
 #include "render/json.h"
 
-/* What of a node is written: its own line, or the lines below it. They need not stand together: "a"
- * < "a-b" < "a;c". */
+/* Steps of writing a node: its own line, or the lines below it. They need not follow each other:
+ * "a" < "a-b" < "a;c". */
 struct part {
 	uint32_t node;
 	bool below;
@@ -13,7 +13,7 @@ struct part {
 
 struct writer {
 	const struct stacktree *t;
-	VEC(struct part) parts; /* still to be written, the next one last */
+	VEC(struct part) parts; /* nodes still to be written, the next one last */
 	VEC(char) path;
 };
 
@@ -31,7 +31,7 @@ static bool has_self(const struct stacktree *t, uint32_t node)
 	return t->nodes.v[node].self || (t->differential && t->before.v[node].self);
 }
 
-/* The children of a node, so that the first to be written is the last. */
+/* Adds the children of a node, the first to be written last. */
 static void push_children(struct writer *w, uint32_t node)
 {
 	const struct stacktree *t = w->t;
@@ -113,19 +113,19 @@ void folded_write(const struct stacktree *t, struct out *o)
 
 /* --- JSON --- */
 
-/* Frames above one another in a part: the whole nests to about twice as many levels, and readers
- * that stop at 100 take it. */
+/* Levels of frames in a part. The whole nests to about twice as many levels, which readers with a
+ * limit of 100 accept. */
 enum { PART_DEPTH = 40 };
 
 struct json_parts {
 	const struct stacktree *t;
 	struct out *o;
-	struct out name; /* of the node being written */
+	struct out name; /* depth of the node being written */
 	VEC(uint32_t)
 	roots; /* nodes whose children stand in a part of their own, in the order of the parts */
 };
 
-/* What a node is, without its end. */
+/* Writes a node without its end. */
 static void put_node(struct json_parts *j, uint32_t i)
 {
 	const struct stacktree_node *n = &j->t->nodes.v[i];
@@ -150,8 +150,8 @@ static void put_node(struct json_parts *j, uint32_t i)
 	}
 }
 
-/* Behind put_node(): where the children are. How many levels it leaves open: 1 for a list of them,
- * else 0. */
+/* Writes the place of the children, behind put_node(). Returns the number of levels that it leaves
+ * open: 1 for a list of them, else 0. */
 static uint32_t put_children(struct json_parts *j, uint32_t i, bool apart)
 {
 	bool some = j->t->nodes.v[i].first != STACKTREE_NONE;
@@ -169,8 +169,8 @@ static uint32_t put_children(struct json_parts *j, uint32_t i, bool apart)
 	return 0;
 }
 
-/* As stacktree_next(), but only below `root`, and no further up than that: a stack of n frames has
- * n / PART_DEPTH parts. */
+/* Like stacktree_next(), but stays below `root`, so that a stack of n frames, which has n /
+ * PART_DEPTH parts, takes no more steps than n. */
 static uint32_t next_below(const struct stacktree *t, uint32_t root, uint32_t i, bool skip)
 {
 	if (!skip && t->nodes.v[i].first != STACKTREE_NONE)
@@ -180,11 +180,12 @@ static uint32_t next_below(const struct stacktree *t, uint32_t root, uint32_t i,
 	return i == root ? STACKTREE_NONE : t->nodes.v[i].next;
 }
 
-/* A node and PART_DEPTH levels below it, but for the '}' at its end. */
+/* Writes a node and PART_DEPTH levels below it, without the '}' at its end. */
 static void put_part(struct json_parts *j, uint32_t root)
 {
 	const struct stacktree *t = j->t;
-	uint32_t base = t->nodes.v[root].depth, open = 0; /* objects whose "]}" is still to come */
+	/* objects whose "]}" is not written yet */
+	uint32_t base = t->nodes.v[root].depth, open = 0;
 	bool apart = false;
 
 	put_node(j, root);

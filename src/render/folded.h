@@ -10,7 +10,7 @@
 #include "base/out.h"
 #include "view/stacktree.h"
 
-/* A frame with the mark of its kind behind it. */
+/* Writes a frame with the mark of its kind behind it. */
 void folded_frame(const struct stacktree_frame *f, struct out *o);
 void folded_write(const struct stacktree *t, struct out *o);
 void stacktree_json(const struct stacktree *t, struct out *o);

@@ -1,4 +1,4 @@
-/* What the outputs of a heat map share: colours and labels. */
+/* Shared by the outputs of a heat map: colours and labels. */
 #include "render/heat.h"
 
 #include <math.h>
@@ -29,7 +29,7 @@ static int compare_counts(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* How many counts are not above v. */
+/* Returns the number of counts that are not above v. */
 static uint32_t not_above(const uint64_t *sorted, uint32_t n, uint64_t v)
 {
 	return partition_point(n, i, sorted[i] <= v);
@@ -59,8 +59,8 @@ uint8_t *heat_levels(const struct matrix_view *v, enum heat_scale scale)
 	return levels;
 }
 
-/* From few to many: each darker than the one before, so that the depth is seen without seeing the
- * hue. The hues are Okabe and Ito's, which colour-blind people can tell apart. */
+/* From few to many, each colour darker than the one before, so that depth is visible without hue.
+ * The hues are Okabe and Ito's, which colour-blind people can distinguish. */
 enum { STOPS = 4 };
 static const uint32_t one_series[STOPS] = { 0xfdeeb8, 0xf9a84a, 0xd5441f, 0x6a0f1c };
 static const uint32_t ramps[HEAT_HUES + 1][STOPS] = {
@@ -94,7 +94,7 @@ struct unit_part {
 	int64_t factor;
 };
 
-/* Each unit's parts from the smallest on; a text "" is any other unit. */
+/* The parts of each unit, from the smallest on; the text "" stands for any other unit. */
 static const struct unit_part unit_parts[] = {
 	{ "ns", "ns", 1 },
 	{ "ns", "us", 1000 },
@@ -124,7 +124,7 @@ static bool is_unit(const struct unit_part *p, const char *unit)
 	return !strcmp(p->unit, unit);
 }
 
-/* In the largest part that it has one of, rounded to three decimals. */
+/* Writes a value in the largest part that fits into it once, rounded to three decimals. */
 void heat_value(struct out *o, int64_t v, const char *unit)
 {
 	uint64_t m = v < 0 ? -(uint64_t)v : (uint64_t)v, f;
@@ -242,7 +242,7 @@ int heat_roundness(int64_t value)
 	return v == 5 ? 30 : v == 2 ? 25 : v < 10 ? 15 : v < 100 ? 8 : 5;
 }
 
-/* The width of all rows that have two ends; 0 when they differ. */
+/* Returns the width of all rows that have two ends, 0: it differs. */
 static uint64_t row_width(const struct matrix_view *v)
 {
 	uint64_t width = 0;
@@ -260,8 +260,8 @@ static uint64_t row_width(const struct matrix_view *v)
 	return width ? width : 1;
 }
 
-/* Every how many-th of rows that are `width` wide has a label: so that the labels are 1, 2 or 5
- * apart, when that can be. */
+/* Returns n when every n-th of rows that are `width` wide has a label, so that labels are 1, 2 or 5
+ * apart where possible. */
 static uint32_t label_every(uint64_t width, double row_height, double label_height)
 {
 	uint32_t least = heat_every(row_height, label_height);

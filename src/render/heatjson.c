@@ -3,13 +3,14 @@
 #include "render/heat.h"
 #include "render/json.h"
 
-extern const char heat_js[], heat_page_js[], heat_css[]; /* made from the files of these names */
+/* tools/embed-files makes them from the files of these names */
+extern const char heat_js[], heat_page_js[], heat_css[];
 
 struct json {
 	const struct matrix_view *v;
 	const struct heat_options *o;
 	struct out *out, text;
-	bool page; /* names as they can be shown, and nothing that could end a <script> */
+	bool page; /* names are already shown text, and nothing in them can end a <script> */
 };
 
 static void put_name(struct json *j, const char *s, size_t n)

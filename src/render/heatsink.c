@@ -3,7 +3,7 @@
 #include "input/heatin/heatin_reader.h"
 #include "render/render.h"
 
-/* A row that holds one number, or what was last seen of a distribution. */
+/* A row with one number, or the last values of a distribution. */
 struct seen {
 	uint32_t agg;        /* index into image->aggs */
 	uint32_t key, words; /* offsets into keys, counts */
@@ -12,7 +12,8 @@ struct seen {
 struct heatsink {
 	struct sink s;
 	struct heatin *in;
-	bool distributions; /* the program has some that are asked for: printf() makes no events then */
+	/* the program has some that are requested, so printf() makes no events */
+	bool distributions;
 	struct hash rows; /* aggregation and key -> 1 + index into seen */
 	VEC(struct seen) seen;
 	VEC(uint8_t) keys;
@@ -41,7 +42,7 @@ static struct err *begin(struct sink *s)
 	return NULL;
 }
 
-/* The program has clear() or trunc() of it. */
+/* The program calls clear() or trunc() for it. */
 static bool is_cleared(const struct image *img, uint32_t agg)
 {
 	for (uint32_t i = 0; i < img->nsegments; i++)
@@ -57,7 +58,7 @@ static bool is_cleared(const struct image *img, uint32_t agg)
 	return false;
 }
 
-/* The words kept of a row; valid until the next call. */
+/* Returns the words kept of a row, valid until the next call. */
 static int64_t *kept_words(struct heatsink *k, const struct agg *agg, const uint8_t *key)
 {
 	cleanup_free uint8_t *id = xmalloc(sizeof(agg->id) + agg->key_size);
@@ -83,7 +84,7 @@ static int64_t *kept_words(struct heatsink *k, const struct agg *agg, const uint
 	return &k->counts.v[k->seen.v[*at].words];
 }
 
-/* Frames and whatever prints in several lines: one line, with ';' between. */
+/* Writes frames, and other text of several lines, in one line with ';' between them. */
 static void join_lines(struct out *t)
 {
 	size_t n = 0;
@@ -138,7 +139,7 @@ static struct heatin_party party(const struct heatsink *k, const struct agg *agg
 	return keys_party(&k->key, name, strlen(name));
 }
 
-/* Of a map of offsets or percents all of lquantize()'s rows are shown: what is empty is an answer,
+/* For a map of offsets or percents, shows all rows of lquantize(), because empty rows are an answer
  * too. */
 static void take_axis(struct heatsink *k, const struct agg *agg, const struct heatin_party *p)
 {
@@ -229,7 +230,7 @@ static struct err *nothing(struct sink *s, const struct record_view *r)
 	return NULL;
 }
 
-/* printf() makes event lines; beside distributions it is a message. */
+/* printf() makes event lines. Beside distributions, its text is a message. */
 static struct err *action(struct sink *s, const struct record_view *r, const struct action *a)
 {
 	struct heatsink *k = of(s);

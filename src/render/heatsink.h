@@ -1,9 +1,9 @@
-/* A sink that gathers what a D program counts over time into a heat map (descry heat).
+/* A sink that collects the counts of a D program over time into a heat map (descry heat).
  *
- * In: the aggregations of a run that have the time among their keys, printed by printa() or left at
- * the end; or the lines of its printf() as events. Out: the matrix of a struct heatin.
- * Always true: what is printed several times counts once (the latest), unless the program clears
- * the aggregation in between: then what was printed adds up.
+ * In: the aggregations of a run that have the time among their keys, printed by printa() or at the
+ * end; or the lines of its printf() as events. Out: the matrix of a struct heatin. Always true: of
+ * values that are printed several times, only the latest count, unless the program clears the
+ * aggregation in between. Then the printed values add up.
  */
 #ifndef DESCRY_RENDER_HEATSINK_H
 #define DESCRY_RENDER_HEATSINK_H

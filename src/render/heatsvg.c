@@ -1,4 +1,4 @@
-/* A heat map as an SVG picture, without script: what a cell holds is its title. */
+/* Writes a heat map as an SVG picture without script. The title of a cell has its content. */
 #include "render/flame.h"
 #include "render/heat.h"
 
@@ -16,7 +16,7 @@ enum {
 struct svg {
 	const struct matrix_view *v;
 	const struct heat_options *o;
-	struct out *out, text; /* text: what is about to be escaped */
+	struct out *out, text; /* text: the text that is about to be escaped */
 	double cell, row;      /* pixels */
 	double width, height;  /* of the cells together */
 };

@@ -1,11 +1,11 @@
-/* A heat map for a terminal: a character for each cell, in 256 colours or as one of " .:-=+*#%@".
- * Neighbours become one cell where there is not enough room. */
+/* Writes a heat map for a terminal: a character for each cell, in 256 colours or as one of "
+ * .:-=+*#%@". Neighbours become one cell where there is not enough room. */
 #include "render/flame.h"
 #include "render/heat.h"
 
 enum { LABEL = 9, NAME = 24 };
 
-/* The nearest of the 6x6x6 colours and the greys of a 256 colour terminal. */
+/* Returns the nearest of the 6x6x6 colours and the greys of a 256 colour terminal. */
 static unsigned terminal_color(uint32_t rgb)
 {
 	static const uint8_t steps[] = { 0, 95, 135, 175, 215, 255 };
@@ -141,8 +141,8 @@ static void draw(const struct matrix_view *v, const struct heat_options *opt, st
 	out_fini(&text);
 }
 
-/* Rows that get wider are merged so that many of the new ones begin at a round number; equal ones
- * from the first on. */
+/* Merges rows whose width grows so that many new rows begin at a round number, and equal rows from
+ * the first on. */
 static uint32_t lowest_group(const struct matrix_view *v, uint32_t rows)
 {
 	const struct matrix_row *r = v->rows.v;

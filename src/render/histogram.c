@@ -1,5 +1,5 @@
-/* Distributions as pictures: quantize, lquantize, llquantize in DTrace's layout, agghist and
- * aggpack rows.
+/* Draws distributions: quantize, lquantize, llquantize in DTrace's layout, agghist and aggpack
+ * rows.
  *
  *	           value  ------------- Distribution ------------- count
  *	            1024 |                                         0

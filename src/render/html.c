@@ -1,12 +1,13 @@
-/* A flame graph as an HTML page that draws on a canvas: for trees too large for the elements of an
- * SVG. The page holds the whole tree, in preorder as arrays; what is too narrow is left out when it
- * is drawn, so zooming brings it back.
+/* Writes a flame graph as an HTML page that draws on a canvas, for trees that are too large for the
+ * elements of an SVG. The page has the whole tree, in preorder as arrays. It leaves out narrow
+ * frames only when it draws, so zooming shows them.
  */
 #include "render/flame.h"
 
-extern const char flame_html_js[], flame_html_css[]; /* made from the files of these names */
+/* tools/embed-files makes them from the files of these names */
+extern const char flame_html_js[], flame_html_css[];
 
-/* Shown text as a JSON string that cannot end the <script> around it. */
+/* Writes shown text as a JSON string that cannot end the <script> around it. */
 static void put_string(struct out *o, struct out *text)
 {
 	out_char(o, '"');
@@ -39,7 +40,7 @@ static void put_names(const struct stacktree *t, struct out *o, struct out *scra
 	out_char(o, ']');
 }
 
-/* Of a differential tree a colour for each node, otherwise for each frame. */
+/* Writes the colours: one for each node of a differential tree, otherwise one for each frame. */
 static void put_colors(const struct stacktree *t, const struct flame_options *opt, struct out *o)
 {
 	cleanup_free uint32_t *by_frame = xcalloc(t->frames.n, sizeof(*by_frame));

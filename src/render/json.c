@@ -145,7 +145,7 @@ static void bound(struct out *o, const char *name, int64_t v, int64_t open_end)
 	out_char(o, ',');
 }
 
-/* Buckets that hold something: [{"min":1,"max":1,"count":3}, ...]; open ends are null. */
+/* Writes the buckets that are not empty: [{"min":1,"max":1,"count":3}, ...]; open ends are null. */
 static void distribution(struct out *o, const struct agg_view *v, const struct agg_row *row)
 {
 	bool first = true;

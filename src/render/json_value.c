@@ -56,7 +56,7 @@ void json_string(struct out *o, const char *text, size_t n)
 		i += len ? len : 1;
 		from = i;
 	}
-	if (from < n) /* of no text, text may be NULL */
+	if (from < n) /* for empty text, text may be NULL */
 		out_mem(o, s + from, n - from);
 	out_char(o, '"');
 }
@@ -92,8 +92,8 @@ struct frames_writer {
 	bool more;
 };
 
-/* A frame is {"address", "module", "function", "offset"}; a stack that is not complete ends with
- * {"end": why}. */
+/* Writes a stack. A frame is {"address", "module", "function", "offset"}; a stack that is not
+ * complete ends with {"end": REASON}. */
 static void frame(void *arg, const struct frame *f)
 {
 	struct frames_writer *w = arg;

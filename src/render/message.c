@@ -1,4 +1,4 @@
-/* Messages about the run itself: faults, drops, and what the run cost. */
+/* Messages about the run itself: faults, losses, costs. */
 #include "render/render.h"
 
 #include "base/diag.h"

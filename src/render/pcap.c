@@ -1,5 +1,5 @@
-/* pcap(): packets, into a file of libpcap's format when freopen() named one, else as one line and a
- * dump. */
+/* pcap(): writes packets into a file of libpcap's format when freopen() named one, else as one line
+ * and a dump. */
 #include "render/render.h"
 
 #include <sys/stat.h>
@@ -17,7 +17,7 @@ _Static_assert(sizeof(struct pcap_file) == 24 && sizeof(struct pcap_packet) == 1
 
 enum { MAGIC_NS = 0xa1b23c4d, LINK_RAW = 101, DLT_RAW = 12 };
 
-/* CLOCK_MONOTONIC to the time of day. */
+/* The difference of CLOCK_MONOTONIC to the time of day. */
 static struct timespec wall(uint64_t ns)
 {
 	struct timespec mono, real;

@@ -35,7 +35,7 @@ enum { LINE_FUNCTION = 1 };
 enum { FUNCTION_ID = 1, FUNCTION_NAME, FUNCTION_SYSTEM_NAME };
 
 struct pprof {
-	struct out body;        /* the message as it grows */
+	struct out body;        /* the message that is being built */
 	struct out part, inner; /* messages inside it */
 	struct out text;        /* a name as it is shown */
 	struct intern strings;  /* id = index in the string table */
@@ -65,7 +65,7 @@ static void bytes(struct out *o, uint32_t field, const void *p, size_t n)
 	out_mem(o, p, n);
 }
 
-/* The message that was built in `part`, which is empty afterwards. */
+/* Writes the message that was built in `part`, and empties it. */
 static void message(struct out *o, uint32_t field, struct out *part)
 {
 	bytes(o, field, part->v, part->n);
@@ -98,8 +98,8 @@ static uint32_t string_of(struct pprof *p, const char *text, size_t len)
 	return intern_strn(&p->strings, p->text.v, p->text.n);
 }
 
-/* Location and function of a frame; their ids are its index in the tree, as index 0 is the
- * root's. */
+/* Writes location and function of a frame. Their ids are its index in the tree, because index 0 is
+ * the root's. */
 static void put_frame(struct pprof *p, const struct stacktree_frame *f, uint32_t id)
 {
 	uint32_t skip = f->module ? f->module + 1 : 0, file = 0, function;
@@ -153,7 +153,7 @@ static void compress_to(struct out *o, const struct out *body)
 	int rc = deflateInit2(&z, Z_BEST_SPEED, Z_DEFLATED, 15 + 16, 9, Z_DEFAULT_STRATEGY);
 	char block[16384];
 
-	if (rc != Z_OK) { /* no memory: its only reason here */
+	if (rc != Z_OK) { /* no memory is the only reason here */
 		o->error = o->error ? o->error : ENOMEM;
 		return;
 	}

@@ -21,7 +21,7 @@ static struct value_style style_of(struct sink *s)
 	};
 }
 
-/* A pointer and what it points to, or one value. */
+/* Writes a pointer and its target, or one value. */
 static const struct field *target_of(const struct record_view *r, const struct action *a,
 				     struct value_style *style)
 {
@@ -40,7 +40,7 @@ static bool is_typed(const struct sink *s, const struct field *f)
 	       (f->kind == FIELD_INT || f->kind == FIELD_BYTES || f->kind == FIELD_STRING);
 }
 
-/* setopt() may make printsize smaller than what was recorded of a pointer's target. */
+/* setopt() may make printsize smaller than the recorded bytes of a pointer's target. */
 static uint32_t shown(const struct sink *s, const struct action *a, const struct field *f)
 {
 	int64_t most = s->options ? opt_num(s->options, OPT_PRINTSIZE) : 0;

@@ -11,7 +11,7 @@ struct cursor {
 	uint32_t arg, agg;
 };
 
-/* A conversion with its width and precision settled. */
+/* A conversion with known width and precision. */
 struct spec {
 	const struct conv *conv;
 	uint32_t flags;
@@ -256,8 +256,8 @@ static long double float_value(const struct field *f, const uint8_t *data, uint3
 	}
 }
 
-/* Numbers of 1 to 8 bytes; an explicit h or hh narrows, l and ll never widen an unsigned value's
- * sign. */
+/* Reads numbers of 1 to 8 bytes. An explicit h or hh narrows the number; l and ll never widen an
+ * unsigned value's sign. */
 static void print_number(struct cursor *c, const struct spec *sp, const struct field *f,
 			 uint32_t traits)
 {
@@ -286,7 +286,7 @@ static void print_field(struct cursor *c, const struct spec *sp)
 	uint64_t addr;
 	uint32_t pid;
 
-	if (!f) /* printa() of fewer keys than conversions */
+	if (!f) /* printa() with fewer keys than conversions */
 		return;
 	switch (sp->conv->kind) {
 	case CONV_SIGNED:
@@ -321,7 +321,7 @@ static void print_field(struct cursor *c, const struct spec *sp)
 	}
 }
 
-/* %@: the value of the next aggregation; the last one again when there are no more. */
+/* %@: writes the value of the next aggregation; the last one again when there are no more. */
 static void print_agg(struct cursor *c, const struct spec *sp)
 {
 	const struct format_args *a = c->args;
@@ -358,7 +358,7 @@ static void print_agg(struct cursor *c, const struct spec *sp)
 	}
 }
 
-/* A width or precision, of the format or of the traced program's data. */
+/* Returns a width or precision, from the format or from the traced program's data. */
 static int at_most(int v, bool data)
 {
 	int most = data ? 1 << 20 : 1 << 26;
@@ -372,7 +372,7 @@ void format_print(struct sink *s, struct out *o, const struct format_args *a)
 
 	for (uint32_t i = 0; i < a->format->n; i++) {
 		const struct conv *conv = &a->format->convs[i];
-		/* a precision of 0 is none, as in DTrace */
+		/* a precision of 0 means none, as in DTrace */
 		struct spec sp = { .conv = conv,
 				   .flags = conv->flags,
 				   .width = conv->width,

@@ -1,6 +1,6 @@
-/* A stack tree as speedscope's JSON: the frames once, then for each stack with a count of its own
- * their indices, root first, and the counts as weights. A frame's index in the tree is one more
- * than here, as index 0 is the root's.
+/* Writes a stack tree as speedscope's JSON: the frames once, then the indices of the frames of each
+ * stack with a count of its own, root first, and the counts as weights. A frame's index in the tree
+ * is one more than here, as index 0 is the root's.
  */
 #include "render/flame.h"
 #include "render/json.h"

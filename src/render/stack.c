@@ -1,4 +1,4 @@
-/* Stacks and addresses as text. */
+/* Writes stacks and addresses as text. */
 #include <stdarg.h>
 
 #include "base/path.h"
@@ -53,7 +53,8 @@ bool field_address_text(struct sink *s, const struct field *f, const uint8_t *da
 		form = ADDRESS_MODULE;
 	else if (f->kind == FIELD_UADDR)
 		form = ADDRESS_OFFSET;
-	/* A user address of process 0 is of no process we can ask about, not of the kernel. */
+	/* A user address of process 0 belongs to a process that is not known. It is not the
+	 * kernel's. */
 	if (!pid && (f->kind == FIELD_USYM || f->kind == FIELD_UMOD || f->kind == FIELD_UADDR))
 		snprintf(buf, n, "0x%llx", (unsigned long long)addr);
 	else
@@ -61,7 +62,8 @@ bool field_address_text(struct sink *s, const struct field *f, const uint8_t *da
 	return true;
 }
 
-/* Functions that run the tracer's programs: on top of every kernel stack taken in one. */
+/* Functions that run the tracer's programs. They are on top of every kernel stack that a program
+ * takes. */
 static bool is_machinery(const char *function)
 {
 	static const char *const prefixes[] = {
@@ -84,8 +86,8 @@ static bool is_machinery(const char *function)
 	return false;
 }
 
-/* How many leading frames are machinery. Programs may have no symbol, so frames without a name
- * count with the machinery below them. */
+/* Returns the number of leading frames of the tracer. Programs may have no symbol, so frames
+ * without a name count together with the tracer's frames below them. */
 static uint32_t machinery(struct sink *s, const uint64_t *pcs, uint32_t n)
 {
 	uint32_t trim = 0;
@@ -166,7 +168,7 @@ uint32_t stack_frames(struct sink *s, const struct field *f, const uint8_t *data
 	} else if (s->stack) {
 		n = s->stack(s->stack_arg, st.id, ret, max);
 	}
-	/* A 0 in between is a call through NULL. */
+	/* A 0 among the frames is a call through NULL. */
 	while (n && !ret[n - 1])
 		n--;
 	if (st.user)
@@ -176,7 +178,7 @@ uint32_t stack_frames(struct sink *s, const struct field *f, const uint8_t *data
 	return n - trim;
 }
 
-/* 1 + enum wire_unwind_end of the walk that made the stack; 0 not known. */
+/* Returns 1 + enum wire_unwind_end of the walk that made the stack, 0: not known. */
 static uint32_t stack_end(struct sink *s, const struct field *f, const uint8_t *data)
 {
 	struct field_stack st;
@@ -186,8 +188,8 @@ static uint32_t stack_end(struct sink *s, const struct field *f, const uint8_t *
 	return st.id >= 0 && s->stack_end ? s->stack_end(s->stack_arg, st.id) : st.end;
 }
 
-/* Why the walk gave up behind `pc`; false for a stack that is complete, or as deep as was asked
- * for. */
+/* Returns the reason why the walk ended behind `pc`. Returns false for a stack that is complete, or
+ * has the requested depth. */
 static bool end_text(struct sink *s, uint32_t end, uint32_t pid, uint64_t pc, char *buf, uint32_t n)
 {
 	const char *path;
@@ -212,8 +214,8 @@ static bool end_text(struct sink *s, uint32_t end, uint32_t pid, uint64_t pc, ch
 	return false;
 }
 
-/* The signal trampoline: what it returns to was interrupted, not called. C libraries' and Go's,
- * which differs by version. */
+/* Returns true for the signal trampoline. Its return address was interrupted, not called. Handles
+ * those of C libraries and Go's, which differs by version. */
 static bool is_signal_frame(const struct place *p)
 {
 	static const char *const names[] = { "__restore_rt", "__restore", "runtime.sigreturn",
@@ -229,16 +231,16 @@ static bool is_signal_frame(const struct place *p)
 	return false;
 }
 
-/* Where makecontext() lets coroutines return to, in glibc. */
+/* Returns true for the function of glibc to which makecontext() lets coroutines return. */
 static bool is_context_start(const struct place *p)
 {
 	return p->function && !p->offset && !strcmp(p->function, "__start_context");
 }
 
-/* Where a return address leads. A call may be the last instruction of a function: the place is the
- * call's. A handler has not been called: it returns to the first byte of the trampoline, at a
- * multiple of 16 or, in musl, behind a byte that is no function's; so do coroutines to where
- * makecontext() sends them. */
+/* Returns the address by which a return address is named. A call may be the last instruction of a
+ * function, so this is the call's address. A handler was not called: it returns to the first byte
+ * of the trampoline, at a multiple of 16 or, in musl, behind a byte that belongs to no function.
+ * Coroutines return in the same way to the function that makecontext() chose. */
 static bool return_place(struct sink *s, uint32_t pid, uint64_t pc, struct place *ret)
 {
 	struct place at;
@@ -253,7 +255,7 @@ static bool return_place(struct sink *s, uint32_t pid, uint64_t pc, struct place
 	return known;
 }
 
-/* A frame, with what was inlined into it in front when lines are asked for. */
+/* Passes on a frame, and before it the functions inlined into it when lines are requested. */
 static void put_frame(struct sink *s, const struct frame *f, uint32_t pid, bool called,
 		      void (*fn)(void *arg, const struct frame *f), void *arg)
 {
@@ -280,14 +282,14 @@ static bool is_jit(const struct place *p)
 	return p->module && !strcmp(p->module, "[jit]");
 }
 
-/* The name of a language's file as it is shown. Files inside Node.js (node:internal/url) have none
- * in a folder: it is whole. */
+/* Returns the name of a language's file as it is shown. Files inside Node.js (node:internal/url)
+ * are in no folder and keep the whole name. */
 static const char *language_file(const char *file)
 {
 	return file && strncmp(file, "node:", 5) != 0 ? path_base(file) : file;
 }
 
-/* The frame of a function of an interpreted language. */
+/* Passes on the frame of a function of an interpreted language. */
 static struct frame language_frame(const char *language, const struct runtime_frame *f)
 {
 	const char *file = language_file(f->file);

@@ -1,6 +1,6 @@
 #include "render/stackrows.h"
 
-/* A program counter, which stands in many stacks. */
+/* A program counter, which occurs in many stacks. */
 struct pc_key {
 	uint64_t pc;
 	uint32_t pid;

@@ -22,7 +22,7 @@ static struct stacksink *of(struct sink *s)
 	return (struct stacksink *)s;
 }
 
-/* The line on the terminal that says how far it is: true when it is time for another one. */
+/* Handles the progress line on the terminal. Returns true when another one is due. */
 static bool due(struct stacksink *k, uint64_t every_ns)
 {
 	uint64_t now;
@@ -37,7 +37,8 @@ static bool due(struct stacksink *k, uint64_t every_ns)
 	return true;
 }
 
-/* A piece of that line: its own control sequences act, and no name is in it. */
+/* Writes a part of the progress line. Its own control sequences act on the terminal, and it
+ * contains no name. */
 static void __attribute__((format(printf, 2, 3))) say(struct stacksink *k, const char *fmt, ...)
 {
 	char text[128];
@@ -254,7 +255,7 @@ static void free_sink(struct sink *s)
 
 static const struct sink_ops ops = {
 	.name = "stacks",
-	.any_order = true, /* the tree has its own */
+	.any_order = true, /* the tree has its own copy */
 	.begin = begin,
 	.end = end,
 	.record_begin = nothing,

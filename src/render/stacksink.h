@@ -1,10 +1,9 @@
-/* A sink that gathers aggregations keyed by stacks into one stack tree (descry profile).
+/* A sink that collects aggregations keyed by stacks in one stack tree (descry profile).
  *
- * In: the aggregations of a run, at its end: keys of which a string is the command, numbers are the
- * process and the thread, and the rest are a user and a kernel stack, in any order; the value is a
- * count.
- * Out: a tree (not finished): command; why an incomplete stack ends; user frames; kernel frames.
- * And what the run cost and lost.
+ * In: the aggregations of a run, at its end. One key is a string, the command. Numbers are the
+ * process and the thread. The other keys are a user and a kernel stack, in any order. The value is
+ * a count. Out: a tree (not finished): command; the reason why an incomplete stack ends; user
+ * frames; kernel frames. Also the costs and losses of the run.
  */
 #ifndef DESCRY_RENDER_STACKSINK_H
 #define DESCRY_RENDER_STACKSINK_H
@@ -14,14 +13,14 @@
 #include "view/stacktree.h"
 
 struct stacksink_options {
-	bool pid, tid; /* numbers behind the command's name: NAME-PID, NAME-PID/TID */
+	bool pid, tid; /* puts numbers behind the command's name: NAME-PID, NAME-PID/TID */
 	bool module;   /* MODULE`FUNCTION */
 	bool kernel,
 		jit; /* frames are of these kinds; otherwise all but the inlined ones are native */
-	bool addrs;  /* the address where there is no name; otherwise [MODULE] or [unknown] */
+	bool addrs;  /* shows the address where there is no name; otherwise [MODULE] or [unknown] */
 	bool lines;  /* FUNCTION:FILE:LINE */
-	FILE *progress; /* a terminal that shows how far it is; NULL: none */
-	double seconds; /* how long it will take, 0 not known; for progress */
+	FILE *progress; /* a terminal for the progress line; NULL: none */
+	double seconds; /* duration for the progress line, 0: not known */
 };
 
 struct stacksink_result {
@@ -29,7 +28,7 @@ struct stacksink_result {
 	uint64_t stacks;          /* rows: distinct stacks, of each thread */
 	uint64_t lost;            /* all drops */
 	struct run_report report; /* without its arrays */
-	bool complete;            /* the aggregations came; false: interrupted twice before */
+	bool complete; /* the aggregations were gathered; false: a second interrupt came before */
 };
 
 /* Both borrowed; ret is complete when the run is over. */

@@ -1,9 +1,10 @@
-/* A flame graph as one interactive SVG document. */
+/* Writes a flame graph as one interactive SVG document. */
 #include <math.h>
 
 #include "render/flame.h"
 
-extern const char flame_svg_js[], flame_svg_css[]; /* made from the files of these names */
+/* tools/embed-files makes them from the files of these names */
+extern const char flame_svg_js[], flame_svg_css[];
 
 enum {
 	PAD = 10,     /* left and right */
@@ -11,10 +12,10 @@ enum {
 	PAD_SUBTITLE = 24,
 	PAD_BOTTOM = 34, /* the details */
 	FONT = 12,
-	DEPTH_MAX =
-		4000 /* frames deeper than this do not fit any screen, and browsers draw none so high */
+	/* frames deeper than this fit on no screen, and browsers draw no picture of that height */
+	DEPTH_MAX = 4000
 };
-static const double FONT_WIDTH = 0.59; /* of a letter, in font sizes */
+static const double FONT_WIDTH = 0.59; /* width of a letter, in font sizes */
 
 struct svg {
 	const struct stacktree *t;
@@ -25,10 +26,12 @@ struct svg {
 	uint64_t total, min;
 	uint32_t frame_height, depth;
 	double height;
-	VEC(uint64_t) starts; /* by depth: where the next child of the open frame begins */
+	/* by depth: the place where the next child of the open frame begins */
+	VEC(uint64_t) starts;
 };
 
-/* Calls `visit` with each frame wide enough to be seen and the count it begins at. */
+/* Calls `visit` with each frame that is wide enough to be seen, and the count at which it
+ * begins. */
 static void each_frame(struct svg *s, void (*visit)(struct svg *s, uint32_t node, uint64_t start))
 {
 	const struct stacktree *t = s->t;
@@ -61,8 +64,8 @@ static void find_depth(struct svg *s, uint32_t node, uint64_t start)
 	s->depth = depth > s->depth ? depth : s->depth;
 }
 
-/* v in tenths or hundredths, rounded as printf("%.1f") and ("%.2f") do, which is asked only where
- * it could matter. */
+/* Writes v in tenths or hundredths, rounded as printf("%.1f") and ("%.2f") do. Calls printf only
+ * where the rounding could differ. */
 static int64_t fixed(double v, int decimals)
 {
 	double scaled = v * (decimals == 1 ? 10 : 100), down = floor(scaled);
@@ -145,7 +148,8 @@ static uint32_t letters_of(const char *v, size_t n)
 	return letters;
 }
 
-/* The name; without the module where that has no room; or as much of it as `chars` letters hold. */
+/* Writes the name; without the module where that has no room; or the beginning that fits into
+ * `chars` letters. */
 static void put_label(struct svg *s, uint32_t chars)
 {
 	const char *v = s->text.v, *tick;

@@ -1,4 +1,4 @@
-/* The text sink: what DTrace prints, to the column.
+/* The text sink: prints as DTrace does, to the column.
  *
  *	CPU     ID                    FUNCTION:NAME
  *	  0    177                       read:entry  execname
@@ -9,7 +9,7 @@ struct text_sink {
 	struct sink s;
 	struct out out;
 	struct output file;
-	bool packets; /* the freopen()ed file has them: nothing else belongs there */
+	bool packets; /* lines go to the freopen()ed file, which gets nothing else */
 	bool heading_done;
 	bool testing; /* _DTRACE_TESTING: no CPU and ID columns */
 	/* -F */
@@ -42,7 +42,8 @@ static struct err *text_begin(struct sink *s)
 	return NULL;
 }
 
-/* Before the first line, not at the start: a run that prints no line has no header. */
+/* Prints the header before the first line, not at the start, because a run that prints no line has
+ * no header. */
 static void heading(struct text_sink *t, bool flow)
 {
 	if (t->heading_done)
@@ -60,7 +61,7 @@ static void heading(struct text_sink *t, bool flow)
 
 enum flow { FLOW_NONE, FLOW_ENTRY, FLOW_RETURN };
 
-/* "entry", or ending in "-entry"; not "carpentry". */
+/* Returns true for "entry", or a name that ends in "-entry"; not for "carpentry". */
 static bool is_kind(const char *name, const char *kind)
 {
 	size_t n = strlen(name), k = strlen(kind);
@@ -68,7 +69,7 @@ static bool is_kind(const char *name, const char *kind)
 	return n >= k && !strcmp(name + n - k, kind) && (n == k || name[n - k - 1] == '-');
 }
 
-/* The first record of a firing indents, the last one unindents; those between belong to the
+/* The first record of a firing indents, and the last one unindents. Records between belong to the
  * inside. */
 static enum flow flow_of(const struct text_sink *t, const struct record_view *r)
 {
@@ -109,7 +110,7 @@ static void flow_line(struct text_sink *t, const struct record_view *r)
 		out_char(o, ':');
 		out_str(o, p->name);
 	}
-	/* A flush in between starts the buffer again: then the name was longer than the column. */
+	/* A flush in between has emptied the buffer, so the name was longer than the column. */
 	if (o->n >= start && o->n - start < 41)
 		out_fill(o, ' ', 41 - (o->n - start));
 	out_char(o, ' ');
@@ -207,7 +208,7 @@ static struct err *text_final(struct sink *s)
 	return NULL;
 }
 
-/* Messages follow the results that came before them, also when both go to one terminal. */
+/* Writes messages behind the results that came before them, also when both go to one terminal. */
 static struct err *say(struct sink *s, struct out *message)
 {
 	struct err *e = out_flush(out_of(s));

@@ -1,4 +1,4 @@
-/* trace(), tracemem() and aggregation keys: data by its type and size, without a format. */
+/* trace(), tracemem() and aggregation keys: writes data by its type and size, without a format. */
 #include "render/render.h"
 
 #include <ctype.h>
@@ -27,7 +27,7 @@ void bytes_dump(struct out *o, const uint8_t *p, uint32_t n)
 	}
 }
 
-/* Bytes that read as text: printable, then nothing but NULs. */
+/* Returns true for bytes that look like text: printable ones, then only NULs. */
 static bool looks_like_text(const uint8_t *p, uint32_t n)
 {
 	uint32_t i = 0;
@@ -41,7 +41,7 @@ static bool looks_like_text(const uint8_t *p, uint32_t n)
 	return i == n;
 }
 
-/* -x rawbytes: a string is all the bytes it may have. */
+/* -x rawbytes: a string is written with all its bytes. */
 static void string_dump(struct sink *s, struct out *o, const char *text, uint32_t n)
 {
 	uint32_t size = (uint32_t)opt_num(s->options, OPT_STRSIZE) + 1;

@@ -1,4 +1,4 @@
-/* A stack tree as text. */
+/* Writes a stack tree as text. */
 #define _GNU_SOURCE
 #include "render/flame.h"
 #include "render/folded.h"
@@ -6,14 +6,14 @@
 
 struct pending {
 	uint32_t node, indent; /* columns */
-	bool branch;           /* one of several */
+	bool branch;           /* one of several children */
 };
 
 struct tree_writer {
 	const struct stacktree *t;
 	uint64_t all, least;
-	VEC(struct pending) pending; /* the next one last */
-	struct out name;             /* of the frame being written */
+	VEC(struct pending) pending; /* nodes still to be written, the next one last */
+	struct out name;             /* depth of the frame being written */
 	uint64_t hidden, hidden_frames;
 };
 
@@ -23,11 +23,11 @@ static int lightest_first(const void *a, const void *b, void *arg)
 	const struct pending *pa = a, *pb = b;
 	uint64_t x = t->nodes.v[pa->node].total, y = t->nodes.v[pb->node].total;
 
-	/* of equal ones the first in the tree is written first */
+	/* writes the first in the tree first, of equal ones */
 	return x != y ? (x < y ? -1 : 1) : (pa->node < pb->node) - (pa->node > pb->node);
 }
 
-/* The children of a node that are shown, so that the heaviest is the last. */
+/* Adds the children of a node that are shown, the heaviest last. */
 static void push_children(struct tree_writer *w, uint32_t node, uint32_t indent)
 {
 	const struct stacktree *t = w->t;

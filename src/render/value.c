@@ -36,7 +36,7 @@ bool value_bits(const void *bytes, size_t n, uint64_t bit_offset, uint64_t bit_s
 	return true;
 }
 
-/* Bytes that are not there count as zero. */
+/* Missing bytes count as zero. */
 bool value_is_zero(const void *bytes, size_t n, uint64_t bit_offset, uint64_t bit_size)
 {
 	const uint8_t *p = bytes;
@@ -245,7 +245,8 @@ static void print_members(struct printer *p, type_id t, uint64_t off, uint32_t d
 			cut(p, depth + 1);
 			break;
 		}
-		/* A flexible array has no size: its bytes, if any, are not ours to tell apart. */
+		/* A flexible array has no size. Its bytes, if any, cannot be divided into
+		 * elements. */
 		if (!bits)
 			continue;
 		if (!is_there(p, m[i].type, at, bits)) {
@@ -296,7 +297,7 @@ static void print_elements(struct printer *p, type_id t, uint64_t off, uint32_t 
 	out_char(p->o, ']');
 }
 
-/* "(type)value" of what starts at bit `off` of the bytes. The caller has seen to it that
+/* Writes "(type)value" of the value at bit `off` of the bytes. The caller has checked
  * is_there(). */
 static void print_at(struct printer *p, type_id t, uint64_t off, uint64_t bits, uint32_t depth)
 {

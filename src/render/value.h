@@ -1,10 +1,8 @@
-/* A typed value from its bytes: what print() shows, as C-like text and as JSON.
+/* Writes a typed value from its bytes, for print(), as C-like text and as JSON.
  *
- * In: a type, the value's bytes as they lay in memory (little-endian), perhaps fewer than the
- * type's size.
- * Out: text appended to a struct out.
- * Always true: no byte beyond the given ones is read, whatever the type says; what is cut off is
- * said to be.
+ * In: a type, and the value's bytes as in memory (little-endian), possibly fewer than the type's
+ * size. Out: text appended to a struct out. Always true: no byte beyond the given ones is read,
+ * whatever the type is. The output marks parts that are cut off.
  *
  *	0xffff888100041a00 = *                  only when style->has_addr; lines after the first are indented
  *	(struct a) {
@@ -33,19 +31,21 @@
 #include "program/type/type.h"
 
 struct value_style {
-	uint64_t addr; /* where the bytes were, when has_addr: the value of the pointer printed */
+	/* with has_addr: the address of the bytes, which is the value of the printed pointer */
+	uint64_t addr;
 	bool has_addr;
 	uint32_t indent; /* columns in front of every line but the first; DTrace: 44 */
-	bool zeros;      /* members and elements that are all zero are printed too */
-	/* Exactly as Oracle's dtrace: char arrays element by element, zero arrays as empty ones, no
-	 * [n] = in front of elements. */
+	bool zeros;      /* prints members and elements that are all zero, too */
+	/* Prints exactly as Oracle's dtrace: char arrays element by element, zero arrays as empty
+	 * ones, no [n] = in front of elements. */
 	bool dtrace;
-	/* The name of a code address, as mod`sym; false when there is none. NULL: hex only. */
+	/* Finds the name of a code address, as mod`sym. Returns false when there is none. NULL: hex
+	 * only. */
 	bool (*symbol)(void *arg, uint64_t addr, char *buf, size_t n);
 	void *symbol_arg;
 };
 
-/* Ends with a newline. style NULL: all zero. */
+/* Writes the value with a newline at the end. style NULL: all zero. */
 void value_print(struct out *o, struct type_graph *g, type_id t, const void *bytes, size_t n,
 		 const struct value_style *style);
 
@@ -61,17 +61,18 @@ void value_print(struct out *o, struct type_graph *g, type_id t, const void *byt
 void value_json(struct out *o, struct type_graph *g, type_id t, const void *bytes, size_t n,
 		const struct value_style *style);
 
-/* --- for both --- */
+/* --- for both forms --- */
 
 enum { VALUE_DEPTH = 32, VALUE_WORK = 30000 };
 
-/* An integer of bit_size bits at a bit offset; false when it does not lie within the bytes. */
+/* Reads an integer of bit_size bits at a bit offset. Returns false when it is not within the
+ * bytes. */
 bool value_bits(const void *bytes, size_t n, uint64_t bit_offset, uint64_t bit_size, bool is_signed,
 		uint64_t *ret);
 bool value_is_zero(const void *bytes, size_t n, uint64_t bit_offset, uint64_t bit_size);
-/* The constant of that value, NULL when none has it. */
+/* Returns the constant of that value, NULL: there is none. */
 const char *value_enumerator(struct type_graph *g, type_id t, uint64_t v);
-/* The float of that size at p; false for a size no float has. */
+/* Reads the float of that size at p. Returns false for a size that no float has. */
 bool value_float(const void *p, uint64_t size, long double *ret);
 
 #endif

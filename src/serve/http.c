@@ -13,31 +13,31 @@
 #include "serve/origin.h"
 #include "serve/peers.h"
 
-/* made from the files of these names */
+/* tools/embed-files makes them from the files of these names */
 extern const char serve_html[], serve_css[], serve_js[], heat_js[];
 
 enum {
 	TOKEN_BYTES = 16,
 	PROGRAM_MAX = 1 << 20,
-	BODY_MAX =
-		16 << 20, /* so much is read of a program that is too long, to be able to answer */
+	/* bytes read of a program that is too long, so that an answer can be sent */
+	BODY_MAX = 16 << 20,
 	BLOCK = 64 * 1024,
 	CONNECTION_BYTES = 128 * 1024, /* for a request's head, later for a block of the answer */
-	CONNECTIONS_MAX = 256,         /* peers.h lets go of connections long before */
+	CONNECTIONS_MAX = 256,         /* peers.h ends connections long before */
 	CHECK_SECONDS = 1,
-	BEAT_SECONDS = 15,  /* a stream that has nothing to tell sends a comment */
-	STUCK_SECONDS = 60, /* a stream that takes nothing is ended */
+	BEAT_SECONDS = 15,  /* period after which a stream without news sends a comment */
+	STUCK_SECONDS = 60, /* period after which a stream that accepts no data is ended */
 };
 
-/* A page that listens. */
+/* A page that listens to the events. */
 struct client {
 	struct http *http;
 	struct MHD_Connection *connection;
-	int fd; /* the server's; open as long as the client is in the list */
+	int fd; /* owned by the server; open as long as the client is in the list */
 	struct live_reader reader;
 	struct out text; /* to send */
 	size_t sent;
-	uint64_t moved; /* now_ns() when it last took something */
+	uint64_t moved; /* now_ns() when it last accepted data */
 	bool suspended, beat, gone;
 	struct client *next, **link;
 };
@@ -55,14 +55,14 @@ struct http {
 	pthread_cond_t stop;
 	struct client *clients;
 	bool stopping;
-	pthread_t keeper; /* looks after the streams */
+	pthread_t keeper; /* watches the streams */
 	bool has_keeper;
 };
 
 /* The body of a POST. */
 struct request {
 	struct out body;
-	uint64_t length; /* of all that came, kept or not */
+	uint64_t length; /* bytes received, kept or not */
 };
 
 static bool same_secret(const char *a, const char *b, size_t n)
@@ -93,7 +93,8 @@ static enum MHD_Result answer(struct MHD_Connection *c, unsigned status, const c
 	if (!r)
 		return MHD_NO;
 	add_headers(r, type);
-	MHD_add_response_header(r, "Connection", "close"); /* an idle one would be of no use */
+	/* an idle connection would have no use */
+	MHD_add_response_header(r, "Connection", "close");
 	MHD_add_response_header(r, "Referrer-Policy", "no-referrer");
 	MHD_add_response_header(r, "X-Frame-Options", "DENY");
 	MHD_add_response_header(r, "Content-Security-Policy",
@@ -170,7 +171,7 @@ static void resume(struct client *c)
 	c->suspended = false;
 }
 
-/* Something new: those who wait for it go on. */
+/* Wakes the streams that wait for something new. */
 static void wake(void *arg)
 {
 	struct http *h = arg;
@@ -181,9 +182,9 @@ static void wake(void *arg)
 	pthread_mutex_unlock(&h->lock);
 }
 
-/* The server does not look at a suspended connection, so its end is found here: a page that was
- * closed, a machine that is gone (it does not answer the beat). One that takes nothing is ended.
- * The lock is held.
+/* libmicrohttpd does not watch a suspended connection, so this function finds its end: a page that
+ * was closed, or a machine that is gone (it does not answer the beat). Ends streams that accept no
+ * data. The lock is held.
  */
 static void look_after(struct client *c, uint64_t now)
 {
@@ -257,7 +258,7 @@ static const char *header(struct MHD_Connection *c, const char *name)
 	return MHD_lookup_connection_value(c, MHD_HEADER_KIND, name);
 }
 
-/* The rest of the path behind the token; NULL without it. */
+/* Returns the rest of the path behind the token, NULL: it has no token. */
 static const char *behind_token(const struct http *h, const char *url)
 {
 	size_t n = strlen(h->token);
@@ -268,7 +269,8 @@ static const char *behind_token(const struct http *h, const char *url)
 	return url + n + 2;
 }
 
-/* A page of another origin cannot set X-Descry without asking, and nobody answers. */
+/* A page of another origin cannot set X-Descry without a preflight request, which this server does
+ * not answer. */
 static bool is_from_page(struct MHD_Connection *c)
 {
 	const char *mark = header(c, "X-Descry");
@@ -292,7 +294,8 @@ static enum MHD_Result take_program(struct http *h, struct MHD_Connection *c, st
 	return refuse(c, MHD_HTTP_OK, "\n");
 }
 
-/* Looks at a head before its body is read. False: it has been answered, with *ret. */
+/* Checks the head of a request before its body is read. Returns false when it was answered, with
+ * *ret. */
 static bool may_go_on(struct http *h, struct MHD_Connection *c, struct peer *peer, const char *url,
 		      enum MHD_Result *ret)
 {
@@ -357,7 +360,7 @@ static enum MHD_Result handle(void *cls, struct MHD_Connection *c, const char *u
 	return refuse(c, MHD_HTTP_NOT_FOUND, "there is nothing else here\n");
 }
 
-/* A connection begins or ends; *peer is its own. */
+/* Called when a connection begins or ends; *peer is the connection's own. */
 static void on_connection(void *cls, struct MHD_Connection *c, void **peer,
 			  enum MHD_ConnectionNotificationCode what)
 {
@@ -388,7 +391,7 @@ static void end_request(void *cls, struct MHD_Connection *c, void **state,
 
 /* --- start and stop --- */
 
-/* The page's parts put together: what stands between {{ and }} is a file's name. */
+/* Puts the page's parts together: the text between {{ and }} is a file's name. */
 static char *make_page(void)
 {
 	struct out o = { 0 };

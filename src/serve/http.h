@@ -1,10 +1,10 @@
 /* The web server of descry serve.
  *
- * In: a live run; requests on a socket. Out: the page (one document, no other), its events, and,
- * where that is allowed, D programs that the page sends.
- * Always true: a request whose path does not begin with the token, or whose Host is not ours (a
- * name that someone else resolves to this machine), is refused before anything is looked at; the
- * page may fetch nothing from elsewhere.
+ * In: a live run; requests on a socket. Out: the page (one document and no other), its events, and,
+ * where that is permitted, D programs that the page sends. Always true: the server refuses a
+ * request before it examines anything else when the path does not begin with the token, or the Host
+ * is not this server's (another name may be resolved to this machine by an attacker). The page may
+ * load nothing from other servers.
  */
 #ifndef DESCRY_SERVE_HTTP_H
 #define DESCRY_SERVE_HTTP_H

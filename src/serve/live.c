@@ -134,8 +134,8 @@ static void put_lines(struct live *l, struct out *o)
 	l->lines_dropped = 0;
 }
 
-/* ,"drops":[[1234,"aggregation drops","raise -x aggsize, ..."],...]: what was lost since the run
- * began. */
+/* Writes ,"drops":[[1234,"aggregation drops","raise -x aggsize, ..."],...]: the losses since the
+ * run began. */
 static void put_drops(const struct live *l, struct out *o)
 {
 	const char *sep = ",\"drops\":[[";
@@ -155,7 +155,7 @@ static void put_drops(const struct live *l, struct out *o)
 		out_char(o, ']');
 }
 
-/* Closes the tick: the lock is held. */
+/* Closes the tick. The lock is held. */
 void live_close_tick(struct live *l)
 {
 	struct out o = { 0 };
@@ -225,7 +225,7 @@ void live_end(struct live *l, int status)
 	live_tell(l);
 }
 
-/* Tabs as far as the next eighth column, as a terminal has them. */
+/* Replaces tabs by blanks up to the next eighth column, as terminals do. */
 static char *with_spaces(const char *text, size_t n)
 {
 	struct out o = { 0 };
@@ -261,7 +261,7 @@ void live_line(struct live *l, const char *text, size_t n, bool message)
 	pthread_mutex_unlock(&l->lock);
 }
 
-/* Everything a reader needs to understand the ticks that are kept. */
+/* Writes all names, stacks and rows that a reader needs for the kept ticks. */
 static void put_hello(struct live *l, struct out *o)
 {
 	out_printf(o, "{\"type\":\"hello\",\"ms\":%u,\"history\":%u,\"allowD\":%s,\"running\":%s,",
@@ -301,7 +301,8 @@ bool live_next(struct live *l, struct live_reader *r, struct out *o)
 	} else if (r->tick < l->nticks) {
 		const struct tick *t;
 
-		if (l->nticks - r->tick > l->options.history) /* too slow: the page sees the gap */
+		/* the reader is too slow, and the page sees the gap */
+		if (l->nticks - r->tick > l->options.history)
 			r->tick = l->nticks - l->options.history;
 		t = &l->ticks.v[r->tick % l->options.history];
 		out_mem(o, t->json, t->n);

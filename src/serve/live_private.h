@@ -1,5 +1,5 @@
-/* The live page's data, between its files: live.c keeps ticks, live_rows.c writes what aggregations
- * have counted, live_sink.c is the sink. */
+/* The live page's data, shared by its files: live.c keeps ticks, live_rows.c writes the new counts
+ * of aggregations, live_sink.c is the sink. */
 #ifndef DESCRY_SERVE_LIVE_PRIVATE_H
 #define DESCRY_SERVE_LIVE_PRIVATE_H
 
@@ -15,8 +15,8 @@ struct live_agg {
 	char *head; /* JSON: "id":..,"name":..,"func":..,"keys":.. */
 	struct timeline rows;
 	VEC(char *) texts;                  /* of the rows: {"k":[..],"s":n} */
-	VEC(char *) buckets;                /* [index,min,max], those seen */
-	uint32_t first_bucket, last_bucket; /* all between them are known */
+	VEC(char *) buckets;                /* [index,min,max] of buckets that had counts */
+	uint32_t first_bucket, last_bucket; /* all buckets between them are known */
 	uint64_t dropped;
 };
 
@@ -38,7 +38,7 @@ struct live {
 	int status;
 	bool running;
 
-	VEC(char *) frames; /* as frame_id() writes them */
+	VEC(char *) frames; /* in the form of frame_id() */
 	struct hash frame_ids;
 	VEC(char *) stacks; /* JSON arrays of indices of frames, root first */
 	struct hash stack_ids;
@@ -46,7 +46,7 @@ struct live {
 	VEC(struct live_agg) aggs;
 
 	VEC(struct tick) ticks; /* ring of `history` */
-	uint64_t nticks;        /* ever; the next one's number */
+	uint64_t nticks;        /* number of all ticks, and so the next one's number */
 	VEC(struct line) lines; /* since the last tick */
 	uint64_t lines_dropped;
 	uint64_t drops[DROP_KIND_COUNT]; /* since the run began */
@@ -64,20 +64,21 @@ struct live {
 };
 
 /* --- live.c --- */
-/* As a JSON string: what cannot be seen, or would turn the text around it, as \xNN. */
+/* Writes a JSON string. Characters that cannot be seen, or that would turn the direction of the
+ * text around them, become \xNN. */
 void live_put_text(struct out *o, const char *s, size_t n);
-/* The text of o, which is empty then; free() it. */
+/* Takes the text of o, which is empty afterwards. The caller frees it. */
 char *live_take_text(struct out *o);
-/* ,"NAME":[from,[...]]: what was added to a list since. */
+/* Writes ,"NAME":[from,[...]]: the new elements of a list. */
 void live_put_new(struct out *o, const char *name, char *const *v, uint32_t from, uint32_t n);
-/* A line of the next tick. The lock is held, also in the next one. */
+/* Adds a line to the next tick. The lock is held, also in the next function. */
 void live_add_line(struct live *l, const char *text, size_t n, bool message);
 void live_close_tick(struct live *l);
-/* Tells the readers that there is a tick. The lock is not held. */
+/* Reports to the readers that there is a tick. The lock is not held. */
 void live_tell(struct live *l);
 
 /* --- live_rows.c --- */
-/* What came to an aggregation since the last tick, for the tick being made. */
+/* Writes the counts of an aggregation since the last tick, for the tick being made. */
 void live_take_rows(struct live *l, struct sink *s, const struct agg_view *v);
 
 #endif

@@ -1,4 +1,4 @@
-/* Rows of aggregations for the page: names, stacks and keys once, then what has changed. */
+/* Writes rows of aggregations for the page: names, stacks and keys once, then the changes. */
 #include "render/flame.h"
 #include "render/json.h"
 #include "serve/live_private.h"
@@ -9,7 +9,7 @@ enum {
 };
 static const uint32_t NO_STACK = UINT32_MAX;
 
-/* A frame as the page gets it: "name", or ["name","kind"] where the kind is not native. */
+/* Writes a frame for the page: "name", or ["name","kind"] when the kind is not native. */
 static uint32_t frame_id(struct live *l, enum frame_kind kind, const char *name, size_t n)
 {
 	struct out o = { 0 };
@@ -192,7 +192,7 @@ static void put_bucket(struct live_agg *a, const struct agg *agg, uint32_t bucke
 	out_fini(&o);
 }
 
-/* Those between two seen are shown as well. */
+/* Shows the buckets between two that have counts, too. */
 static void see_bucket(struct live_agg *a, const struct agg *agg, uint32_t bucket)
 {
 	if (!a->buckets.n) {

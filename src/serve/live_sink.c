@@ -6,7 +6,7 @@
 #include "serve/live_private.h"
 
 struct live_printer {
-	struct sink_ops ops;          /* of the text sink, but for aggregations and drops */
+	struct sink_ops ops; /* operations of the text sink, except for aggregations and drops */
 	const struct sink_ops *plain; /* the text sink's own */
 	struct live *live;
 	FILE *out;
@@ -19,7 +19,7 @@ static struct live_printer *live_of(struct sink *s)
 				       offsetof(struct live_printer, ops));
 }
 
-/* Text of the printer: cut into lines. */
+/* Cuts the printer's text into lines. */
 static ssize_t take_text(void *cookie, const char *buf, size_t n)
 {
 	struct live *l = cookie;
@@ -46,7 +46,7 @@ static struct err *sink_begin(struct sink *s)
 	return self->plain->begin(s);
 }
 
-/* printa() prints; as they are now, and at the end, they are views. */
+/* printa() prints. The present aggregations, and those at the end, are views. */
 static struct err *sink_printa(struct sink *s, const struct record_view *r, const struct action *a,
 			       struct agg_view *const *aggs, uint32_t n)
 {
@@ -81,7 +81,7 @@ static struct err *sink_drop(struct sink *s, enum drop_kind kind, int cpu, uint6
 	return e;
 }
 
-/* A tick is due, and then closed when the aggregations have been shown. */
+/* Returns true when a tick is due. The tick is closed when the aggregations have been shown. */
 static bool sink_due(struct sink *s, bool shown)
 {
 	struct live *l = live_of(s)->live;

@@ -12,7 +12,7 @@
 enum peer_state { PEER_STRANGER, PEER_GUEST, PEER_STREAM, PEER_ENDED, PEER_STATES };
 enum { VANISHED_MS = 60000 };
 
-/* What is counted as one address: its family and the bytes that matter. */
+/* The part of an address that identifies its owner: the family and the significant bytes. */
 struct address {
 	sa_family_t family;
 	uint8_t bytes[8];

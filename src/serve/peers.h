@@ -37,14 +37,15 @@ void peers_free(struct peers *p);
 /* `fd` stays the server's, open until peers_close(). `a` is copied. */
 struct peer *peers_open(struct peers *p, const struct sockaddr *a, int fd);
 void peers_close(struct peers *p, struct peer *peer);
-/* It has shown the token. False: its address has as many guests as it may have. */
+/* Notes that the connection has shown the token. Returns false when its address has too many guests
+ * already. */
 bool peers_admit(struct peers *p, struct peer *peer);
-/* A guest listens to the events from now on. NULL, or which limit is reached: a text for the user,
- * never freed. */
+/* Turns a guest into a stream of events. Returns NULL, or the limit that is reached as a text for
+ * the user, never freed. */
 const char *peers_stream(struct peers *p, struct peer *peer);
 /* Shuts down those whose time is over at `now` (now_ns()). Streams have no such time. */
 void peers_expire(struct peers *p, uint64_t now);
-/* Has the other side of a connection ended or vanished? */
+/* Returns true when the other side of a connection has ended or vanished. */
 bool peers_is_gone(int fd);
 
 #endif

@@ -132,7 +132,7 @@ struct err *session_grab(struct session *s, pid_t pid)
 	return e ? err_wrap(e, "failed to grab process %d", (int)pid) : NULL;
 }
 
-/* DTrace's default is preinit: what the dynamic linker does is not traced. */
+/* DTrace's default is preinit: the dynamic linker's work is not traced. */
 static int64_t evaltime(const struct session *s)
 {
 	enum { EXEC, PREINIT };

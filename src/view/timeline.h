@@ -1,8 +1,7 @@
-/* The view "timeline": what each row of an aggregation has counted since it was looked at last.
+/* The view "timeline": the changes of each row of an aggregation since the last look.
  *
- * In: the rows as they are now, again and again. Out: for each row a number, which it keeps, and
- * what has changed in it.
- * Always true: changes of any stretch of time can be added up, also when the aggregation was
+ * In: the present rows, again and again. Out: for each row a number, which it keeps, and its
+ * changes. Always true: the changes of any period can be added up, also when the aggregation was
  * cleared in between.
  */
 #ifndef DESCRY_VIEW_TIMELINE_H
@@ -24,9 +23,9 @@ enum { TIMELINE_NONE = UINT32_MAX };
 /* Returns the number of a row, or NONE when it is new and there are `max` already. */
 uint32_t timeline_row(struct timeline *t, const struct agg *agg, const uint8_t *key, uint32_t max,
 		      bool *ret_new);
-/* Calls fn with what row r, which has that number, has counted since the last call. A distribution:
- * once for each bucket that has changed. count() and sum(): the difference, with bucket 0. Others:
- * the value, if it has changed. */
+/* Calls fn with the changes of row r, which has that number, since the last call. For a
+ * distribution, calls it once for each bucket that has changed. For count() and sum(), passes the
+ * difference, with bucket 0. For others, passes the value, if it has changed. */
 void timeline_changes(struct timeline *t, uint32_t number, const struct agg_view *v,
 		      const struct agg_row *r,
 		      void (*fn)(void *arg, uint32_t bucket, int64_t change), void *arg);

@@ -1,5 +1,5 @@
-/* Generates places that can be assigned to or addressed: variables, elements, members, and what a
- * pointer points to. */
+/* Generates places that can be assigned to or addressed: variables, elements, members, and targets
+ * of pointers. */
 #include "compile/gen/gen_private.h"
 
 #include "wire/record.h"

@@ -215,8 +215,9 @@ static bool reads(uint32_t helper)
 	       helper == BPF_FUNC_probe_read_str || helper == BPF_FUNC_probe_read_user_str;
 }
 
-/* Does it go by an address that another process may have chosen? What reads the kernel's memory
- * reads nothing of the process, where that matters: jit_env.own_reads. */
+/* Returns true when the call uses an address that another process may have chosen. Helpers that
+ * read the kernel's memory do not count, because they read no memory of the process where that
+ * matters (jit_env.own_reads). */
 static bool is_steered(const struct v *v, uint32_t helper)
 {
 	const struct val *p = &v->s.r[helper == BPF_FUNC_probe_write_user ? 1 : 3];
@@ -225,8 +226,8 @@ static bool is_steered(const struct v *v, uint32_t helper)
 	       p->shared && !(is_pointer(p) && verify_in_bounds(v, p, 0, 1));
 }
 
-/* Follows what comes from memory that other processes may write: to an address that a helper goes
- * by, and through a buffer on the stack. */
+/* Follows values from memory that other processes may write: to an address that a helper uses, and
+ * through a buffer on the stack. */
 static void follow_shared(struct v *v, const struct jit_helper *h)
 {
 	const struct val *from = &v->s.r[3];

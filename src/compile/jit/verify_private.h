@@ -1,5 +1,5 @@
-/* Shared by the verifier's files: verify.c walks a program, verify_memory.c follows what it reads
- * and writes, verify_alu.c what it computes and compares, verify_call.c what it calls. */
+/* Shared by the verifier's files: verify.c walks a program, verify_memory.c follows its reads and
+ * writes, verify_alu.c its arithmetic and comparisons, verify_call.c its calls. */
 #ifndef DESCRY_COMPILE_JIT_VERIFY_PRIVATE_H
 #define DESCRY_COMPILE_JIT_VERIFY_PRIVATE_H
 
@@ -106,10 +106,10 @@ void verify_lose_bounds(struct v *v, const struct val *a);
 bool verify_in_bounds(const struct v *v, const struct val *p, int64_t off, uint64_t size);
 void verify_writes_any(struct v *v);
 void verify_writes_frame(struct v *v, uint32_t fn, uint64_t mask, bool gone);
-/* Does what lies where p points to come from memory that other processes may write? */
+/* Returns true when the value at p comes from memory that other processes may write. */
 bool verify_is_shared(const struct v *v, const struct val *p, int64_t off, uint32_t size);
-/* A value is stored where p points to. (What the compiler makes stores through no address of a
- * stack that is not followed.) */
+/* Notes that a value is stored at p. (The compiler's code never stores through a stack address that
+ * is not followed.) */
 void verify_share(struct v *v, const struct val *p, bool shared);
 void verify_load(struct v *v, const struct bpf_insn *ins);
 void verify_store(struct v *v, const struct bpf_insn *ins);

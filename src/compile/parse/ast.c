@@ -162,7 +162,7 @@ static struct node *clone_list(struct arena *a, const struct node *n)
 }
 
 /* Copies n and everything below it. The copy's `next` is NULL. The binder's fields (type, id,
- * selected, aux) are copied as pointers, not what they point to. */
+ * selected, aux) are copied as pointers, not their targets. */
 struct node *node_clone(struct arena *a, const struct node *n)
 {
 	struct node *c;

@@ -494,7 +494,7 @@ static struct node *parse_translator(struct parser *p)
 	return p->panic || bad ? NULL : finish(p, n);
 }
 
-/* What args[] are made of is named. */
+/* Names the types in args[]. */
 static void check_names(struct parser *p, const struct decl *native, loc_t probe)
 {
 	uint32_t i = 1;

@@ -7,9 +7,9 @@
  *	             512 |@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@ 1
  *	            1024 |                                         0
  *
- * and, of utilization, numbers: "  928  0   500000000". A row reaches to the label of the next; "< 0" and ">= 1000" are
- * open. Below zero a label of quantize() is the bound nearest to zero: labels that double are taken
- * for its.
+ * and, for utilization, numbers: "  928  0   500000000". A row extends to the label of the next; "< 0" and ">= 1000" are
+ * open. Below zero a label of quantize() is the bound nearest to zero; labels that double count as
+ * labels of quantize().
  */
 #define _GNU_SOURCE
 #include "input/heatin/heatin_reader.h"
@@ -28,7 +28,7 @@ struct dtrace {
 	VEC(struct bucket) buckets;
 };
 
-/* Columns stand two blanks apart, or one blank before a number at the end of a long text. */
+/* Columns are two blanks apart, or one blank in front of a number at the end of a long text. */
 static void split_keys(struct heatin *in, struct heatin_keys *k, const char *s, size_t n)
 {
 	size_t at = 0, end;
@@ -39,7 +39,7 @@ static void split_keys(struct heatin *in, struct heatin_keys *k, const char *s, 
 		const char *gap = memmem(s + at, n - at, "  ", 2), *blank = NULL;
 
 		end = gap ? (size_t)(gap - s) : n;
-		/* numbers may stand one blank apart: they fill their columns */
+		/* numbers may be one blank apart when they fill their columns */
 		while (at < end && (is_blank(s[at]) ||
 				    ((blank = memchr(s + at, ' ', end - at)) &&
 				     heatin_integer(s + at, (size_t)(blank - s) - at, &v)))) {
@@ -103,7 +103,7 @@ static void end_distribution(struct heatin *in, struct dtrace *d)
 			min = i ? b[-1].label + 1 : b->label * 2 + 1;
 		}
 		if (max < min || (i == 0 && !b->count) || (!next && !b->count))
-			continue; /* the empty rows at both ends, and what no tracer prints */
+			continue; /* the empty rows at both ends, and rows that no tracer prints */
 		heatin_bucket(in, d->keys.time, min, max, b->count, &party);
 	}
 	d->buckets.n = 0;
@@ -140,7 +140,7 @@ static bool bucket_line(struct dtrace *d, const char *s, size_t n)
 	return true;
 }
 
-/* Of a line that was no header of a distribution: a row of numbers, or nothing of ours. */
+/* Handles a line that is no header of a distribution: a row of numbers, or other text. */
 static void settle_line(struct heatin *in, struct dtrace *d)
 {
 	const char *s = d->line.v;

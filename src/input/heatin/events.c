@@ -35,7 +35,7 @@ static __attribute__((noinline)) uint64_t part_of(uint64_t unit, uint64_t billio
 	return (uint64_t)((unsigned __int128)unit * billionths / 1000000000);
 }
 
-/* ".25" of a unit of `unit` nanoseconds; what is smaller than 10^-9 of it is cut off. */
+/* Reads ".25" of a unit of `unit` nanoseconds. Cuts off digits below 10^-9 of it. */
 static inline __attribute__((always_inline)) const char *
 scan_fraction(const char *p, const char *limit, uint64_t unit, uint64_t *ret)
 {
@@ -72,7 +72,7 @@ static const char *scan_time(struct events *e, const char *p, const char *limit,
 	return p;
 }
 
-/* Decimals are cut off, downwards, after the factor. */
+/* Multiplies by the factor, then cuts decimals off, downwards. */
 static const char *scan_value(struct heatin *in, const struct events *e, const char *p,
 			      const char *limit, int64_t *ret)
 {
@@ -94,7 +94,7 @@ static const char *scan_value(struct heatin *in, const struct events *e, const c
 	return p;
 }
 
-/* The line [p, end); no digit stands in [end, limit) before something else does. */
+/* Reads the line [p, end). Any digit in [end, limit) comes after another character. */
 static inline bool line_of(struct heatin *in, struct events *e, const char *p, const char *end,
 			   const char *limit)
 {

@@ -57,7 +57,7 @@ enum heat_mode heat_mode_named(const char *name, size_t len)
 void heatin_init(struct heatin *in, const struct heatin_options *o)
 {
 	*in = (struct heatin){ .options = *o, .mode = o->mode };
-	/* len is one more than the series': an empty slot is none */
+	/* len is the series' length plus one; 0: an empty slot */
 	in->cache = xcalloc(1 << CACHE_BITS, sizeof(*in->cache));
 }
 
@@ -122,7 +122,8 @@ int64_t heatin_value(const struct heatin *in, double value)
 	return value >= 0x1p63 ? INT64_MAX : value >= -0x1p63 ? (int64_t)value : INT64_MIN;
 }
 
-/* A text of at most 8 bytes as a number; with its length it is the text. */
+/* Returns a text of at most 8 bytes as a number; together with the length it identifies the
+ * text. */
 static inline uint64_t short_text(const struct heatin_party *p)
 {
 	uint64_t text = 0;
@@ -259,7 +260,7 @@ bool heatin_integer(const char *s, size_t n, int64_t *ret)
 
 /* --- input --- */
 
-/* The events' reader recognises anything. */
+/* the reader of events recognises any text */
 static enum heatin_format recognise(const char *text, size_t len)
 {
 	int f = HEATIN_NFORMATS - 1;

@@ -1,4 +1,4 @@
-/* A reader of one format, and what readers share. */
+/* The reader of one format, and functions that readers share. */
 #ifndef DESCRY_INPUT_HEATIN_HEATIN_READER_H
 #define DESCRY_INPUT_HEATIN_HEATIN_READER_H
 
@@ -7,10 +7,11 @@
 #include "input/heatin/heatin.h"
 
 struct heatin_reader {
-	/* Is an input that begins so of this format? */
+	/* Returns true when an input with this beginning has the format. */
 	bool (*recognise)(const char *text, size_t len);
 	size_t state_size;
-	/* Whole lines: text[len - 1] is '\n'. They are gone after the call. Counts in->lines. */
+	/* Takes whole lines: text[len - 1] is '\n'. They are not valid after the call. Counts
+	 * in->lines. */
 	void (*lines)(struct heatin *in, const char *text, size_t len);
 	void (*end)(struct heatin *in);  /* may be NULL */
 	void (*fini)(struct heatin *in); /* may be NULL */
@@ -20,14 +21,14 @@ struct heatin_reader {
 #include "input/heatin/formats.def"
 #undef FORMAT
 
-/* The line just counted is no event. */
+/* Notes that the line just counted is no event. */
 void heatin_skip(struct heatin *in);
-/* One line of text as an event, without its newline; false when it is none. */
+/* Reads a line without its newline as an event. Returns false when it is none. */
 bool heatin_event_line(struct heatin *in, const char *line, size_t len);
-/* The matrix, made at the first event or bucket. */
+/* Returns the matrix, which is made at the first event or bucket. */
 struct matrix *heatin_matrix(struct heatin *in, bool buckets);
 
-/* Keys of a row of an aggregation, sorted into time, series and who. */
+/* The keys of a row of an aggregation, divided into time, series and who. */
 struct heatin_keys {
 	bool has_time;
 	uint64_t time; /* nanoseconds */
@@ -36,9 +37,9 @@ struct heatin_keys {
 	VEC(char) who;
 };
 void keys_begin(struct heatin_keys *k);
-/* number: it is one, and text is as it is printed. */
+/* number: the key is a number, and text is its printed form. */
 void keys_add(struct heatin *in, struct heatin_keys *k, const char *text, size_t len, bool number);
-/* The party; series is the aggregation's name when no key tells. */
+/* Returns the party. Its series is the aggregation's name when no key gives one. */
 struct heatin_party keys_party(const struct heatin_keys *k, const char *agg, size_t agg_len);
 void keys_fini(struct heatin_keys *k);
 
@@ -47,9 +48,9 @@ static inline bool is_blank(char c)
 	return c == ' ' || (c >= '\t' && c <= '\r');
 }
 
-/* Decimal digits at p: where they end; NULL when there is none or they are more than 19. Reads on
- * to `limit`, where the bytes end: eight at a time, of which those behind the first that is no
- * digit are shifted out. */
+/* Reads the decimal digits at p. Returns their end, or NULL when there are none or more than 19.
+ * Reads on to `limit`, where the bytes end, eight bytes at a time, and shifts out the bytes from
+ * the first on that is no digit. */
 static inline const char *scan_digits(const char *p, const char *limit, uint64_t *ret)
 {
 	static const uint32_t tens[] = { 1,      10,      100,      1000,     10000,
@@ -91,7 +92,7 @@ static inline const char *scan_digits(const char *p, const char *limit, uint64_t
 	return p;
 }
 
-/* All of s as a number, with a sign or not. */
+/* Reads all of s as a number, with or without a sign. */
 bool heatin_integer(const char *s, size_t n, int64_t *ret);
 
 #endif

@@ -82,7 +82,7 @@ static bool aggregation(struct heatin *in, struct heatin_keys *k, const json_t *
 	return good && (distribution || json_is_integer(value));
 }
 
-/* The lines a printf() has made. */
+/* Handles the lines of a printf(). */
 static bool printed(struct heatin *in, const json_t *o)
 {
 	const char *s = json_string_value(json_object_get(o, "text")), *nl;
@@ -167,9 +167,8 @@ static void heatmap_lines(struct heatin *in, const char *text, size_t len)
 {
 	struct heatmap *h = in->state;
 
-	if (len >
-	    (1u << 30) -
-		    h->text.n) { /* larger than any map: what follows cannot be read, and is said */
+	if (len > (1u << 30) - h->text.n) {
+		/* longer than any map: the rest is not read, and this is reported */
 		heatin_skip(in);
 		return;
 	}

@@ -1,6 +1,6 @@
 #define _GNU_SOURCE
-/* Where names of code come from: files by path and build id, lists of compiled code, the kernel's
- * symbols. */
+/* Finds names of code: in files by path and build id, in lists of compiled code, and in the
+ * kernel's symbols. */
 #include <sys/auxv.h>
 
 #include "base/bytes.h"
@@ -11,7 +11,7 @@
 
 /* --- lists of code --- */
 
-/* Of several names of one address the last line's is taken, which is what perf does. */
+/* Of several names of one address, takes the last line's, as perf does. */
 const struct code *perfspace_code_at(const struct code *v, uint32_t n, uint64_t addr)
 {
 	uint32_t lo = partition_point(n, i, v[i].start <= addr);
@@ -69,7 +69,7 @@ static void list_sort(struct code_list *l)
 	runs_sort(l->codes.v, l->codes.n, sizeof(*l->codes.v));
 }
 
-/* kallsyms: a name holds until the next one begins. */
+/* kallsyms: a name is valid until the next one begins. */
 static struct err *list_kallsyms(struct code_list *l, const char *path)
 {
 	size_t len = 0;
@@ -143,7 +143,7 @@ uint32_t perfspace_dso_new(struct perfspace *s, const char *path)
 	return s->dsos.n - 1;
 }
 
-/* Two files that had one path in turn differ in their build ids. */
+/* Two files that had the same path at different times have different build ids. */
 uint32_t perfspace_dso_of(struct perfspace *s, const char *path, const uint8_t *id, uint32_t len)
 {
 	cleanup_free char *key = NULL;
@@ -220,7 +220,7 @@ static bool try_open(struct dso *d, const char *path, struct object **ret)
 	return false;
 }
 
-/* The vdso has no file; ours is the same one on the same kernel. */
+/* The vdso has no file. This process's vdso is the same one on the same kernel. */
 static void open_vdso(struct dso *d)
 {
 	const uint8_t *p = (const uint8_t *)getauxval(AT_SYSINFO_EHDR);
@@ -282,7 +282,7 @@ void perfspace_dso_open(struct perfspace *s, struct dso *d)
 
 /* --- the kernel --- */
 
-/* The build id of the running kernel: a note of /sys/kernel/notes. */
+/* Returns the build id of the running kernel, from a note in /sys/kernel/notes. */
 static bool running_kernel_is(const struct dso *k)
 {
 	enum { NOTE_BUILD_ID = 3 };
@@ -356,7 +356,7 @@ void perfspace_kernel_map(struct perfspace *s, const struct perfspace_map *m)
 {
 	static const char front[] = "[kernel.kallsyms]_";
 
-	/* "[kernel.kallsyms]_text", and in pgoff where that symbol was */
+	/* the name is "[kernel.kallsyms]_text", and pgoff is the address of that symbol */
 	if (!strncmp(m->path, front, sizeof(front) - 1)) {
 		s->kernel_text = !strcmp(m->path + sizeof(front) - 1, "text") ? m->pgoff : 0;
 		if (m->build_id)
@@ -373,7 +373,7 @@ void perfspace_ksymbol(struct perfspace *s, uint64_t addr, uint64_t len, const c
 	if (c.end <= c.start)
 		return;
 	s->kernel_state++;
-	/* what was there has gone, told or not */
+	/* the code that was there is gone, even without a record of that */
 	for (; i < s->ksymbols.n; i++)
 		if (s->ksymbols.v[i].end <= addr || s->ksymbols.v[i].start >= c.end)
 			s->ksymbols.v[n++] = s->ksymbols.v[i];

@@ -5,9 +5,9 @@
  *	"PERFILE2" | 16                 | records, some of which hold attrs and features       (pipe)
  *	record: u32 type, u16 misc, u16 size, ...
  *
- * Records come from a buffer of each CPU in turn, so they are not in the order of time. After each
- * round perf writes FINISHED_ROUND: what is older than the newest record of the round before can be
- * delivered in order.
+ * Records come from the buffer of each CPU in turn, so they are not in the order of time. After
+ * each round perf writes FINISHED_ROUND. Then all records that are older than the newest one of the
+ * round before can be delivered in order.
  */
 #define _GNU_SOURCE
 #include <zstd.h>
@@ -27,7 +27,7 @@ enum record_type {
 	RECORD_MMAP2 = 10,
 	RECORD_LOST_SAMPLES = 13,
 	RECORD_KSYMBOL = 17,
-	RECORD_KERNEL_END = 64, /* those below have a sample id at their end */
+	RECORD_KERNEL_END = 64, /* records with a type below have a sample id at their end */
 	RECORD_ATTR = 64,
 	RECORD_TRACING_DATA = 66,
 	RECORD_FINISHED_ROUND = 68,
@@ -69,20 +69,20 @@ enum {
 	ATTR_FREQUENCY = 1 << 10,
 	ATTR_ID_ALL = 1 << 18,
 	ATTR_MIN = 48,
-	ATTR_BRANCHES = 72, /* where its fields of branches and of registers are */
+	ATTR_BRANCHES = 72, /* positions of the fields of branches and of registers */
 	BRANCH_HW_INDEX = 1 << 17,
 	BRANCH_COUNTERS = 1 << 19,
 	PIPE_HEADER = 16
 };
 
-/* Values of a call chain that say in whose memory the following addresses lie: from (u64)-4095
- * on. */
+/* Values in a call chain that mark the memory of the addresses behind them, from (u64)-4095 on. */
 static const uint64_t CONTEXT_FIRST = (uint64_t)-4095, CONTEXT_KERNEL = (uint64_t)-128,
 		      CONTEXT_USER = (uint64_t)-512;
 
 struct event {
 	uint64_t sample_type, read_format, branches, user_regs;
-	uint64_t period; /* of a sample that does not say; of tracepoints perf script shows none */
+	/* a sample that does not name its event; perf script shows no period for tracepoints */
+	uint64_t period;
 	uint32_t type;
 	bool id_all;
 	char *name;
@@ -98,19 +98,21 @@ struct perfdata {
 	struct stackin *in;
 	struct perfspace *space;
 	VEC(struct event) events;
-	struct hash ids;  /* of an event -> its index */
-	uint64_t last_id; /* most records are of the event of the record before */
-	uint32_t last;    /* that event's index; NO_EVENT none */
+	struct hash ids; /* id of an event -> its index */
+	/* id of the last record's event, because most records have the same event as the one
+	 * before */
+	uint64_t last_id;
+	uint32_t last; /* that event's index; NO_EVENT none */
 	VEC(struct waiting) queue;
-	uint64_t newest, flush_to; /* newest time of this round; of the round before */
+	uint64_t newest, flush_to; /* newest time of this round, and of the round before */
 	VEC(uint32_t) stack;       /* leaf first */
 	uint64_t lost;
-	struct perfunwind *unwind; /* NULL: no stack was copied yet */
+	struct perfunwind *unwind; /* NULL: no copied stack so far */
 	uint64_t unknown_event;
-	uint32_t event; /* the one taken; NO_EVENT not yet */
+	uint32_t event; /* the event whose samples are taken; NO_EVENT: not known yet */
 
 	ZSTD_DCtx *zstd;
-	VEC(uint8_t *) blocks; /* of decompressed records, which wait too */
+	VEC(uint8_t *) blocks; /* the bytes of decompressed records, which wait too */
 	struct out tail;       /* the beginning of a record whose rest is in the next block */
 };
 
@@ -157,7 +159,7 @@ static void add_id(struct perfdata *d, uint64_t id, uint32_t event)
 	d->last = NO_EVENT;
 }
 
-/* A name with its length in front. */
+/* Reads a name with its length in front. */
 static const char *counted_string(struct bytes *b)
 {
 	uint32_t n = bytes_u32(b);
@@ -191,7 +193,8 @@ static struct err *read_event_desc(struct perfdata *d, struct bytes b)
 	return bytes_err(&b);
 }
 
-/* Records of a header, a process, 24 bytes of id (the number of them in the 21st) and a path. */
+/* Reads build ids: records with a header, a process, 24 bytes of id (their number is in the 21st)
+ * and a path. */
 static struct err *read_build_ids(struct perfdata *d, struct bytes b)
 {
 	while (bytes_left(&b)) {
@@ -227,8 +230,8 @@ static struct err *read_feature(struct perfdata *d, uint64_t feature, struct byt
 	return NULL;
 }
 
-/* Where the id stands in a sample of the first event: all events have it at one place, or have
- * SAMPLE_IDENTIFIER. */
+/* Finds the place of the id in a sample, by the first event. All events have it at one place, or
+ * have SAMPLE_IDENTIFIER. */
 static const struct event *event_of(struct perfdata *d, const struct bytes *record, bool sample)
 {
 	const struct event *first = d->events.v;
@@ -261,7 +264,7 @@ static const struct event *event_of(struct perfdata *d, const struct bytes *reco
 	}
 	if (sample)
 		d->unknown_event++;
-	return sample ? NULL : first; /* id 0: a record that perf made up */
+	return sample ? NULL : first; /* id 0: a record that perf made itself */
 }
 
 /* --- time --- */
@@ -328,13 +331,13 @@ static void skip_read(struct bytes *b, uint64_t format)
 	if (format & READ_GROUP) {
 		n = bytes_u64(b);
 		if (n > bytes_left(b) / 8)
-			n = bytes_left(b); /* more than there is: the skip fails */
+			n = bytes_left(b); /* more than there is, so the skip fails */
 	}
 	bytes_skip(b, (format & READ_ENABLED ? 8 : 0) + (format & READ_RUNNING ? 8 : 0));
 	bytes_skip(b, n * each);
 }
 
-/* What stands between a call chain and the registers: a tracepoint's fields, branches taken. */
+/* Skips the fields between a call chain and the registers: a tracepoint's data, branches taken. */
 static void skip_raw(struct bytes *b, const struct event *e)
 {
 	if (e->sample_type & SAMPLE_RAW)
@@ -347,8 +350,8 @@ static void skip_raw(struct bytes *b, const struct event *e)
 	}
 }
 
-/* The frames of a user stack that was copied, behind those of the kernel. chained: frames of it are
- * there already. */
+/* Adds the frames of a copied user stack behind those of the kernel. chained: the call chain has
+ * frames of it already. */
 static void take_copied(struct perfdata *d, struct bytes *b, const struct event *e, uint32_t pid,
 			uint32_t chained)
 {
@@ -364,13 +367,14 @@ static void take_copied(struct perfdata *d, struct bytes *b, const struct event 
 		return;
 	n = perfunwind_walk(d->unwind, &c, perfspace_unwind(d->space, pid));
 	if (n)
-		d->stack.n -= chained; /* it was where the program was, too */
+		d->stack.n -= chained; /* the call chain has the program's place too */
 	/* perf names callers by the call, not by the instruction behind it. */
 	for (uint32_t i = 0; i < n; i++)
 		vec_push(&d->stack, perfspace_user(d->space, pid, d->unwind->pcs[i] - (i != 0)));
 }
 
-/* The addresses of a call chain, leaf first. Returns how many of them were the program's. */
+/* Reads the addresses of a call chain, leaf first. Returns the number of the program's
+ * addresses. */
 static uint32_t take_chain(struct perfdata *d, struct bytes *b, uint32_t pid)
 {
 	uint32_t user = 0;
@@ -455,7 +459,8 @@ static void take_sample(struct perfdata *d, struct bytes b, uint16_t misc)
 		return;
 	}
 	d->stack.n = 0;
-	names = perfspace_thread(d->space, pid, tid, &n); /* first: it says whether this is Java */
+	/* first, because it shows whether this is Java */
+	names = perfspace_thread(d->space, pid, tid, &n);
 	if (type & SAMPLE_CALLCHAIN)
 		chained = take_chain(d, &b, pid);
 	if (type & SAMPLE_STACK_USER && bytes_ok(&b))
@@ -510,7 +515,7 @@ static void deliver(struct perfdata *d, const uint8_t *p)
 		v = bytes_u64(&b);
 		pid = bytes_u32(&b); /* bytes of code */
 		bytes_u16(&b);
-		misc = bytes_u16(&b); /* 1: the symbol goes */
+		misc = bytes_u16(&b); /* 1: the symbol is removed */
 		s = bytes_cstr(&b);
 		if (s)
 			perfspace_ksymbol(d->space, v, pid, s, misc & 1);
@@ -519,7 +524,7 @@ static void deliver(struct perfdata *d, const uint8_t *p)
 	}
 }
 
-/* Delivers what is not younger than `limit`. */
+/* Delivers the records that are older than `limit`. */
 static void flush(struct perfdata *d, uint64_t limit)
 {
 	uint32_t i = 0;
@@ -533,7 +538,7 @@ static void flush(struct perfdata *d, uint64_t limit)
 	d->queue.n -= i;
 }
 
-/* Zstandard, one stream over all records of this kind. */
+/* Decompresses Zstandard: one stream over all records of this kind. */
 static struct err *take_compressed(struct perfdata *d, struct bytes b)
 {
 	ZSTD_inBuffer from = { b.start, (size_t)(b.end - b.start), 0 };
@@ -565,7 +570,7 @@ static struct err *take_compressed(struct perfdata *d, struct bytes b)
 	return e;
 }
 
-/* A record that is read at once. *ret_more: bytes behind it that belong to it. */
+/* Handles a record at once. *ret_more: bytes behind it that belong to it. */
 static struct err *take_now(struct perfdata *d, uint32_t type, struct bytes b, uint64_t *ret_more)
 {
 	uint32_t size;
@@ -600,7 +605,7 @@ static struct err *take_now(struct perfdata *d, uint32_t type, struct bytes b, u
 	return NULL;
 }
 
-/* Takes whole records; what is left at b is the beginning of one. */
+/* Takes whole records. The bytes left at b are the beginning of one. */
 static struct err *records(struct perfdata *d, struct bytes *b)
 {
 	while (bytes_left(b) >= 8) {
@@ -665,7 +670,8 @@ static struct err *read_attrs(struct perfdata *d, const struct bytes *file, stru
 	return e;
 }
 
-/* Features stand behind the data: first where each lies, in the order of their bits. */
+/* Reads the features, which stand behind the data: first their places, in the order of their
+ * bits. */
 static struct err *read_features(struct perfdata *d, struct bytes *file, uint64_t at,
 				 const uint8_t *bits)
 {
@@ -674,7 +680,7 @@ static struct err *read_features(struct perfdata *d, struct bytes *file, uint64_
 	bool missing = false;
 
 	if (!bytes_seek(&b, at))
-		return NULL; /* read_file() reports that the data before it is cut off */
+		return NULL; /* read_file() reports that the data in front of it is cut off */
 	for (uint32_t i = 0; i < FEATURES && !e; i++) {
 		uint64_t offset, size;
 		struct bytes f;
@@ -738,7 +744,7 @@ static struct err *read_file(struct perfdata *d, struct bytes file)
 		return err_new(0, "perf.data without events");
 	if (data_at > (size_t)(file.end - file.start))
 		return err_new(0, "perf.data: the data is cut off");
-	if (!data_size) /* perf record was killed: all there is */
+	if (!data_size) /* perf record was killed, so the file has no more */
 		data_size = (size_t)(file.end - file.start) - data_at;
 	else
 		e = read_features(d, &file, data_at + data_size, bits);

@@ -1,5 +1,5 @@
 #define _GNU_SOURCE
-/* The processes and threads of a recording: what is mapped where, and the name of each address. */
+/* The processes and threads of a recording: their mappings, and the name of each address. */
 #include "input/perf/perfspace_private.h"
 #include "input/perf/runs.h"
 
@@ -68,7 +68,7 @@ void perfspace_free(struct perfspace *s)
 	free(s);
 }
 
-/* What is known of a process; NULL nothing. */
+/* Returns the process, NULL: not known. */
 static struct recorded *recorded_of(struct perfspace *s, uint32_t pid)
 {
 	uint64_t *val;
@@ -81,7 +81,7 @@ static struct recorded *recorded_of(struct perfspace *s, uint32_t pid)
 	return s->last;
 }
 
-/* Another space in the place of what a process had. */
+/* Replaces the space of a process. */
 static struct recorded *recorded_put(struct perfspace *s, uint32_t pid, struct space *space)
 {
 	uint64_t *val = hash_put(&s->processes, &pid, sizeof(pid), NULL);
@@ -119,7 +119,7 @@ void perfspace_map(struct perfspace *s, uint32_t pid, const struct perfspace_map
 
 		snprintf(path, sizeof(path), "/tmp/perf-%u.map", pid);
 		new.file = perfspace_dso_of(s, path, NULL, 0);
-		new.offset = new.start; /* the list there has addresses */
+		new.offset = new.start; /* the list of that mapping has addresses */
 	} else {
 		new.file = perfspace_dso_of(s, p->path, p->build_id,
 					    p->build_id ? p->build_id_len : 0);
@@ -220,7 +220,7 @@ static void slots_grow(struct perfspace *s)
 	free(was);
 }
 
-/* The place of a name; its name is 0 when it is not known yet. */
+/* Returns the place for a name. The name is 0 when it is not known yet. */
 static struct name_slot *slot_of(struct perfspace *s, uint32_t dso, uint64_t offset)
 {
 	uint32_t owner = dso << 1 | s->java, i;
@@ -237,7 +237,8 @@ static struct name_slot *slot_of(struct perfspace *s, uint32_t dso, uint64_t off
 	return &s->slots[i];
 }
 
-/* Code is hot: most addresses of a stack were met a few samples before, with the same mappings. */
+/* Remembers names. Code is hot: most addresses of a stack were met a few samples before, with the
+ * same mappings. */
 static struct recent *recent_of(struct perfspace *s, uint64_t ip)
 {
 	return &s->recent[ip * 0x9e3779b97f4a7c15u >> 40 & (RECENT - 1)];
@@ -360,7 +361,8 @@ uint32_t perfspace_user(struct perfspace *s, uint32_t pid, uint64_t ip)
 
 /* --- unwind tables --- */
 
-/* How far a mapping lies from the addresses in its file; false when it holds none of its text. */
+/* Finds the distance of a mapping from the addresses in its file. Returns false when it has none of
+ * the file's text. */
 static bool bias_of(const struct object *o, const struct mapping *m, uint64_t *ret)
 {
 	uint64_t off, n, addr;

@@ -1,9 +1,8 @@
-/* Address spaces of the processes in a perf.data file, and names of the code in them.
+/* Address spaces of the processes in a perf.data file, and names of their code.
  *
- * In: what the kernel told of commands, mappings and forks, in the order of time. Out: the name (in
- * the tree) of an address.
- * Always true: a file is asked for names only when it is the one that ran (its build id, where that
- * is known); each address of a file is looked up once.
+ * In: the kernel's records of commands, mappings and forks, in the order of time. Out: the name (in
+ * the tree) of an address. Always true: names come from a file only when it is the file that ran
+ * (by its build id, where that is known). Each address of a file is looked up once.
  */
 #ifndef DESCRY_INPUT_PERF_PERFSPACE_H
 #define DESCRY_INPUT_PERF_PERFSPACE_H
@@ -27,19 +26,19 @@ void perfspace_kernel_map(struct perfspace *s, const struct perfspace_map *m);
 void perfspace_map(struct perfspace *s, uint32_t pid, const struct perfspace_map *m);
 void perfspace_comm(struct perfspace *s, uint32_t pid, uint32_t tid, const char *comm);
 void perfspace_fork(struct perfspace *s, uint32_t pid, uint32_t ppid, uint32_t tid, uint32_t ptid);
-/* Code that the kernel made (a BPF program); gone: unmade. */
+/* Adds code that the kernel made (a BPF program), or removes it (gone). */
 void perfspace_ksymbol(struct perfspace *s, uint64_t addr, uint64_t len, const char *name,
 		       bool gone);
 
-/* The command of a thread: its names, root first, valid until the next call. */
+/* Returns the command of a thread: its names, root first, valid until the next call. */
 const uint32_t *perfspace_thread(struct perfspace *s, uint32_t pid, uint32_t tid, uint32_t *ret_n);
-/* Of the thread named last. */
+/* For the thread that was named last. */
 uint32_t perfspace_kernel(struct perfspace *s, uint64_t ip);
 uint32_t perfspace_user(struct perfspace *s, uint32_t pid, uint64_t ip);
-/* The mappings in force with the unwind tables of their files, valid until the next change of
- * them. */
+/* Returns the present mappings with the unwind tables of their files, valid until the mappings
+ * change. */
 const struct unwind_process *perfspace_unwind(struct perfspace *s, uint32_t pid);
-/* What had no names, as remarks. */
+/* Adds remarks about code without names. */
 void perfspace_notes(struct perfspace *s);
 
 #endif

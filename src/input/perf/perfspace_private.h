@@ -1,5 +1,5 @@
-/* A recording's address spaces, between their files: perfspace.c follows processes and names their
- * addresses, perfcode.c reads files and lists of code. */
+/* Shared by the files of a recording's address spaces: perfspace.c follows processes and names
+ * their addresses, perfcode.c reads files and lists of code. */
 #ifndef DESCRY_INPUT_PERF_PERFSPACE_PRIVATE_H
 #define DESCRY_INPUT_PERF_PERFSPACE_PRIVATE_H
 
@@ -11,33 +11,33 @@
 struct code {
 	uint64_t start; /* first: runs_sort() */
 	uint64_t end;
-	const char *name; /* in the text of the list */
+	const char *name; /* offset in the text of the list */
 	uint32_t module;  /* index in modules; 0: the kernel itself */
 };
 
-/* What kallsyms and /tmp/perf-PID.map hold: "ADDRESS TYPE NAME [MODULE]" and "START SIZE NAME". */
+/* The lists in kallsyms and /tmp/perf-PID.map: "ADDRESS TYPE NAME [MODULE]" and "START SIZE
+ * NAME". */
 struct code_list {
 	char *text;
 	VEC(struct code) codes; /* by start */
 	VEC(const char *) modules;
 };
 
-/* A file that code came from. */
+/* A file with code. */
 struct dso {
 	const char *path;
 	uint8_t build_id[20];
 	uint32_t build_id_len; /* 0 not known */
-	bool tried, other;     /* other: the file there is not the one that ran */
+	bool tried, other;     /* other: the file at the path is not the one that ran */
 	bool jit, anonymous;
 	struct object *object, *debug;
-	struct code_list *list; /* of jit code */
+	struct code_list *list; /* the list of jit code */
 	struct unwind_image *tables;
 	bool tables_tried;
 	uint64_t unnamed; /* addresses without a name */
 };
 
-/* A process: its mappings, whose files are dsos, and the unwind tables of those in a state of
- * it. */
+/* A process: its mappings, whose files are dsos, and the unwind tables of one state of them. */
 struct recorded {
 	struct space *space;
 	struct unwind_process *unwind; /* NULL not made yet */
@@ -52,11 +52,11 @@ struct thread {
 
 struct name_slot {
 	uint64_t offset;
-	uint32_t owner; /* of a dso; Java's names lose a letter, so these are kept apart */
+	uint32_t owner; /* for a dso; Java's names lose a letter, so they are kept apart */
 	uint32_t name;  /* + 1; 0 free */
 };
 
-/* What an address was named when it was met last, by the mappings that were in force. */
+/* The name of an address when it was met last, by the mappings of that time. */
 struct recent {
 	uint64_t ip;
 	uint32_t owner; /* id of the mappings << 2 | kernel << 1 | Java */
@@ -71,7 +71,7 @@ struct perfspace {
 	struct arena text;
 	VEC(struct dso) dsos;
 	struct hash dso_of;    /* path -> index */
-	struct hash ids;       /* path -> build id of the file's table: index + 1 in dsos */
+	struct hash ids;       /* path -> index + 1 in dsos, by the build ids in the file's table */
 	struct hash processes; /* pid -> struct recorded * */
 	struct hash thread_of; /* pid << 32 | tid -> index in threads */
 	VEC(struct thread) threads;
@@ -81,17 +81,17 @@ struct perfspace {
 	struct recorded *last; /* of last_pid */
 	uint32_t last_pid;
 	bool java;             /* the thread named last */
-	uint32_t states;       /* ids of mappings given out */
-	uint32_t kernel_state; /* another one with each kernel symbol that comes or goes */
-	struct recent *recent; /* RECENT of them, by the hash of their address */
+	uint32_t states;       /* number of ids given to lists of mappings */
+	uint32_t kernel_state; /* changes with each kernel symbol that comes or goes */
+	struct recent *recent; /* RECENT names, by the hash of their address */
 
 	struct code_list kernel;
 	bool kernel_read;
-	const char *kernel_why; /* no names, and the reason */
-	uint64_t kernel_text;   /* _text while it was recorded; 0 not known */
-	int64_t kernel_shift;   /* from an address recorded to one of the list */
+	const char *kernel_why; /* there are no names; the reason */
+	uint64_t kernel_text;   /* address of _text during the recording; 0: not known */
+	int64_t kernel_shift;   /* difference from a recorded address to one of the list */
 	uint64_t kernel_unnamed;
-	VEC(struct code) ksymbols; /* code that comes and goes; module: a number of its own */
+	VEC(struct code) ksymbols; /* code that comes and goes; module: its own number */
 	uint32_t ksymbols_seen;
 };
 

@@ -7,7 +7,7 @@ enum { ABI_64 = 2 };
 struct copied_memory {
 	const uint8_t *p;
 	uint64_t start, size;
-	bool behind; /* something behind its end was asked for */
+	bool behind; /* a read behind its end was made */
 };
 
 bool perfunwind_read(struct bytes *b, bool has_regs, uint64_t mask, bool has_stack,

@@ -1,9 +1,9 @@
-/* Sorting what is nearly sorted: elements that begin with a u64, by it, those of one value in the
- * order they came.
+/* Sorts elements that are nearly sorted: by the u64 that they begin with, and equal ones in their
+ * old order.
  *
- * perf.data holds a rising run for each processor, kallsyms one for the kernel and one for each
- * module: merging these neighbour by neighbour is a fraction of a sort's work. Inline, so that the
- * size is known where elements are moved.
+ * perf.data has a rising run for each processor, and kallsyms one for the kernel and one for each
+ * module. Merging neighbouring runs is a fraction of a sort's work. The functions are inline, so
+ * that the compiler knows the size of the elements that it moves.
  */
 #ifndef DESCRY_INPUT_PERF_RUNS_H
 #define DESCRY_INPUT_PERF_RUNS_H
@@ -22,7 +22,7 @@ static inline uint64_t run_key(const char *v, uint32_t i, size_t size)
 	return key;
 }
 
-/* [a, mid) and [mid, end) of `from` into [a, end) of `to`. */
+/* Merges [a, mid) and [mid, end) of `from` into [a, end) of `to`. */
 static inline void run_merge(const char *from, uint32_t a, uint32_t mid, uint32_t end, char *to,
 			     size_t size)
 {

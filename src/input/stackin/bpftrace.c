@@ -1,5 +1,5 @@
-/* The maps that bpftrace prints: stacks and other keys between brackets, then a number. Of two
- * stacks the kernel's is expected first, as in @[kstack, ustack].
+/* Reads the maps that bpftrace prints: stacks and other keys between brackets, then a number. The
+ * first of two stacks must be the kernel's, as in @[kstack, ustack].
  *
  *	@counts[bash,
  *	    vfs_read+16

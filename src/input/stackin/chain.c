@@ -1,12 +1,12 @@
-/* Who waits, and who wakes them: events printed by a D program (examples/chain.d), each a line and
- * the stacks behind it.
+/* Reads events of waiting and waking that a D program prints (examples/chain.d). Each event is a
+ * line and the stacks behind it.
  *
- *	wakeup TID COMM             the waker's command, its stacks; TID: who is woken
+ *	wakeup TID COMM             the waker's command, its stacks; TID: the woken thread
  *	              vmlinux`try_to_wake_up+0x10
  *
  *	              libc.so.6`write+0x10
  *
- *	offcpu TID MICROSECONDS COMM    who waited, its stacks
+ *	offcpu TID MICROSECONDS COMM    the thread that waited, its stacks
  *
  * A wait becomes one stack: its command, its frames, "--", and above it the frames of its last
  * waker (FRAME_WAKER), upside down: from the waking function to the waker's command, as chain
@@ -35,7 +35,7 @@ struct chain {
 	VEC(char) scratch;
 };
 
-/* The number at *s, and the blanks behind it. */
+/* Reads the number at *s, and the blanks behind it. */
 static bool take_number(const char **s, const char *end, uint64_t *ret)
 {
 	const char *p = *s;
@@ -186,7 +186,7 @@ static uint32_t recognise(const char *text, size_t len)
 
 		n += l && (*s == 'w' || *s == 'o') && head_line(s, l, &tid, &us, &comm);
 	}
-	/* more sure than the frames below, which others know too */
+	/* surer than the frames below, which other formats have too */
 	return n > UINT32_MAX / 1024 ? UINT32_MAX : n * 1024;
 }
 

@@ -11,13 +11,13 @@
 
 struct dtrace {
 	struct stackin_frames f;
-	VEC(char) keys;  /* a line of keys whose meaning the next line tells */
-	uint32_t block;  /* where the second stack begins in f.ids; 0 = there is one */
+	VEC(char) keys;  /* a line of keys whose meaning depends on the next line */
+	uint32_t block;  /* where the second stack begins in f.ids; 0: there is only one */
 	uint32_t indent; /* of frames; 0 = none seen yet */
 	bool has_keys,
-		row; /* row: the line of a probe stands above, so a stack without a count is one event */
-	bool blank;        /* the line before was empty */
-	bool heading;      /* the keys stand at the margin, where an aggregation prints none */
+		row; /* row: a probe's line stands above, so a stack without a count is one event */
+	bool blank;  /* the line before was empty */
+	bool heading;      /* the keys begin at the margin, where an aggregation prints none */
 	bool distribution; /* in a quantize(): its counts are summed up */
 	uint64_t sum;
 };
@@ -50,7 +50,7 @@ static bool is_address(const char *s, size_t n)
 	return true;
 }
 
-/* "dash+0x466f": a file that has no symbols, and where in it. */
+/* Reads "dash+0x466f": a file without symbols, and an offset in it. */
 static bool is_offset(const char *s, size_t n)
 {
 	const char *plus = memrchr(s, '+', n);
@@ -59,7 +59,7 @@ static bool is_offset(const char *s, size_t n)
 	       is_address(plus + 1, n - (size_t)(plus + 1 - s));
 }
 
-/* Why descry's walk came no further: it stands for the frames that are missing. */
+/* Returns true for the reason why descry's walk ended. It stands for the missing frames. */
 static bool is_end(struct line l)
 {
 	static const char mark[] = "[stack ends: ";
@@ -67,8 +67,8 @@ static bool is_end(struct line l)
 	return l.n > sizeof(mark) - 1 && !memcmp(l.s, mark, sizeof(mark) - 1);
 }
 
-/* Indented as stacks are by themselves; or at the margin, as a format's %k prints them, and then
- * with the name of a module. */
+/* Returns true for a frame: indented as stacks are by themselves, or at the margin, as a format's
+ * %k prints them, and then with the name of a module. */
 static bool looks_like_frame(struct line l)
 {
 	if (!l.indent && l.n && l.s[0] != '`')
@@ -101,7 +101,7 @@ static bool is_kernel(const struct stackin *in, uint32_t id)
 	return stacktree_in_kernel(&in->tree->frames.v[id]);
 }
 
-/* The kernel's frames are nearer to the leaf, however the keys are ordered. */
+/* Puts the kernel's frames nearer to the leaf, in whatever order the keys are. */
 static void order_blocks(struct stackin *in, struct dtrace *d)
 {
 	uint32_t n = d->f.ids.n, second = n - d->block;
@@ -125,7 +125,7 @@ static void add(struct stackin *in, struct dtrace *d, uint64_t count)
 	d->row = d->has_keys = d->distribution = false;
 }
 
-/* Columns stand two blanks apart; those of a count too. */
+/* Columns are two blanks apart, also the column of a count. */
 static void push_keys(struct stackin *in, struct dtrace *d, const char *s, size_t n)
 {
 	const char *end = s + n;
@@ -149,7 +149,7 @@ static void settle_keys(struct stackin *in, struct dtrace *d)
 	d->has_keys = false;
 }
 
-/* An event that printed stacks and no count. */
+/* Counts an event that printed stacks and no count. */
 static void end_event(struct stackin *in, struct dtrace *d)
 {
 	if (d->row && d->f.ids.n)
@@ -159,7 +159,7 @@ static void end_event(struct stackin *in, struct dtrace *d)
 	d->row = d->has_keys = d->distribution = false;
 }
 
-/* Where the last column begins when it is a number; n when it is none. */
+/* Returns the beginning of the last column when it is a number, else n. */
 static size_t last_column(struct line l, uint64_t *ret)
 {
 	size_t i = l.n;
@@ -184,7 +184,7 @@ static void blank_line(struct stackin *in, struct dtrace *d)
 	}
 }
 
-/* Neither empty nor a frame. */
+/* Handles a line that is neither empty nor a frame. */
 static void key_line(struct stackin *in, struct dtrace *d, struct line l)
 {
 	uint64_t count;

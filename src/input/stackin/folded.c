@@ -6,10 +6,11 @@
 #include "input/stackin/stackin_reader.h"
 
 struct folded {
-	bool known, two; /* whether the lines have two counts: as the first one has */
+	bool known, two; /* the lines have two counts, as the first line has */
 };
 
-/* "  COUNT" at the end of the line: its value, and the length without it and one space. */
+/* Reads "  COUNT" at the end of the line. Returns its value, and the length without it and one
+ * space. */
 static bool take_count(const char *s, size_t *len, uint64_t *ret, double factor)
 {
 	size_t i = *len, end = i;

@@ -4,16 +4,14 @@
  *		ffffffff821e2e1a vsnprintf+0x23a ([kernel.kallsyms])
  *		          101829 syscall+0x19 (/usr/lib/x86_64-linux-gnu/libc.so.6)
  *
- * What becomes of a line is what stackcollapse-perf.pl makes of it, to the byte, with two mends: a
- * command's name of one letter is a name, and a last sample without an empty line behind it
- * counts.
+ * The result for a line is that of stackcollapse-perf.pl, to the byte, with two corrections: a
+ * command's name of one letter is a name, and a last sample without an empty line behind it counts.
  */
 #define _GNU_SOURCE
 #include "base/hash.h"
 #include "input/stackin/stackin_reader.h"
 
-/* Most lines have been seen before: a table from the text behind the address to the frames it
- * stands for. */
+/* A table from the text behind the address to its frames, because most lines were seen before. */
 struct line_slot {
 	uint64_t hash;
 	const char *text; /* NULL = free */
@@ -21,9 +19,8 @@ struct line_slot {
 };
 
 enum {
-	LINE_MANY =
-		1u
-		<< 31, /* value: index into `many`, where the number of frames stands before them */
+	/* value: index into `many`, where the number of frames stands in front of them */
+	LINE_MANY = 1u << 31,
 	LINE_SLOTS_MIN = 4096
 };
 
@@ -38,8 +35,7 @@ struct perf {
 	bool in_sample;
 };
 
-/* The frames of a line, split where inlined functions stand behind "->"; leaf first behind `many`'s
- * end. */
+/* Adds the frames of a line at the end of `many`, leaf first. "->" separates inlined functions. */
 static uint32_t frames_of(struct stackin *in, struct text raw, struct text pc, struct text mod)
 {
 	struct perf *p = in->state;
@@ -87,7 +83,7 @@ static void slots_grow(struct perf *p)
 	free(was);
 }
 
-/* The last " (" with a ')' behind it. */
+/* Finds the last " (" with a ')' behind it. */
 static bool split_module(const char *s, const char *end, const char **ret_open,
 			 const char **ret_close)
 {
@@ -104,8 +100,8 @@ static bool split_module(const char *s, const char *end, const char **ret_open,
 	return false;
 }
 
-/* A line that the table does not know, or that has no place in it. What perl's "(\w+)\s*(.+)
- * \((.*)\)" finds; `key` is the first byte behind the address and the space. */
+/* Handles a line that the table does not have, or has no room for. Finds the same parts as perl's
+ * "(\w+)\s*(.+) \((.*)\)"; `key` is the first byte behind the address and the space. */
 static bool parse_frame(struct stackin *in, const char *word, const char *key, const char *end,
 			bool *ret_cache, uint32_t *ret_n)
 {
@@ -115,7 +111,7 @@ static bool parse_frame(struct stackin *in, const char *word, const char *key, c
 	if (!split_module(word, end, &open, &close))
 		return false;
 	*ret_cache = open > key;
-	if (open <= key) { /* no name: perl takes the last byte of what stands there for one */
+	if (open <= key) { /* no name: perl takes the last byte of the text there for one */
 		key = open - 1;
 		if (key <= word)
 			return false;
@@ -143,7 +139,7 @@ static void push_value(struct perf *p, uint32_t value)
 		vec_push(&p->stack, v[i]);
 }
 
-/* False when it is none. */
+/* Returns false when the line is no frame. */
 static bool frame_line(struct stackin *in, const char *s, const char *end)
 {
 	struct perf *p = in->state;
@@ -205,7 +201,7 @@ static bool frame_line(struct stackin *in, const char *s, const char *end)
 	return true;
 }
 
-/* "pid/tid " at s: where the numbers are, and whether that is what stands there. */
+/* Returns true for "pid/tid " at s, and the places of the numbers. */
 static bool ids_at(const char *s, const char *end, struct text *ret_pid, struct text *ret_tid)
 {
 	const char *p = s, *q;
@@ -225,7 +221,8 @@ static bool ids_at(const char *s, const char *end, struct text *ret_pid, struct 
 	return q < end && is_space(*q);
 }
 
-/* Behind a name of one letter: only what can be nothing else, "pid [cpu] time:" or "pid time:". */
+/* Behind a name of one letter, accepts only "pid [cpu] time:" or "pid time:", which can be nothing
+ * else. */
 static bool ids_and_time_at(const char *s, const char *end, struct text *ret_pid,
 			    struct text *ret_tid)
 {
@@ -248,7 +245,7 @@ static bool ids_and_time_at(const char *s, const char *end, struct text *ret_pid
 	return s < end && *s == ':';
 }
 
-/* "comm  pid[/tid] ": the shortest name of two letters and more with numbers behind it. */
+/* Reads "comm  pid[/tid] ": the shortest name of two letters or more with numbers behind it. */
 static bool split_header(const char *s, const char *end, struct text *ret_comm,
 			 struct text *ret_pid, struct text *ret_tid)
 {
@@ -272,7 +269,7 @@ static bool split_header(const char *s, const char *end, struct text *ret_comm,
 	return false;
 }
 
-/* ": [period] event:" at the end of a header. */
+/* Reads ": [period] event:" at the end of a header. */
 static bool split_event(const char *s, const char *end, struct text *ret_event,
 			struct text *ret_period)
 {

@@ -1,10 +1,10 @@
-/* Names of functions and commands as stackcollapse-perf.pl makes them, to the byte. */
+/* Makes names of functions and commands as stackcollapse-perf.pl does, to the byte. */
 #define _GNU_SOURCE
 #include "input/stackin/stackin_reader.h"
 
 enum {
 	TIDY_ROOM = 64,          /* for the marks and brackets added to a name */
-	NAME_MAX_BYTES = 1 << 16 /* of a function's or file's name: the rest is cut off */
+	NAME_MAX_BYTES = 1 << 16 /* bytes of a function's or file's name; longer ones are cut */
 };
 
 static struct text shortened(struct text t)
@@ -62,7 +62,7 @@ static bool is_kernel(struct text mod)
 		       : false;
 }
 
-/* One function of a line: its name as it is shown. */
+/* Returns one function of a line, by its printed name. */
 uint32_t perf_function(struct stackin *in, struct perf_names *p, struct text func, struct text pc,
 		       struct text mod, bool inlined)
 {

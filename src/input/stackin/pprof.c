@@ -1,7 +1,7 @@
-/* pprof's profile.proto (gzipped or not). Samples name locations, locations functions, functions
- * strings by number, and any of them may stand behind its use: the tables are read first. Of
- * several sample types the one asked for is taken, otherwise the default that the file names,
- * otherwise the last, as pprof does.
+/* pprof's profile.proto (gzipped or not). Samples refer to locations, locations to functions, and
+ * functions to strings by number. Any of them may stand behind its use, so the tables are read
+ * first. Of several sample types, this reader takes the requested one, else the default that the
+ * file names, else the last, as pprof does.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -55,7 +55,7 @@ struct pprof {
 	VEC(uint64_t) numbers;
 	struct perf_names names;
 	uint64_t default_type;
-	uint64_t frames; /* that samples may still have */
+	uint64_t frames; /* frames that samples may still have */
 };
 
 static bool next_field(struct bytes *b, struct field *ret)
@@ -76,7 +76,7 @@ static bool next_field(struct bytes *b, struct field *ret)
 		ret->span.n = bytes_uleb(b);
 		ret->span.p = bytes_take(b, ret->span.n);
 		break;
-	default: bytes_skip(b, SIZE_MAX); /* groups: nobody writes them */
+	default: bytes_skip(b, SIZE_MAX); /* groups, which no program writes */
 	}
 	return bytes_ok(b);
 }
@@ -86,7 +86,7 @@ static struct bytes message(struct span s)
 	return bytes_of(s.p, s.n, "pprof");
 }
 
-/* Numbers, packed or each in a field of its own: onto p->numbers. */
+/* Adds numbers, packed or each in a field of its own, to p->numbers. */
 static void push_numbers(struct pprof *p, const struct field *f)
 {
 	struct bytes b;
@@ -133,7 +133,7 @@ static struct err *read_location(struct pprof *p, struct span s)
 	return bytes_err(&b);
 }
 
-/* Two numbers of a message, by their fields. */
+/* Reads two numbers of a message, by their fields. */
 static struct err *read_pair(struct span s, uint32_t a, uint64_t *ret_a, uint32_t c,
 			     uint64_t *ret_c)
 {
@@ -188,8 +188,8 @@ static void sort(void *v, uint32_t n, size_t size)
 		qsort(v, n, size, by_id);
 }
 
-/* The element of an array of things that begin with their id, sorted by it. Ids are nearly always
- * 1, 2, 3... */
+/* Returns the element with an id, in an array sorted by the ids that its elements begin with. Ids
+ * are nearly always 1, 2, 3... */
 static const void *find(const void *v, uint32_t n, size_t size, uint64_t id)
 {
 	const char *first = v;
@@ -243,7 +243,7 @@ static bool same(struct text t, const char *s)
 	return strlen(s) == t.n && !memcmp(t.s, s, t.n);
 }
 
-/* The value of a sample that counts; its type and unit go to `in`. */
+/* Chooses the value of a sample that counts. Puts its type and unit into `in`. */
 static struct err *choose_type(struct stackin *in, struct pprof *p, uint32_t *ret)
 {
 	const char *wanted = in->options.event;
@@ -294,7 +294,7 @@ static struct err *read_sample(struct stackin *in, struct pprof *p, struct span 
 			push_numbers(p, &f);
 	in->lines++;
 	value = p->numbers.n - nlocations > type ? (int64_t)p->numbers.v[nlocations + type] : 0;
-	if (value < 0) { /* what a difference of two profiles holds */
+	if (value < 0) { /* a difference of two profiles has them */
 		stackin_skip(in);
 		return bytes_err(&b);
 	}
@@ -364,8 +364,8 @@ static struct err *document(struct stackin *in, const uint8_t *data, size_t n)
 	return e;
 }
 
-/* It begins with a sample type: field 1, a short message that begins with a varint of field 1 or
- * 2. */
+/* Recognises pprof: it begins with a sample type, field 1, a short message that begins with a
+ * varint of field 1 or 2. */
 static bool begins(const uint8_t *p, size_t n)
 {
 	return n >= 4 && p[0] == 0x0a && p[1] && p[1] <= 12 && (p[2] == 0x08 || p[2] == 0x10);

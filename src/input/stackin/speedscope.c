@@ -1,6 +1,6 @@
 /* speedscope's JSON: frames by index, profiles of kind "sampled" (stacks and weights) or "evented"
- * (frames opened and closed at times). Several profiles, mostly one of each thread, are added up,
- * each below a frame of its name.
+ * (frames opened and closed at times). Adds up several profiles, mostly one of each thread, each
+ * below a frame of its name.
  */
 #define _GNU_SOURCE
 #include <jansson.h>
@@ -12,7 +12,7 @@ struct speedscope {
 	VEC(uint32_t) frames; /* ids in the tree */
 	VEC(uint32_t) ids;    /* leaf first */
 	VEC(uint32_t) open;   /* root first */
-	uint32_t base;        /* the profile's name; NO_BASE: there is but one */
+	uint32_t base;        /* the profile's name; NO_BASE: there is only one profile */
 	double scale;         /* weights in the unit shown */
 	struct perf_names names;
 };
@@ -50,7 +50,7 @@ static uint32_t frame_id(struct stackin *in, const struct speedscope *p, const j
 						     : stacktree_marked(in->tree, "[unknown]", 9);
 }
 
-/* p->ids is the stack without its base. */
+/* p->ids is the stack without its base frame. */
 static void add(struct stackin *in, struct speedscope *p, double weight)
 {
 	double v = round(weight * p->scale);
@@ -108,7 +108,7 @@ static void read_evented(struct stackin *in, struct speedscope *p, const json_t 
 	}
 }
 
-/* Fractions of seconds would be lost in whole numbers. */
+/* Whole numbers would lose fractions of seconds. */
 static void take_unit(struct stackin *in, struct speedscope *p, struct text unit)
 {
 	p->scale = 1;

@@ -13,7 +13,7 @@
 #include "base/mapped.h"
 #include "input/stackin/stackin_reader.h"
 
-enum { MAGIC_MAX = 16 }; /* bytes that tell a document */
+enum { MAGIC_MAX = 16 }; /* bytes by which a document is recognised */
 /* A gzipped document has at most INFLATED_FREE + n * INFLATED_TIMES bytes, where n is its size.
  * pprof's profiles shrink to about a tenth. */
 enum { INFLATED_FREE = 64 << 20, INFLATED_TIMES = 100 };
@@ -22,7 +22,7 @@ struct stackin_gzip {
 	z_stream z;
 	size_t taken; /* bytes so far */
 	bool ended;   /* between two members */
-	bool grown;   /* too much came of it */
+	bool grown;   /* too many bytes were unpacked */
 };
 
 static const struct stackin_reader *const readers[STACKIN_NFORMATS] = {
@@ -117,7 +117,7 @@ static void use(struct stackin *in, enum stackin_format format)
 	in->state = xcalloc(1, in->reader->state_size + 1);
 }
 
-/* A document is known by its first bytes, however many there are in the first piece. */
+/* Recognises a document by its first bytes, however many there are in the first piece. */
 static void start_document(struct stackin *in, const void *p, size_t n)
 {
 	if (n > MAGIC_MAX)
@@ -184,7 +184,7 @@ static void feed(struct stackin *in, const char *p, size_t n)
 	}
 }
 
-/* The first bytes tell documents from texts. */
+/* The first bytes distinguish documents from texts. */
 static void feed_plain(struct stackin *in, const char *p, size_t n)
 {
 	if (!in->begun) {
@@ -234,7 +234,7 @@ static void feed_gzip(struct stackin *in, const char *p, size_t n)
 	}
 }
 
-/* Gzip is seen in the first piece of the input, which a read() gives in two bytes or more. */
+/* Recognises gzip in the first piece of the input. A read() returns two bytes or more. */
 void stackin_feed(struct stackin *in, const char *text, size_t len)
 {
 	if (!in->begun && !in->gzip && !in->document.n && !in->text.rest.n && len >= 2 &&
@@ -281,8 +281,8 @@ struct err *stackin_end(struct stackin *in)
 	return NULL;
 }
 
-/* A file that is a document is mapped, not copied: perf.data may be large. *ret_done: it was
- * one. */
+/* Maps a file that is a document and does not copy it, because perf.data may be large. *ret_done:
+ * the file was a document. */
 static struct err *read_document(struct stackin *in, int fd, const char *path, bool *ret_done)
 {
 	uint8_t head[MAGIC_MAX];
@@ -305,7 +305,7 @@ static struct err *read_document(struct stackin *in, int fd, const char *path, b
 	e = in->reader->document(in, map.p, map.len);
 	if (e)
 		e = err_wrap(e, "%s", path);
-	/* Then what the reader complains of is not what was wrong. */
+	/* Then the error of the reader is not the real one. */
 	struct err *changed = mapped_check(&map, path);
 
 	mapped_close(&map);

@@ -1,4 +1,4 @@
-/* A reader of one format, and what readers share. */
+/* The reader of one format, and functions that readers share. */
 #ifndef DESCRY_INPUT_STACKIN_STACKIN_READER_H
 #define DESCRY_INPUT_STACKIN_STACKIN_READER_H
 
@@ -8,15 +8,17 @@
 
 struct stackin_reader {
 	size_t state_size;
-	/* How many of the lines of the text are of this format and no other. */
+	/* Returns the number of lines of the text that have this format and no other. */
 	uint32_t (*recognise)(const char *text, size_t len);
-	/* Whole lines: text[len - 1] is '\n'. They are gone after the call. Counts in->lines. */
+	/* Takes whole lines: text[len - 1] is '\n'. They are not valid after the call. Counts
+	 * in->lines. */
 	void (*lines)(struct stackin *in, const char *text, size_t len);
 	void (*end)(struct stackin *in);  /* may be NULL */
 	void (*fini)(struct stackin *in); /* may be NULL */
 
-	/* In place of recognise, lines and end, of formats that are read as a whole: */
-	bool (*begins)(const uint8_t *p, size_t n); /* are these the first bytes of one? */
+	/* In place of recognise, lines and end, for formats that are read as a whole: */
+	/* returns true when a file with these first bytes has the format */
+	bool (*begins)(const uint8_t *p, size_t n);
 	struct err *(*document)(struct stackin *in, const uint8_t *p, size_t n);
 };
 
@@ -24,14 +26,14 @@ struct stackin_reader {
 #include "input/stackin/formats.def"
 #undef FORMAT
 
-/* A remark for the user. */
+/* Adds a remark for the user. */
 void stackin_note(struct stackin *in, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-/* The line just counted is no stack. */
+/* Notes that the line just counted is no stack. */
 void stackin_skip(struct stackin *in);
 uint64_t stackin_scale(const struct stackin *in, uint64_t count);
 
-/* The next line of [*text, end), without its newline; NULL at the end. */
+/* Returns the next line of [*text, end) without its newline, NULL at the end. */
 static inline const char *stackin_line(const char **text, const char *end, size_t *ret_len)
 {
 	const char *line = *text, *nl;
@@ -65,45 +67,47 @@ static inline bool is_word(char c)
 }
 
 /* tidy.c */
-/* The length without a "+0x12" at the end (decimal too, when asked for). */
+/* Returns the length without a "+0x12" at the end (with `decimal`, also without "+12"). */
 size_t tidy_offset(const char *s, size_t n, bool decimal);
-/* Into ret (room for n): ';' becomes ':', arguments from the first '(' on go (but those of a Go
- * method and of "(anonymous namespace)" stay), quotes go. The new length. */
+/* Writes a function's name into ret (room for n): ';' becomes ':', quotes are dropped, and
+ * arguments from the first '(' on are dropped (except those of a Go method and of "(anonymous
+ * namespace)"). Returns the new length. */
 size_t tidy_function(const char *s, size_t n, char *ret);
-/* A whole unsigned number: all of s. */
+/* Reads all of s as an unsigned number. */
 bool number_of(const char *s, size_t n, uint64_t *ret);
 
-/* perfname.c: frames named as stackcollapse-perf.pl names them. */
+/* perfname.c: names frames as stackcollapse-perf.pl does. */
 struct text {
 	const char *s;
 	size_t n;
 };
 struct perf_names {
 	VEC(char) scratch, comm_text;
-	VEC(uint32_t) comm; /* the command's name; more than one where it holds a ';' */
+	VEC(uint32_t) comm; /* the command's name, in several parts when it has a ';' */
 	bool java;
 };
 void perf_names_fini(struct perf_names *p);
-/* func "[unknown]" when there is none; pc: the address as hexadecimal text. */
+/* func is "[unknown]" when there is no name; pc is the address as hexadecimal text. */
 uint32_t perf_function(struct stackin *in, struct perf_names *p, struct text func, struct text pc,
 		       struct text mod, bool inlined);
 void perf_comm(struct stackin *in, struct perf_names *p, struct text comm, struct text pid,
 	       struct text tid);
 
-/* Stacks being collected by the readers of "frames, then a count" formats. */
+/* Collects the stacks of formats with "frames, then a count". */
 struct stackin_frames {
 	VEC(uint32_t) ids; /* leaf first */
-	VEC(uint32_t)
-	base; /* root first: what is known of the whole stack, such as the command's name */
+	/* root first: frames of the whole stack that are known before, such as the command's
+	 * name */
+	VEC(uint32_t) base;
 	VEC(char) scratch;
 };
 void frames_fini(struct stackin_frames *f);
-/* A function as a tracer prints it: offset and arguments go. */
+/* Adds a function as a tracer prints it, without offset and arguments. */
 void frames_push(struct stackin *in, struct stackin_frames *f, const char *s, size_t n,
 		 bool decimal_offset);
-/* A key beside the stack. */
+/* Adds a key beside the stack. */
 void frames_push_base(struct stackin *in, struct stackin_frames *f, const char *s, size_t n);
-/* Counts the stack and begins anew. */
+/* Counts the stack and begins the next one. */
 void frames_add(struct stackin *in, struct stackin_frames *f, uint64_t count);
 void frames_drop(struct stackin_frames *f);
 

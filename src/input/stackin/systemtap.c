@@ -1,4 +1,5 @@
-/* What print_stack() and print_backtrace() of SystemTap write, with a count behind each stack.
+/* Reads the output of SystemTap's print_stack() and print_backtrace(), with a count behind each
+ * stack.
  *
  *	 0xffffffff8103ce3b : native_safe_halt+0xb/0x10 [kernel]
  *	 0xffffffff8101c6a3 : default_idle+0x53/0x1d0 [kernel]
@@ -11,7 +12,7 @@ struct systemtap {
 	struct stackin_frames f;
 };
 
-/* The name of " 0x... : name+0x53/0x1d0 [module]". */
+/* Returns the name in " 0x... : name+0x53/0x1d0 [module]". */
 static bool frame_of(const char *s, size_t n, const char **ret, size_t *ret_n)
 {
 	const char *end = s + n, *colon, *p;

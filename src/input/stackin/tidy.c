@@ -16,7 +16,7 @@ size_t tidy_offset(const char *s, size_t n, bool decimal)
 	return i < n && i > 1 && s[i - 1] == '+' ? i - 1 : n;
 }
 
-/* net/http.(*Client).Do: what stands in these parentheses is the name. */
+/* net/http.(*Client).Do: these parentheses are a part of the name. */
 static bool is_go_method(const char *s, size_t n)
 {
 	const char *open = memmem(s, n, ".(", 2);

@@ -285,9 +285,9 @@ static void forget(struct unwind_tables *t, uint32_t pid)
 	hash_del(&t->named, &pid, sizeof(pid));
 }
 
-/* An interpreter is read in the memory of its process, which can make the reader wait (pages of
- * userfaultfd(2) or FUSE) and lets it read much. So that a stranger's process cannot do that to a
- * system-wide run, only processes of this user and targets are looked at. */
+/* descry reads an interpreter in the memory of its process. The process can make the reader wait
+ * (pages of userfaultfd(2) or FUSE), and can make it read much. So only processes of this user and
+ * targets are examined, and another user's process cannot do this to a system-wide run. */
 static bool may_read(const struct unwind_tables *t, uint32_t pid)
 {
 	char path[32];

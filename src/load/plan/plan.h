@@ -18,7 +18,8 @@ struct attempt {
 	const struct engine_type *type;
 	enum engine_scope scope;
 	bool split; /* the kernel's engine takes places that `type` cannot patch */
-	bool alone; /* does not trace what a command starts; the attempt before would have */
+	/* does not trace the programs that a command starts; the attempt before would have */
+	bool alone;
 };
 
 struct engine_plan {

@@ -77,8 +77,8 @@ struct probe_definition {
  * C file: __asm__("..."). sites: of all objects; skips those of other definitions. */
 void calls_put_notes(FILE *out, const struct probe_definition *d,
 		     const struct call_site *const *sites, uint32_t n);
-/* Writes a place for a probe that a program only asks about. It is never reached, but a tracer can
- * enable the probe there. */
+/* Writes a place for a probe that a program only checks and never fires. It is never reached, but a
+ * tracer can enable the probe there. */
 void calls_put_unreached(FILE *out, const char *provider, const char *name);
 /* Writes the markers that objects refer to, for DOF without notes. Notes define the markers
  * themselves. */

@@ -18,7 +18,7 @@ enum { MAX_FIELDS = 256, MAX_STRUCT = 1 << 20 };
 struct parser {
 	struct prototypes *set;
 	const char *at, *end; /* of the line */
-	char message[160];    /* what is wrong with the line; "": nothing */
+	char message[160];    /* the error in the line; "": none */
 	uint32_t depth;
 };
 
@@ -42,7 +42,7 @@ static void __attribute__((format(printf, 2, 3))) wrong(struct parser *p, const 
 	va_list ap;
 
 	if (*p->message)
-		return; /* the first one says it */
+		return; /* the first error is reported */
 	va_start(ap, fmt);
 	vsnprintf(p->message, sizeof(p->message), fmt, ap);
 	va_end(ap);
@@ -75,7 +75,8 @@ static bool expect(struct parser *p, char c)
 	return false;
 }
 
-/* Takes a name: letters, digits, '_', and '.' and '@' within symbol names. NULL: none is there. */
+/* Takes a name: letters, digits, '_', and '.' and '@' within symbol names. Returns NULL when there
+ * is none. */
 static const char *take_name(struct parser *p)
 {
 	const char *from;
@@ -155,7 +156,7 @@ static const struct prototype_type *integer(struct parser *p, uint32_t size, boo
 	return t;
 }
 
-/* "arg2", "elt1": the digits behind the word. */
+/* Reads the digits behind the word in "arg2", "elt1". */
 static bool numbered(const char *name, const char *word, uint64_t *ret)
 {
 	size_t n = strlen(word);
@@ -227,7 +228,7 @@ static const struct prototype_type *array_of(struct parser *p, const struct prot
 	return t;
 }
 
-/* A pointer to text of that length. */
+/* Makes a pointer to text of that length. */
 static const struct prototype_type *text_of(struct parser *p, struct prototype_length length,
 					    enum prototype_lens lens)
 {
@@ -470,7 +471,7 @@ static const struct prototype_type *parse_type(struct parser *p)
 	return t;
 }
 
-/* Is the rest of the line a comment? */
+/* Returns true when the rest of the line is a comment. */
 static bool ends(struct parser *p)
 {
 	skip_blanks(p);

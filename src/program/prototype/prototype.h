@@ -35,12 +35,12 @@ enum prototype_lens {
 	LENS_BITVEC, /* the numbers of the bits that are set */
 	LENS_CHAR,
 	LENS_STRING, /* an array of char, or a pointer to one, as text */
-	LENS_FORMAT, /* likewise, and the further arguments are as the text says */
+	LENS_FORMAT, /* likewise, and the string determines the further arguments */
 	LENS_HIDE,   /* "..." */
 	LENS_ENUM,   /* .names */
 };
 
-/* How many elements an array has. */
+/* The number of an array's elements. */
 struct prototype_length {
 	enum prototype_count {
 		COUNT_NUMBER,  /* .value */
@@ -90,8 +90,7 @@ struct prototypes {
 void prototypes_init(struct prototypes *p);
 void prototypes_fini(struct prototypes *p);
 /* Reads `n` bytes of text. Later prototypes of a function replace earlier ones. Calls `wrong` for
- * each wrong line with "NAME:LINE: what is wrong"; NULL: drops it. Returns the number of wrong
- * lines. */
+ * each wrong line with "NAME:LINE: REASON"; NULL: drops it. Returns the number of wrong lines. */
 uint32_t prototypes_read(struct prototypes *p, const char *name, const char *text, size_t n,
 			 void (*wrong)(void *arg, const char *message), void *arg);
 /* Returns the prototype of the function, or NULL when no file has one. */
@@ -109,12 +108,12 @@ struct prototype_memory {
 	bool cut; /* there is more of it in the process */
 };
 
-/* The values around one that is printed. */
+/* The values around the one that is printed. */
 struct prototype_values {
 	const uint64_t *args; /* the arguments, as they are in registers */
 	uint32_t nargs;
 	uint64_t result;
-	bool returned;         /* is `result` known? */
+	bool returned;         /* `result` is known */
 	uint32_t max_elements; /* of an array that are printed */
 };
 
@@ -122,7 +121,8 @@ struct prototype_values {
  * pointer. */
 void prototype_value(struct out *o, const struct prototype_type *t, uint64_t value,
 		     const struct prototype_memory *memory, const struct prototype_values *values);
-/* Is the type text: a string, or a pointer to one? *ret_zero: does a zero byte end it? */
+/* Returns true when the type is text: a string, or a pointer to one. *ret_zero: a zero byte ends
+ * it. */
 bool prototype_is_text(const struct prototype_type *t);
 /* Returns the bytes that the pointer type t points to; 0: not known. */
 uint64_t prototype_pointed(const struct prototype_type *t, const struct prototype_values *values);

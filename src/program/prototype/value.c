@@ -160,7 +160,7 @@ static void print_float(struct printer *p, const struct prototype_type *t, const
 	out_printf(p->o, "%g", d);
 }
 
-/* n bytes, of which `cut` says that more were not read. */
+/* Prints n bytes. `cut`: there are more, which were not read. */
 static void print_text(struct printer *p, const struct prototype_length *l, const uint8_t *bytes,
 		       uint32_t n, bool cut, const struct around *around)
 {

@@ -441,8 +441,9 @@ static bool is_reachable(int fd)
 }
 
 /* Returns true when the core's owner could read the file without the core. root may get a core from
- * anybody, so a core of root's says nothing about files that are not for all. Only of files of
- * root's own that all may read does it not matter where they lie: a JVM may be in /root. */
+ * any user, so the fact that root owns a core does not prove that its maker may read the file: all
+ * users must be able to read it. For files that root owns and all may read, their folder does not
+ * matter, because a JVM may be in /root. */
 static bool is_readable_by_owner(const struct core *c, int fd, const struct stat *st)
 {
 	bool own = st->st_uid == c->owner;

@@ -1,5 +1,5 @@
-/* Limits what is kept: descriptors and symbols of object files, perf maps. The entry whose last use
- * is oldest is dropped first.
+/* Limits the kept data: descriptors and symbols of object files, perf maps. The entry whose last
+ * use is oldest is dropped first.
  *
  * A descriptor is closed when the file can be opened again by its path, or when its symbols have
  * been read. Symbols of a deleted file are read before. A dropped object is opened again by the

@@ -76,9 +76,9 @@ bool symbols_watching(const struct symbols *s);
 /* Drops the mappings of pid (exec). The next query reads them again. */
 void symbols_refresh(struct symbols *s, pid_t pid);
 
-/* Limits for all processes and files together, and counts of what has no name because of them.
- * Entries with the oldest last query are dropped first, and read again by a query if they still
- * exist. Zero: the default of symbols_new(). */
+/* Limits for all processes and files together, and counts of addresses without a name because of
+ * them. Entries with the oldest last query are dropped first, and read again by a query if they
+ * still exist. Zero: the default of symbols_new(). */
 struct symbols_limits {
 	uint32_t open_files; /* descriptors of object files */
 	/* Files whose source lines are known. libdw has one or two descriptors for each. */

@@ -444,7 +444,7 @@ static void take_jit(struct symbols *s, struct process *p)
 	if (fd < 0 || (file_time(&st) == p->jit_mtime_ns && st.st_size == p->jit_size))
 		return;
 	size = st.st_size < JIT_SIZE_MAX ? (size_t)st.st_size : JIT_SIZE_MAX;
-	/* The old map is useless now. What is kept of a line takes at most twice the line's
+	/* The old map is useless now. The data kept of a line takes at most twice the line's
 	 * length. */
 	jit_drop(s, p);
 	jit_make_room(s, p, size + size / 2);

@@ -62,7 +62,7 @@ static bool any_followed(pid_t pid)
 	return false;
 }
 
-/* --- children of ours --- */
+/* --- children of this process --- */
 
 /* Children of this process. A tracer of its own child reaps it while waiting, and records its end
  * here. */

@@ -157,12 +157,12 @@ bool text_inside(const struct text_code *c, uint64_t addr);
 uint32_t text_insn_of(const struct text_code *c, uint64_t addr);
 /* Returns true for the instruction behind a lock prefix. The C library jumps there. */
 bool text_is_lock_skip(const struct text_code *c, uint64_t target);
-/* Finds what can be reached from the start of the function and from its marks. */
+/* Finds the instructions that are reachable from the start of the function and from its marks. */
 void text_reach(struct text *t, struct text_code *c);
 void text_classify(const ZydisDecodedInstruction *z, uint64_t addr, struct insn *ret);
 
 /* --- jumps.c --- */
-/* Resolves each indirect jump, and finds what can be reached through it. */
+/* Resolves each indirect jump, and finds the instructions that are reachable through it. */
 void text_resolve(struct text *t, struct text_code *c);
 
 #endif

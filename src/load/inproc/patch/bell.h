@@ -14,7 +14,7 @@ struct inproc_ask {
 enum { BELL_LOADS = 0x7fffffff, BELL_ASKS = 64 };
 struct inproc_bell {
 	uint32_t asked; /* atomic, futex */
-	uint32_t on;    /* somebody answers */
+	uint32_t on;    /* a tracer answers */
 	uint8_t pad[56];
 	uint32_t answered; /* futex: the value of `asked` when all earlier requests were answered */
 	uint8_t pad1[60];
