@@ -180,9 +180,9 @@ static struct err *prepare(struct run *r, bool *ret_end)
 			    k->calls.nleft_out, &"s"[k->calls.nleft_out == 1],
 			    &"s"[k->calls.nleft_out == 1], k -> calls.left_out);
 	if (!k->calls.functions.n)
-		return err_new(ENOENT,
-			       "no function is called that the filters take: -e '*@*' takes the "
-			       "calls of all libraries, -x FUNCTION those of one function");
+		return err_new(
+			ENOENT,
+			"the filters match no function that is called: -e '*@*' matches the calls of all libraries, -x FUNCTION those of one function");
 	k->program = calls_program(&k->calls);
 	if (k->show_d)
 		fputs(k->program, stdout);
@@ -289,7 +289,8 @@ int cmd_calls(int argc, char **argv)
 		status = take(&k, o, optarg);
 	}
 	if (!status && (optind < argc) == (k.c.pids.n > 0))
-		status = tool_wrong("whose? a command or -p PID; try descry calls --help");
+		status = tool_wrong(
+			"no process is named: give a command or -p PID; try descry calls --help");
 	if (status)
 		goto out;
 	if (optind < argc) {

@@ -50,8 +50,8 @@ static const char help[] =
 	"       descry check --hardware [--root DIR] [--compare FILE] [--json]\n"
 	"       descry check --apply NAME=VALUE... | --undo [--journal FILE]\n"
 	"\n"
-	"Says what this machine, this user and this container allow, what tracing costs here, what can be tuned, and what the\n"
-	"machine is made of. Without options: --trials, --cost and --machine.\n"
+	"Reports what this machine, this user and this container allow, the cost of tracing, the settings to tune, and the parts of the\n"
+	"machine. Without options: --trials, --cost and --machine.\n"
 	"\n";
 
 struct check {

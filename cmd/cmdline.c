@@ -280,8 +280,7 @@ int cmdline_parse(struct cmdline *c, int argc, char **argv)
 		if (o == '?') {
 			if (optopt == 'a' || optopt == 'A')
 				fprintf(stderr,
-					"%s: option -%c: Linux cannot trace before anybody asks it to "
-					"(anonymous tracing)\n",
+					"%s: option -%c: Linux cannot trace before a tracer runs (anonymous tracing)\n",
 					c->progname, optopt);
 			else if (optopt)
 				fprintf(stderr, "%s: illegal option -- %c\n", c->progname, optopt);

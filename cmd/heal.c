@@ -27,7 +27,7 @@ static const char help[] =
 	"usage: descry heal [options] PID...\n"
 	"       descry heal [options] --all\n"
 	"\n"
-	"Takes out of a process what an in-process trace left in it when descry and its watchdog were killed: restores the\n"
+	"Removes the patches and memory that an in-process trace left in a process when descry and its watchdog were killed: restores\n"
 	"patched code, signal actions and program counters, and unmaps descry's memory.\n"
 	"\n";
 
@@ -91,15 +91,15 @@ static void tell(const struct heal *h, pid_t pid, const struct undo_report *r)
 		return;
 	printf("process %d: %u sites restored", pid, r->restored);
 	if (r->clean)
-		printf(", %u were as they should be", r->clean);
+		printf(", %u held the original already", r->clean);
 	if (r->foreign)
-		printf(", %u hold something that is not ours and were left alone", r->foreign);
+		printf(", %u hold other bytes and were left alone", r->foreign);
 	if (r->gone)
 		printf(", %u are no longer mapped", r->gone);
 	if (r->moved)
 		printf(", %u program counters moved", r->moved);
 	if (r->signals)
-		printf(", %u signal actions given back", r->signals);
+		printf(", %u signal actions restored", r->signals);
 	if (r->closed)
 		printf(", %u descriptors closed", r->closed);
 	printf(", %u mappings removed\n", r->unmapped);
@@ -134,7 +134,7 @@ static void heal_process(struct heal *h, pid_t pid)
 			tell(h, pid, &r);
 			h->healed++;
 		} else if (!h->quiet) {
-			printf("process %d: nothing of descry in it\n", pid);
+			printf("process %d: it has no memory of descry\n", pid);
 		}
 	} else if (tracer && !h->force) {
 		tool_wrong(
@@ -150,15 +150,13 @@ static void heal_process(struct heal *h, pid_t pid)
 			h->healed++;
 			if (r.filtered && !r.busy) {
 				tool_wrong(
-					"process %d: its seccomp filter lets no system call be made in it, so the memory stays mapped; "
-					"the code is as it was. Try again as root (CAP_SYS_ADMIN)",
+					"process %d: its seccomp filter permits no system call of descry, so the memory stays mapped; the code is restored. Try again as root (CAP_SYS_ADMIN)",
 					pid);
 				h->failed++;
 			}
 			if (r.busy) {
 				tool_wrong(
-					"process %d: thread %d stays in probe code, so the memory stays mapped; the code is as it was. "
-					"Try again later",
+					"process %d: thread %d stays in probe code, so the memory stays mapped; the code is restored. Try again later",
 					pid, r.busy);
 				h->failed++;
 			}
@@ -176,7 +174,7 @@ static void heal_all(struct heal *h)
 		if (pid != getpid() && mappings_any(pid, "/memfd:" WIRE_MEMFD_PREFIX))
 			heal_process(h, pid);
 	if (!h->healed && !h->failed && !h->quiet)
-		printf("no process has anything of descry in it\n");
+		printf("no process has memory of descry\n");
 }
 
 int cmd_heal(int argc, char **argv)

@@ -5,7 +5,7 @@
 /* The only place where a host tool ends for lack of memory. */
 __attribute__((noreturn)) static void out_of_memory(size_t n)
 {
-	fprintf(stderr, "descry: out of memory (asked for %zu bytes)\n", n);
+	fprintf(stderr, "descry: out of memory (requested %zu bytes)\n", n);
 	exit(1);
 }
 

@@ -141,8 +141,7 @@ void hardware_list(const char *root, struct check_table *ret)
 	if (!h.modules.aliases && !h.modules.builtin)
 		check_note(
 			ret,
-			"there are no modules of this kernel in %s/lib/modules: which drivers are possible, and which firmware "
-			"they ask for, is not known",
+			"there are no modules of this kernel in %s/lib/modules, so possible drivers and their firmware are not known",
 			root);
 	if (!h.ids.pci)
 		check_note(ret, "pci.ids is not installed: PCI devices have numbers and no names");

@@ -153,8 +153,7 @@ static struct err *undo(const struct tunables *t, const struct change *c, const 
 	if (!tunable_same(is, c->after))
 		return err_new(
 			0,
-			"%s is %s and not the %s that was set: somebody else has changed it, and it is left so; "
-			"--apply %s=%s sets the old value",
+			"%s is %s and not the %s that was set, because another program has changed it. It keeps its value; --apply %s=%s sets the old one",
 			c->name, is, c->after, c->name, c->before);
 	e = tunable_write(k, c->before);
 	if (!e)

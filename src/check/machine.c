@@ -59,7 +59,7 @@ static char *capabilities(void)
 		}
 	if (!*text) {
 		free(text);
-		text = xstrdup("none of those that tracing asks for");
+		text = xstrdup("none of those that tracing needs");
 	}
 	return text;
 }
@@ -189,8 +189,8 @@ static void mitigations(struct check_table *t)
 	small_names_free(names, n);
 	if (n)
 		row(t, "mitigations", affected ? "on, where it says so above" : "none needed",
-		    "Each makes entering the kernel, or branches in it, dearer. The boot option mitigations=off turns all off; "
-		    "the system call in the table of costs is what they cost here",
+		    "Each makes entering the kernel, or branches in it, more expensive. The boot option mitigations=off turns all off; "
+		    "the system call in the table of costs includes their cost here",
 		    "descry check --cost");
 }
 
@@ -204,7 +204,7 @@ static void tick(struct check_table *t)
 		return;
 	value = xasprintf("%ld", 1000000000L / ts.tv_nsec);
 	row(t, "HZ", value,
-	    "Interrupts a second of the kernel's clock on a busy CPU: time slices are so long at least",
+	    "Interrupts a second of the kernel's clock on a busy CPU; no time slice is shorter than their distance",
 	    "descry -n 'sdt:timer::hrtimer_expire_entry { @[cpu] = count(); } tick-10s { exit(0); }'");
 }
 
@@ -265,7 +265,7 @@ static void steal(struct check_table *t)
 	value = xasprintf("%.2f%% since the machine began",
 			  sum ? 100.0 * (double)v[7] / (double)sum : 0);
 	row(t, "steal time", value,
-	    "Share of time in which the hypervisor let others run while a CPU here wanted to: times measured here hold it",
+	    "Share of time in which a CPU here wanted to run and the hypervisor ran others; measured times include it",
 	    "descry -n 'profile-97 { @[cpu] = count(); } tick-10s { exit(0); }'");
 }
 
@@ -286,7 +286,7 @@ void machine_switches(struct check_table *ret)
 	check_table_init(ret, "machine", "The machine's switches", columns, ARRAY_SIZE(columns));
 	mitigations(ret);
 	row(ret, "audit", audit,
-	    "On, every system call takes a longer way; auditctl -e 0 turns it off",
+	    "When on, every system call takes a longer path; auditctl -e 0 turns it off",
 	    "descry check --cost");
 	tick(ret);
 	file_row(
@@ -294,7 +294,7 @@ void machine_switches(struct check_table *ret)
 		"CPUs without that clock while they run one program (boot option nohz_full=); system calls cost more there",
 		queue);
 	file_row(ret, "isolated CPUs", "/sys/devices/system/cpu/isolated", "none",
-		 "CPUs that the scheduler gives nothing to by itself (boot option isolcpus=)",
+		 "CPUs on which the scheduler places no task by itself (boot option isolcpus=)",
 		 queue);
 	file_row(ret, "SMT", "/sys/devices/system/cpu/smt/control", "not there",
 		 "Two threads a core: more work in all, each of them slower", queue);
@@ -302,19 +302,22 @@ void machine_switches(struct check_table *ret)
 		ret, "huge pages", "/sys/kernel/mm/transparent_hugepage/enabled", "not there",
 		"Memory in pages of 2 MB: fewer page faults and TLB misses, stalls while they are gathered",
 		faults);
-	file_row(ret, "frequency governor", "/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor",
-		 "not there",
-		 "Who chooses the CPU's frequency; not there: the hypervisor or the firmware does",
-		 queue);
+	file_row(
+		ret, "frequency governor", "/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor",
+		"not there",
+		"The policy for the CPU's frequency; when missing, the hypervisor or the firmware decides",
+		queue);
 	file_row(ret, "idle governor", "/sys/devices/system/cpu/cpuidle/current_governor",
-		 "not there", "How deep an idle CPU sleeps: deeper saves power and wakes later",
+		 "not there",
+		 "The policy for the sleep of idle CPUs: deeper sleep saves power and wakes later",
 		 queue);
 	file_row(
 		ret, "clock", "/sys/devices/system/clocksource/clocksource0/current_clocksource",
 		"not there",
-		"Where the time comes from: tsc and kvm-clock are read without entering the kernel, hpet and acpi_pm are slow",
+		"The source of time: tsc and kvm-clock are read without entering the kernel, hpet and acpi_pm are slow",
 		"descry check --cost");
 	file_row(ret, "NUMA balancing", "/proc/sys/kernel/numa_balancing", "not there",
-		 "1: pages move to where they are used, found by extra page faults", faults);
+		 "1: pages move to the node that uses them, which extra page faults find out",
+		 faults);
 	steal(ret);
 }

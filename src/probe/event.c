@@ -40,7 +40,8 @@ static bool plan(struct probe_set *ps, const struct event *ev, struct probe *p,
 		return false;
 	}
 	if (ev->enumerator && !type_enumerator(ps->types, ev->enumerator, &value, &of)) {
-		*ret_why = arena_printf(&ps->arena, "this kernel does not tell %s", ev->enumerator);
+		*ret_why =
+			arena_printf(&ps->arena, "this kernel's types have no %s", ev->enumerator);
 		return false;
 	}
 	if (nparams < ev->min_params) {

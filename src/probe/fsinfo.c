@@ -22,7 +22,7 @@
 	EVENT(name_, "sys_exit", .min_params = 2, .filter = DONE " && " test, FILE_ARGS(fd, bytes), .note = note_)
 #define ON_FD(name_, test, note_) ON_EXIT(name_, test, REGS "->di", "0", note_)
 #define PATH(name_, calls) NO_EVENT(name_, "the call names a path and no open file: " calls)
-#define NONE(name_) NO_EVENT(name_, "no system call stands for it: fbt:::entry of the file system, where functions can be probed")
+#define NONE(name_) NO_EVENT(name_, "no system call corresponds to it: fbt:::entry of the file system, where functions can be probed")
 
 /* syscalls.def has the numbers of the system calls. */
 static const struct event events[] = {
@@ -30,8 +30,8 @@ static const struct event events[] = {
 		"open(2), openat(2), openat2(2), creat(2)"),
 	EVENT("close", "sys_enter", .min_params = 2, .filter = "arg1 == 3", FILE_ARGS(REGS "->di", "0"),
 	      .note = "close(2); not those that exit(2) and execve(2) make"),
-	ON_EXIT("read", READS, REGS "->di", "(int)arg1", "read(2), pread(2), readv(2) and their kin, pipes and sockets too"),
-	ON_EXIT("write", WRITES, REGS "->di", "(int)arg1", "write(2), pwrite(2), writev(2) and their kin, pipes and sockets too"),
+	ON_EXIT("read", READS, REGS "->di", "(int)arg1", "read(2), pread(2), readv(2) and similar calls, pipes and sockets too"),
+	ON_EXIT("write", WRITES, REGS "->di", "(int)arg1", "write(2), pwrite(2), writev(2) and similar calls, pipes and sockets too"),
 	ON_EXIT("readdir", "(" CALL " == 78 || " CALL " == 217)", REGS "->di", "(int)arg1", "getdents(2)"),
 	ON_FD("ioctl", CALL " == 16", NULL),
 	ON_FD("fsync", "(" CALL " == 74 || " CALL " == 75)", "fsync(2), fdatasync(2)"),

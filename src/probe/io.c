@@ -32,7 +32,7 @@ static const struct event events[] = {
 		     .raw = "(int64_t)arg0" },
 		   { .type = REQUEST, .xlate = "devinfo_t *" },
 		   { .type = REQUEST, .xlate = "fileinfo_t *" }),
-	      .note = "runs in an interrupt, in whatever thread it meets; " BIO_NOTE),
+	      .note = "runs in an interrupt, in the context of any thread; " BIO_NOTE),
 	NO_EVENT("wait-start", WAIT_REASON, ARGS(IO_ARGS)),
 	NO_EVENT("wait-done", WAIT_REASON, ARGS(IO_ARGS)),
 };

@@ -49,10 +49,10 @@
 
 #define SEND_NOTE \
 	"a packet that goes through several devices (bridge, VLAN, bond) is seen at each of them; one that waited for " \
-	"its neighbour's address is seen when the answer comes, in whatever thread; large segments are seen before " \
+	"its neighbour's address is seen when the answer comes, in any thread; large segments are seen before " \
 	"they are cut"
 #define RECEIVE_NOTE \
-	"runs in an interrupt, in whatever thread it meets; a packet that comes through several devices (bridge, VLAN) " \
+	"runs in an interrupt, in the context of any thread; a packet that comes through several devices (bridge, VLAN) " \
 	"is seen at each of them; segments are seen as the kernel has joined them"
 // clang-format on
 

@@ -13,8 +13,8 @@
 #define CALL "((struct pt_regs *)arg0)->orig_ax"
 #define READS(n) "(" n " == 0 || " n " == 17 || " n " == 19 || " n " == 295 || " n " == 327)"
 #define WRITES(n) "(" n " == 1 || " n " == 18 || " n " == 20 || " n " == 296 || " n " == 328)"
-#define READ_NOTE "read(2), pread(2), readv(2) and their kin; other calls that move data are syscall's"
-#define WRITE_NOTE "write(2), pwrite(2), writev(2) and their kin; other calls that move data are syscall's"
+#define READ_NOTE "read(2), pread(2), readv(2) and similar calls; other calls that move data are syscall's"
+#define WRITE_NOTE "write(2), pwrite(2), writev(2) and similar calls; other calls that move data are syscall's"
 // clang-format on
 #define NO_TTY "terminals have no tracepoints"
 #define NO_UFS "there is no UFS; see the tracepoints of the file system: sdt:ext4::, sdt:xfs::"
@@ -68,7 +68,7 @@ static const struct event events[] = {
 	      ARGS({ .type = "uint64_t", .word = 1 }), .note = WRITE_NOTE),
 	EVENT("xcalls", "ipi_send_cpu", COUNTS("1"),
 	      .note = "to one CPU; those to several at once are sdt:::ipi_send_cpumask"),
-	NO_EVENT("bawrite", "Linux does not tell asynchronous writes apart"),
+	NO_EVENT("bawrite", "Linux does not distinguish asynchronous writes"),
 	NO_EVENT("lread", UNSEEN),
 	NO_EVENT("lwrite", UNSEEN),
 	NO_EVENT("phread", UNSEEN),

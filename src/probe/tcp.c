@@ -39,7 +39,7 @@
 #define RECEIVED "((struct sk_buff *)arg1)"
 // clang-format on
 #define SOCKET_NOTE \
-	"runs in an interrupt, in whatever thread it meets; the packet is not known: args[2] and args[4] have its " \
+	"runs in an interrupt, in the context of any thread; the packet is not known: args[2] and args[4] have its " \
 	"addresses and ports only"
 
 /* Flags of a segment: 2 SYN, 4 RST, 0x10 ACK. A machine that refuses a SYN answers with RST, ACK
@@ -48,8 +48,7 @@ static const struct event events[] = {
 	EVENT("state-change", "inet_sock_set_state", .min_params = 3, .filter = IS_TCP,
 	      ARGS(NO_POINTER, SOCKET(SOCK), NO_POINTER, TCP_SOCKET("arg2"), NO_POINTER,
 		   { .type = "int", .xlate = "tcplsinfo_t *", .word = 1 }),
-	      .note = "a connection in TIME_WAIT is another object in Linux: it is seen as closed; one asked for and not "
-		      "accepted yet (SYN_RECEIVED) is seen when the handshake ends"),
+	      .note = "a connection in TIME_WAIT is another object in Linux and counts as closed; a requested connection that is not accepted yet (SYN_RECEIVED) is seen when the handshake ends"),
 	EVENT("connect-request", "net_dev_queue",
 	      .filter = SENT_SEGMENT " && (" SENT_FLAGS " & 0x12) == 2 && " SKB "->sk != 0 && "
 				     "((struct inet_connection_sock *)" SKB

@@ -20,8 +20,7 @@ static const struct event events[] = {
 		   { .type = "struct udphdr *",
 		     .xlate = "udpinfo_t *",
 		     .expr = "(struct udphdr *)" RECEIVED_BEHIND }),
-	      .note = "before a socket is looked for: args[1] is 0, args[3] is from the headers, and datagrams that "
-		      "nobody wants or that are forwarded count too; " RECEIVE_NOTE),
+	      .note = "fires before the kernel looks for a socket: args[1] is 0, args[3] is from the headers, and datagrams without a receiver or to be forwarded count too; " RECEIVE_NOTE),
 };
 
 const struct provider provider_udp = {

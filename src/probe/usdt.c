@@ -114,7 +114,7 @@ static void add_asks(struct probe_set *ps, struct probe *p, struct object *o,
 	if (p->nasks && p->note)
 		p->note = arena_printf(
 			&ps->arena,
-			"%s; the program asks whether it is enabled: told yes in-process only",
+			"%s; the program checks whether it is enabled, and only the in-process engine answers yes",
 			p->note);
 }
 

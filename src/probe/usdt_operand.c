@@ -183,7 +183,7 @@ static bool parse_memory(struct cursor *c, struct usdt_operand *op)
 		if (!symbols)
 			return give_up(
 				c,
-				"it is relative to an instruction pointer that the note does not tell");
+				"it is relative to an instruction pointer that the note does not have");
 		disp -= c->addr; /* the instruction pointer is at the probe when it fires */
 	} else if (symbols && (!base || base->reg != UREG_RIP)) {
 		if (!c->object || !object_is_fixed(c->object))

@@ -62,7 +62,7 @@ static const struct event events[] = {
 	EVENT("fsfree", "mm_vmscan_lru_shrink_inactive", .min_params = 6,
 	      .filter = "(int)arg5 != 0 && arg2 != 0", ARGS({ .type = "uint64_t", .word = 2 }),
 	      .note = "pages of programs too"),
-	NO_EVENT("execfree", "reclaim does not tell pages of programs apart: fsfree counts them"),
+	NO_EVENT("execfree", "reclaim does not distinguish pages of programs: fsfree counts them"),
 	NO_EVENT("zfod", UNSEEN),
 	NO_EVENT("swapin", NO_SWAPPING, .never = true),
 	NO_EVENT("swapout", NO_SWAPPING, .never = true),
@@ -70,7 +70,7 @@ static const struct event events[] = {
 	NO_EVENT("pgswapout", UNSEEN),
 	NO_EVENT("pgfrec", NO_RECLAIM, .never = true),
 	NO_EVENT("pgrec", NO_RECLAIM, .never = true),
-	NO_EVENT("rev", "Linux has lists of pages, and no hand that goes round", .never = true),
+	NO_EVENT("rev", "Linux has lists of pages, and no clock hand", .never = true),
 	NO_EVENT("softlock", UNSEEN),
 };
 

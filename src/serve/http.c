@@ -281,8 +281,9 @@ static bool is_from_page(struct MHD_Connection *c)
 static enum MHD_Result take_program(struct http *h, struct MHD_Connection *c, struct request *req)
 {
 	if (!h->options.run)
-		return refuse(c, MHD_HTTP_FORBIDDEN,
-			      "programs are not taken from the page: start with --allow-d\n");
+		return refuse(
+			c, MHD_HTTP_FORBIDDEN,
+			"the page may not send programs: start descry serve with --allow-d\n");
 	if (!is_from_page(c))
 		return refuse(c, MHD_HTTP_FORBIDDEN, "not from the page\n");
 	if (req->length > PROGRAM_MAX)
@@ -309,7 +310,7 @@ static bool may_go_on(struct http *h, struct MHD_Connection *c, struct peer *pee
 		*ret = refuse(c, MHD_HTTP_FORBIDDEN,
 			      "this is not that host: use the address that descry serve printed\n");
 	else if (*path && !origin_is_page(host, header(c, "Origin"), header(c, "Sec-Fetch-Site")))
-		*ret = refuse(c, MHD_HTTP_FORBIDDEN, "a page of another site asked\n");
+		*ret = refuse(c, MHD_HTTP_FORBIDDEN, "a page of another site sent this request\n");
 	else if ((length = header(c, "Content-Length")) && strtoull(length, NULL, 10) > BODY_MAX)
 		*ret = refuse(c, MHD_HTTP_CONTENT_TOO_LARGE, "a program of more than 1 MB\n");
 	else if (!peers_admit(h->peers, peer))
@@ -357,7 +358,7 @@ static enum MHD_Result handle(void *cls, struct MHD_Connection *c, const char *u
 			      MHD_RESPMEM_PERSISTENT);
 	if (!strcmp(url, "events"))
 		return events(h, c, peer);
-	return refuse(c, MHD_HTTP_NOT_FOUND, "there is nothing else here\n");
+	return refuse(c, MHD_HTTP_NOT_FOUND, "there is no such page\n");
 }
 
 /* Called when a connection begins or ends; *peer is the connection's own. */

@@ -248,7 +248,7 @@ check(functions("-l", "libmade.so", "-e", "-made_[l-s]*") == {"made_fill"}, "-l,
 check(functions("-e", "memset@libmade*") == {"memset"}, "-e of a library's calls")
 check(functions("-x", "made_*@libmade*-made_sum") == {"made_pair", "made_fill", "made_nest", "made_leave"}, "-x of a pattern")
 r = calls("-e", "no_such_function", "./t", "lines", "0", rc=1)
-check("no function is called that the filters take" in r.err and plain.stdout not in r.out, "nothing to trace", r)
+check("the filters match no function that is called" in r.err and plain.stdout not in r.out, "nothing to trace", r)
 for wrong in (["-e", ""], ["-x", "@"], ["-s", "0"], ["-e", "a@b+"], ["-F", "t.c"], ["-F", "nonexistent"], ["-p", "1", "true"]):
     r = finish(start("calls", *wrong, "./t", "lines", "0"))
     check(r.rc == (1 if "nonexistent" in wrong else 2) and r.err.startswith("descry calls: "), "wrong", wrong, r)

@@ -42,7 +42,7 @@ tune --undo || echo "FAILED: --undo"
 tune --apply net.core.somaxconn=1003 >/dev/null
 echo 77 >$knob
 tune --undo 2>"$journal.err" && echo "FAILED: undo over somebody else's change"
-grep -q 'somebody else has changed it' "$journal.err" || echo "FAILED: said: $(cat "$journal.err")"
+grep -q 'another program has changed it' "$journal.err" || echo "FAILED: said: $(cat "$journal.err")"
 [ "$(cat $knob)" = 77 ] || echo "FAILED: overwrote somebody else's change"
 [ "$(wc -l <"$journal")" = 1 ] || echo "FAILED: the change was forgotten"
 echo 1003 >$knob

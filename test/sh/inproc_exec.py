@@ -145,7 +145,7 @@ for cc in ["cc", "-static"], ["musl-gcc"]:
         r = descry("-q", "-x", "engine=inproc", "-n", MARK.replace("tracee_execs", os.path.basename(prog)), c="%s %s" % (prog, args))
         check(want in r.out and r.rc == 0 and sum(counts(r.out).values()) == (1 if "vfork" in args else 6), cc, args, r)
     r = descry("-x", "engine=inproc", "-n", "pid$target:libc.so.6:write:entry { @ = count(); }", c="sh -c 'exec %s end'" % prog)
-    check(r.rc == 0 and re.search(r"^0$", r.out, re.M) and "its threads cannot be told apart" in r.err, "another C library", cc, r)
+    check(r.rc == 0 and re.search(r"^0$", r.out, re.M) and "its threads cannot be distinguished" in r.err, "another C library", cc, r)
 
 # tracers that are killed at any time: the program gets to its end
 random.seed(11)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # A traced process that attacks its tracer. Root traces, the process is another user's, and a third user has one that is not
-# concerned. tracee/hostile.c says what each attack does; here is what must not come of it: root runs none of its code, none of
-# root's memory is written or read by it, descry does not end before its time, tells of nothing twice, and leaves strangers alone.
+# concerned. tracee/hostile.c describes each attack. This test checks that the attacks fail: root runs none of its code, none of
+# root's memory is written or read by it, descry does not end early, reports nothing twice, and does not touch other processes.
 # serial
 import array
 import select
@@ -47,7 +47,7 @@ def read_at(pid, at, n):
 
 
 def own_ranges(pid):
-    """Where the tracer's own code, data, heap and stacks are: not what it shares."""
+    """Returns the places of the tracer's own code, data, heap and stacks, without its shared memory."""
     return [(lo, hi) for lo, hi, perm, _, name in maps(pid) if not is_shared(name) and not 0x400000000000 <= lo < 0x500000000000
             and name != "[vsyscall]" and perm[0] == "r"]
 
@@ -75,7 +75,7 @@ class Target:
         self.wait("attached")
 
     def read(self):
-        """What the tracer prints: its beginning, and how much it is."""
+        """Reads the tracer's output: its beginning, and its length."""
         while True:
             more = os.read(self.tracer.stdout.fileno(), 1 << 16)
             if not more:
@@ -86,7 +86,7 @@ class Target:
                 self.tracer.kill()
 
     def wait(self, word, secs=SECS, flags=0):
-        """Until the process has said it."""
+        """Waits until the process has printed it."""
         end = time.monotonic() + secs
         while not re.search(word, self.text, flags) and time.monotonic() < end:
             if select.select([self.proc.stdout], [], [], 0.05)[0]:
@@ -97,7 +97,7 @@ class Target:
         return check(re.search(word, self.text, flags), "the hostile process did not come to %r" % word, self.text[-500:], self.errors())
 
     def attack(self, witness=0, victim=0, rounds=1000):
-        """Begins, and is through with so many rounds: a power of 10."""
+        """Begins, and waits until so many rounds, a power of 10, are over."""
         self.proc.stdin.write(b"%x %d\n" % (witness, victim))
         self.proc.stdin.flush()
         self.wait(r"rounds %d\n" % rounds)
@@ -109,7 +109,7 @@ class Target:
         return self.err.read(3000).decode(errors="replace")
 
     def ticks(self, n):
-        """Until the tracer's own clauses have run so often, in the midst of the attack."""
+        """Waits until the tracer's own clauses have run so often during the attack."""
         end = time.monotonic() + SECS
         while self.written < n and time.monotonic() < end and self.tracer.poll() is None:
             time.sleep(0.01)
@@ -160,7 +160,7 @@ def alone(what, fn, *args):
 
 
 def slack(pid):
-    """An address behind the tracer's own variables that nothing uses: 0 until somebody writes there."""
+    """Returns an unused address behind the tracer's own variables, which is 0 until an attack writes there."""
     exe = os.readlink("/proc/%d/exe" % pid)
     rows = maps(pid)
     for i, (lo, hi, perm, _, name) in enumerate(rows):
@@ -175,7 +175,7 @@ TICK = 'tick-1ms { printf("t\\n"); }'
 
 
 def code(owned):
-    """The memory that holds what the tracer runs."""
+    """Returns the memory with the code that the tracer runs."""
     t = Target("code", 'BEGIN { n = 1; a[n] = 2; } tick-1ms { a[n]++; @[a[n], n] = count(); printf("t\\n"); } pid$target:a.out:work:entry { @w = count(); } '
                'END { printa(@); }', owned=owned)
     t.attack(rounds=10)
@@ -216,7 +216,7 @@ for attack in "maps", "words", "scribble":
 
 
 def stuck():
-    """Threads that say they are in a probe for ever do not hold up the tracer, each for itself: not when it reads aggregations."""
+    """Threads that claim to be in a probe for ever do not delay the tracer, one after the other, when it reads aggregations."""
     t = Target("stuck", 'tick-10ms { @ = count(); printa(@); clear(@); printf("t\\n"); } pid$target:a.out:work:entry { @w = count(); }')
     t.attack(rounds=10)
     t.ticks(600)
@@ -229,7 +229,7 @@ alone("stuck", stuck)
 
 
 def rings(attack):
-    """Nothing is told twice, nothing that was not said."""
+    """descry prints no record twice, and no record that was not written."""
     t = Target(attack, 'pid$target:a.out:work:entry { printf("%d %s\\n", arg0, "said"); } tick-1ms { }')
     t.attack(rounds=10000)
     rc = t.end_tracer()
@@ -249,7 +249,7 @@ for attack in "tail", "head", "records":
 
 
 def claim():
-    """Records of clauses that only the tracer runs: nothing is printed or done."""
+    """Records of clauses that only the tracer runs: descry prints nothing and does nothing for them."""
     t = Target("claim", 'tick-1h { printf("forged\\n"); exit(3); } BEGIN, END { printf("own\\n"); } pid$target:a.out:work:entry { printf("work\\n"); }')
     t.attack(rounds=10000)
     check(t.tracer.poll() is None, "exit() was done for the process", t.errors())
@@ -274,17 +274,17 @@ def actions():
         ('BEGIN { system("echo ran"); exit(0); } pid$target:a.out:work:entry { @ = count(); }', True),
     ):
         r = descry("-q", "-w", "-x", "engine=inproc", "-n", d, "-p", str(t.proc.pid), rc=0 if good else 1)
-        check(good == ("ran" in r.out) and good == ("could choose what system()" not in r.err), "system() and freopen()", r)
+        check(good == ("ran" in r.out) and good == ("could choose the command of system()" not in r.err), "system() and freopen()", r)
     t.proc.kill()
     t.proc.wait()
 
 
 def contained(*setting):
-    """A process of root's, with less than root has: system() is not for it to use."""
+    """A process of root's with fewer rights than root: it cannot use system()."""
     own = subprocess.Popen([*setting, HOSTILE, "none"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     own.stdout.readline()
     r = descry("-q", "-w", "-x", "engine=inproc", "-n", 'BEGIN { system("echo %s", "ran"); exit(0); } pid$target:a.out:work:entry { }', "-p", str(own.pid), rc=1)
-    check("ran" not in r.out and "could choose what system()" in r.err, " ".join(setting), r)
+    check("ran" not in r.out and "could choose the command of system()" in r.err, " ".join(setting), r)
     r = subprocess.run([DESCRY, "-x", "report", "-n", "BEGIN { exit(0); } pid$target:a.out:work:entry { @ = count(); }", "-p", str(own.pid)],
                        capture_output=True, timeout=60)
     check(b"engine inproc" not in r.stderr, "traced from inside unasked: " + " ".join(setting), r)
@@ -307,7 +307,7 @@ def inside(t):
 
 
 def caps():
-    """What a process has forked shares its memory: a program with capabilities that it then executes is not to have it, too."""
+    """A forked child shares the process's memory. A program with capabilities that the process executes then must not share it."""
     if not shutil.which("setcap"):
         return print("setcap is not here: programs with capabilities are not tested")
     program = os.path.join(TMP, "with_caps")
@@ -330,7 +330,7 @@ alone("caps", caps)
 
 
 def privileged():
-    """With privileges, system() is for nobody's records: a process may give up its own, write records and be gone before that is seen."""
+    """With privileges, descry runs system() for no records: a process may give up its rights, write records and end before descry sees it."""
     own = subprocess.Popen([HOSTILE, "none"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     own.stdout.readline()
     for d, good in (
@@ -345,7 +345,7 @@ def privileged():
         check(good == ("ran" in r.out) and good == ("root or with capabilities" not in r.err) and (good or "engine=kernel" in r.err), "root's descry, root's process", r)
     own.kill()
     own.wait()
-    # unless it is asked to trace from inside, it does not
+    # without -x engine=inproc, descry does not trace it from inside
     r = subprocess.run([DESCRY, "-q", "-w", "-n", 'pid$target:a.out:work:entry { system("echo ran"); exit(0); }', "-c", MIX], capture_output=True, timeout=60)
     check((r.returncode == 0 and b"ran" in r.stdout) or (r.returncode == 1 and b"in-process" not in r.stderr), "the kernel engine does it", r.stdout, r.stderr)
 
@@ -429,7 +429,7 @@ FOLLOW = "-x", "follow"
 
 
 def heir(attack, d, *options, line=b"0 0\n"):
-    """(how descry ended, what the parent says, the tracer's output)"""
+    """(descry's exit, the parent's output, the tracer's output)"""
     t = Target(attack, d, *options, uid=0, program=HEIR)
     say(t, line)
     t.wait("steering")
@@ -451,14 +451,14 @@ ADDRESSES = (
 
 
 def choose(what, types, first, read):
-    """It chooses no address at which its parent's memory is read."""
+    """The child chooses no address at which its parent's memory is read."""
     _, out = heir("choose", types + "pid$target:a.out:work:entry %s pid$target:a.out:work:return { printf(\"read %%s\\n\", %s); } ERROR { } " % (first, read) + TICK)
     check("read secret" not in out, "%s: a child chose what descry reads of its parent" % what)
     check(re.search("read (harmless|.*heir)", out), "%s: nothing is read" % what, out[:500])
 
 
 def overwrite():
-    """Nor one at which it is written."""
+    """The child chooses no address at which its parent's memory is written."""
     said, _ = heir("choose", 'uint64_t p; pid$target:a.out:work:entry /!p/ { p = arg0; } pid$target:a.out:work:return /p/ { this->b = (char *)alloca(8); '
                    'bcopy("harmles", this->b, 8); copyout(this->b, p, 8); } ERROR { } ' + TICK, "-w")
     check(said.get("spoiled") == 0, "a child chose what descry writes to its parent", said)
@@ -517,20 +517,20 @@ alone("aside", aside)
 
 
 def steer(*options):
-    """It chooses none of the addresses that its parent writes to."""
+    """The child chooses none of the addresses that its parent writes to."""
     said, _ = heir("steer", 'pid$target:a.out:work:entry { @[arg0 & 63, pid] = count(); @q = quantize(arg0); @c = count(); '
                    '@m[arg0 & 7] = max(arg0); } ' + TICK, *options)
     check(said.get("spoiled") == 0, "a child chose what its parent writes to", said)
 
 
 def interrupt(*options):
-    """It takes the mark away that a probe is firing, and signals come: no second one runs over the first."""
+    """The child clears the mark that a probe is firing, and signals come: no second probe runs over the first."""
     said, _ = heir("interrupt", 'pid$target:a.out:work:entry { @[ustack(8), arg0 & 7] = count(); @s[strjoin(execname, "x")] = count(); } ' + TICK, *options)
     check(said.get("signals", 0) > 100, "the parent was not interrupted", said)
 
 
 def aim(*options):
-    """It puts a stranger's number in place of its parent's: the stranger gets no signal, and its memory is not read."""
+    """The child puts another process's number in place of its parent's: that process gets no signal, and its memory is not read."""
     stranger = subprocess.Popen(["sleep", "1000"])
     try:
         check(until(lambda: any(name == "[heap]" for *_, name in maps(stranger.pid))), "the stranger does not begin")
@@ -553,7 +553,7 @@ for follow in (), FOLLOW:
 
 
 def execs():
-    """It waits until it has been looked at, and executes a setuid program before it is stopped: nothing of ours is put into that."""
+    """It waits until descry has checked it, and executes a setuid program before it is stopped: descry changes nothing in that program."""
     program = os.path.join(TMP, "setuid")
     shutil.copy(HOSTILE, program)
     os.chmod(program, 0o4755)
@@ -582,7 +582,7 @@ alone("execs", execs)
 
 # --- strangers ---
 class Watch(threading.Thread):
-    """Looks at a process all the time: is anybody tracing it?"""
+    """Watches all the time whether a process is being traced."""
 
     def __init__(self, pid):
         super().__init__(daemon=True)
@@ -602,7 +602,7 @@ class Watch(threading.Thread):
 
 
 def words_of_shared(pid):
-    """(where, 64-bit words) of each stretch of the tracer's memory files that there is."""
+    """(address, 64-bit words) of each range of the tracer's memory files that has pages."""
     for lo, hi, _, offset, name in maps(pid):
         if not name.startswith("/memfd:descry-"):
             continue
@@ -688,7 +688,7 @@ alone("adopted", adopted)
 
 
 def heal():
-    """`descry heal` of a process that has made all of it up."""
+    """`descry heal` of a process that has forged all of the area."""
     watch = Watch(victim.pid)
     t = Target("forge")
     t.proc.stdin.write(b"0 %d\n" % victim.pid)
@@ -713,7 +713,7 @@ victim.kill()
 victim.wait()
 
 
-# --- what the process can read, or have read ---
+# --- memory that the process can read, or let the tracer read ---
 def told():
     """Words of the shared memory that are addresses of the tracer's."""
     t = Target("none", BUSY + TICK)

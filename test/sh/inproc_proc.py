@@ -111,7 +111,7 @@ if shutil.which("setpriv"):
     mine = [os.path.join(TMP, os.path.basename(DESCRY))]
     r = subprocess.run(nobody + mine + ["-n", "proc:::lwp-create { @c = count(); } proc:::signal-send { @s[args[2]] = count(); }", "-c", os.path.join(TMP, "tracee_events") + " signals 3"],
                        capture_output=True, text=True, env=env, cwd="/", timeout=60)
-    check(r.returncode == 0 and "others are not seen" in r.stderr and re.search(r"^ +10 +15$", r.stdout, re.M), "an ordinary user", r)
+    check(r.returncode == 0 and "other processes are not traced" in r.stderr and re.search(r"^ +10 +15$", r.stdout, re.M), "an ordinary user", r)
     r = subprocess.run(nobody + mine + ["-q", "-x", "engine=inproc", "-n", "proc:::lwp-create { @c = count(); }", "-c", os.path.join(TMP, "tracee_events") + " threads 30"],
                        capture_output=True, text=True, env=env, cwd="/", timeout=60)
     check(r.returncode == 0 and re.search(r"^ +30$", r.stdout, re.M), "threads, of an ordinary user", r)

@@ -23,7 +23,7 @@ r = run("-q", "-n", "io:::start { @ = count(); }", "-c", inside + " mix 300")
 check(r.returncode == 1 and b"CAP_BPF" in r.stderr, "only the kernel has these", r)
 # when the kernel refuses, the probes available from inside are used, and this is reported
 r = run("-n", "syscall::write:entry { @ = sum(arg2); }", "-c", "dd if=/dev/zero of=/dev/null bs=100 count=70 status=none")
-check(r.returncode == 0 and re.search(rb"^ +7000$", r.stdout, re.M) and b"others are not seen" in r.stderr, "system calls from inside", r)
+check(r.returncode == 0 and re.search(rb"^ +7000$", r.stdout, re.M) and b"other processes are not traced" in r.stderr, "system calls from inside", r)
 r = run("-q", "-n", "profile-997 { @[ufunc(arg1)] = count(); }", "-c", inside + " mix 20000000")
 check(r.returncode == 0 and b"tracee_inside`" in r.stdout, "samples from inside", r)
 r = run("profile", "-q", "--folded", "-c", inside + " mix 20000000")
@@ -44,7 +44,7 @@ r = subprocess.run([DESCRY, "-x", "report", "-n", program, "-p", str(theirs.pid)
 if r.returncode == 0:
     check(b"engine kernel" in r.stderr, "a stranger's process by the kernel engine", r)
 else:
-    check(b"another user's process is traced from inside only when -x engine=inproc says so" in r.stderr, "nothing else unasked", r)
+    check(b"descry traces another user's process from inside only with -x engine=inproc" in r.stderr, "nothing else unasked", r)
 theirs.kill()
 theirs.wait()
 done()

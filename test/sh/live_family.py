@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-# A command's children, and theirs, without the kernel's engine: seen by every kind of probe as the kernel sees them, or it is said, with
-# -q too. As root without bpf(2), and as an ordinary user; each answer is compared with what the command does.
+# A command's children, and theirs, without the kernel's engine: every kind of probe sees them as the kernel does, or descry reports this, with
+# -q too. As root without bpf(2), and as an ordinary user. The test compares each answer with the command's own work.
 # serial
 import ctypes
 import struct
@@ -82,7 +82,7 @@ for who, name in USERS:
     r = held(start("-qn", opens, c="sh " + parent, preexec_fn=who))
     check(r.rc == 0 and r.table() == [(("cat",), 1)], name + ": a grandchild's system call", r)
     said = [line for line in r.err.splitlines() if "probes were off while it started" not in line]
-    check(len(said) == 1 and "from inside the command and what it starts" in r.err and "dynamic linker" in r.err, name + ": said with -q", r)
+    check(len(said) == 1 and "from inside the command and the programs that it starts" in r.err and "dynamic linker" in r.err, name + ": said with -q", r)
     r = held(start("-qn", 'proc:::exec-success /progenyof($target)/ { @[execname] = count(); }', "-x", "engine=inproc", "-x", "follow", c="sh " + parent, preexec_fn=who))
     check(r.rc == 0 and (("cat",), 1) in r.table(), name + ": a grandchild's exec", r)
 
@@ -105,7 +105,7 @@ for who, name in USERS:
     loop = subprocess.Popen(["sh", "-c", "while :; do sh %s; done" % child], preexec_fn=who)
     more = ' tick-%s { exit(0); }'
     r = finish(start("-qn", opens + more % "500ms", "-p", str(loop.pid), preexec_fn=who))
-    check(r.rc == 0 and "nor what these start" in r.err and len(r.err.splitlines()) == 1, name + ": children are not seen, and it is said", r)
+    check(r.rc == 0 and "without the programs that they start" in r.err and len(r.err.splitlines()) == 1, name + ": children are not seen, and it is said", r)
     r = finish(start("-qn", opens.replace("count(); }", "count(); exit(0); }") + more % "20s", "-x", "follow", "-p", str(loop.pid), preexec_fn=who))
     check(r.rc == 0 and (("cat",), 1) in r.table() and "from now on" in r.err, name + ": children from now on", r)
     loop.kill()

@@ -73,7 +73,7 @@ out = step("descry -x engine=inproc -qn 'desk$target::bye: { @ = count(); }' -c 
 check("told yes: hello 0 bye 3 idle 0" in out, "one of them", out)
 out = step("descry -x engine=kernel -n '%s' -c '%s 3'" % (d, ASKS))
 check("told yes: hello 0 bye 0 idle 0" in out and "cannot answer yes" in out, "the kernel engine says so", out)
-check("told yes in-process only" in step("descry -l -v -n 'desk$target:::' -c " + ASKS), "-l -v says so")
+check("only the in-process engine answers yes" in step("descry -l -v -n 'desk$target:::' -c " + ASKS), "-l -v says so")
 t = subprocess.Popen([ASKS, "5", "3"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 
 

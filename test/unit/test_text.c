@@ -80,7 +80,7 @@ static void test_entry_calls(void **state)
 	assert_true(entry(&m, 0).pushes);
 	/* the return address would lie in the displaced bytes */
 	expect_reason(entry(&m, 16), TEXT_TRAP, "a call would be displaced");
-	expect_reason(entry(&m, 24), TEXT_NONE, "can only run where it is");
+	expect_reason(entry(&m, 24), TEXT_NONE, "cannot run elsewhere");
 	expect_site(entry(&m, 32), TEXT_PATCH, 32, 0, 5, 5);
 	/* the code behind a call may be displaced; the ret never together with the call before
 	 * it */
@@ -236,7 +236,7 @@ static void test_entry_stuck(void **state)
 	uint32_t n;
 
 	begin(&m);
-	expect_reason(entry(&m, 0), TEXT_NONE, "can only run where it is");
+	expect_reason(entry(&m, 0), TEXT_NONE, "cannot run elsewhere");
 	assert_int_equal(entry(&m, 8).mode, TEXT_TRAP);
 	expect_reason(entry(&m, 16), TEXT_TRAP, "a system call would be displaced");
 	expect_reason(entry(&m, 24), TEXT_NONE, "signal frames");
@@ -416,7 +416,7 @@ static void test_never(void **state)
 	assert_int_equal(returns(&m, 0), -1);
 	assert_non_null(strstr(exits_reason, "never returns"));
 	assert_int_equal(returns(&m, 8), -1);
-	assert_non_null(strstr(exits_reason, "runs on"));
+	assert_non_null(strstr(exits_reason, "continues into"));
 	end(&m);
 }
 

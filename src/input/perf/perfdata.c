@@ -698,8 +698,9 @@ static struct err *read_features(struct perfdata *d, struct bytes *file, uint64_
 			e = read_feature(d, i, f);
 	}
 	if (missing)
-		stackin_note(d->in, "the file is cut off behind its samples: what it says of the "
-				    "machine and the mapped files is incomplete");
+		stackin_note(
+			d->in,
+			"the file is cut off behind its samples: its data about the machine and the mapped files is incomplete");
 	return e;
 }
 

@@ -232,9 +232,9 @@ static struct err *wait_answer(struct connector *c)
 		if (got < 0)
 			return err_errno(-got, "listening to the process connector");
 	}
-	return err_new(ENOTSUP,
-		       "the process connector does not answer: it speaks only in the machine's "
-		       "first namespaces of processes and users, not in a container");
+	return err_new(
+		ENOTSUP,
+		"the process connector does not answer: it works only in the machine's first namespaces of processes and users, not in a container");
 }
 
 struct err *connector_open(uint32_t buffer, struct connector **ret)
@@ -257,7 +257,7 @@ struct err *connector_open(uint32_t buffer, struct connector **ret)
 	if (!e && bind(c->fd, (struct sockaddr *)&group, sizeof(group)))
 		e = errno == EPERM
 			    ? err_new(errno,
-				      "this kernel lets only CAP_NET_ADMIN listen to the process connector")
+				      "this kernel permits only processes with CAP_NET_ADMIN to listen to the process connector")
 			    : err_errno(errno, "listening to the process connector");
 	if (!e)
 		e = ask(c, PROC_CN_MCAST_LISTEN);

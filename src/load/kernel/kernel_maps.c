@@ -108,7 +108,7 @@ static struct err *too_large(struct kernel_engine *k, const struct image_map *im
 		e = err_new(
 			E2BIG,
 			"a value of this aggregation takes %u bytes, and the kernel keeps at most %d on "
-			"each CPU: fewer buckets, or -x engine=inproc where it can be, may do",
+			"each CPU: use fewer buckets, or -x engine=inproc",
 			im->value_size, PER_CPU_MAX);
 	else if (im->type == BPF_MAP_TYPE_TASK_STORAGE)
 		e = err_new(

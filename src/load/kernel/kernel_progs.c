@@ -104,8 +104,7 @@ static struct err *refused(int error, const struct image_prog *p, const struct l
 	if (error == E2BIG)
 		return err_new(
 			error,
-			"the clauses of %s make a program of %u instructions, and the kernel takes at most %d: "
-			"fewer clauses, or -x engine=interp or inproc where it can be, may do",
+			"the clauses of %s make a program of %u instructions, and the kernel takes at most %d: use fewer clauses, or -x engine=interp or inproc",
 			p->name, l->ninsns, INSNS_MAX);
 	return err_wrap(sys_err(error, "loading a program into the kernel"), "%s (%u instructions)",
 			p->name, l->ninsns);
@@ -154,9 +153,9 @@ static struct err *rejected(struct kernel_engine *k, const struct image_prog *p,
 		}
 		diag_error(d, loc, 0, "D_VERIFIER", "the kernel rejects this clause: %s", message);
 		if (has_loop(l) && strstr(message, " too "))
-			diag_note(d, 0, 0,
-				  "the kernel walks through every round a loop may take: a smaller "
-				  "-x looplimit, or shorter loops, may do");
+			diag_note(
+				d, 0, 0,
+				"the kernel walks through every possible round of a loop: use a smaller -x looplimit, or shorter loops");
 		if (insn >= 0)
 			diag_note(d, 0, 0,
 				  "kernel says \"%s\" at instruction %ld of program %s, in %s",

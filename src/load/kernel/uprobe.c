@@ -62,8 +62,7 @@ static void note_asks(struct kernel_engine *k, uint32_t probe)
 
 	engine_note(
 		k,
-		"%s:%s:%s:%s: the program asks whether it is enabled, and the kernel engine "
-		"cannot answer yes: descry does not see what the program does only then; -x engine=inproc can answer",
+		"%s:%s:%s:%s: the program checks whether it is enabled, and the kernel engine cannot answer yes, so code that runs only then is not traced; -x engine=inproc can answer",
 		ip->prov, ip->mod, ip->func, ip->name);
 }
 

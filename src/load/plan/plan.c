@@ -280,12 +280,11 @@ static char *say_instead(const struct engine_plan *p, const struct err *why,
 	if (t->type->target.inside) {
 		seen = is_family(p, t)
 			       ? any_target(p, false)
-					 ? "from inside the named processes and what these start from now on, others are not seen"
-					 : "from inside the command and what it starts, others are not seen"
-			       : "from inside the named processes, others are not seen, nor what these start "
-				 "(-x follow: what they start from now on)";
+					 ? "from inside the named processes and the programs that they start from now on; other processes are not traced"
+					 : "from inside the command and the programs that it starts; other processes are not traced"
+			       : "from inside the named processes only, without the programs that they start (-x follow adds those that start from now on)";
 		if (sees_syscalls(p->bound) && is_family(p, t))
-			begun = "; system calls of a program's dynamic linker, before it has loaded the libraries, are not seen";
+			begun = "; system calls that a program's dynamic linker makes before it has loaded the libraries are not seen";
 	}
 	return xasprintf("%s; tracing without the kernel's engine: %s%s", why->text, seen, begun);
 }
@@ -296,7 +295,7 @@ static struct err *say_what_works(const struct engine_plan *p, struct err *e)
 {
 	const char *what =
 		are_strange(p->targets, p->ntargets)
-			? "another user's process is traced from inside only when -x engine=inproc says so"
+			? "descry traces another user's process from inside only with -x engine=inproc"
 			: "without it, pid and USDT probes, system calls, proc and samples of your own processes "
 			  "(-p, -c) work";
 	struct err *more = err_new(e->code, "%s; %s", e->text, what);
@@ -339,7 +338,8 @@ bool plan_next(struct engine_plan *p, struct err **e, char **ret_said)
 	if (t->type == (first ? &engine_kernel : &engine_interp))
 		*ret_said = say_instead(p, *e, t + 1);
 	else if (t[1].alone)
-		*ret_said = xasprintf("%s; what the command starts is not traced", (*e)->text);
+		*ret_said = xasprintf("%s; programs that the command starts are not traced",
+				      (*e)->text);
 	err_free(*e);
 	*e = NULL;
 	p->at++;

@@ -158,7 +158,7 @@ static struct err *place_stub(struct control *c)
 	if (!e && memcmp(have, stub_code, sizeof(have)))
 		e = err_new(
 			EIO,
-			"process %d (%s): its text at 0x%llx does not keep what is written to it",
+			"process %d (%s): its text at 0x%llx does not keep the bytes written to it",
 			c->pid, c->name, (unsigned long long)c->stub);
 	return e;
 }

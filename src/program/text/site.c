@@ -12,12 +12,12 @@ static const char TOO_LARGE[] = "the function is larger than 16 MB";
 static const char BRANCHED[] = "a branch leads into the bytes that a jump would displace";
 static const char CALLS[] = "a call would be displaced, and not as the last instruction";
 static const char TOO_SHORT[] = "fewer than 5 bytes, and no padding behind them";
-static const char STUCK[] = "an instruction that can only run where it is would be displaced";
+static const char STUCK[] = "an instruction that cannot run elsewhere would be displaced";
 static const char SYSCALLS[] = "a system call would be displaced";
 static const char UNRESOLVED[] = "an indirect jump of the function could lead anywhere";
 static const char IRREGULAR[] = "its bytes do not decode as one sequence of instructions";
-static const char FALLS_OFF[] = "it runs on into what follows it";
-static const char SIGRETURN[] = "unwinders know signal frames by these bytes";
+static const char FALLS_OFF[] = "it continues into the code behind it";
+static const char SIGRETURN[] = "unwinders recognise signal frames by these bytes";
 const char TEXT_NEVER_RETURNS[] = "it never returns";
 static const char SHARED_TAIL[] = "it jumps into the middle of other code";
 
@@ -270,7 +270,7 @@ struct err *text_offset(struct text *t, uint64_t func, uint64_t off, struct text
 		none(ret, func + off, WIRE_STUB_MID, "inside an instruction");
 	else if (!c->insns.v[i].reached)
 		none(ret, func + off, WIRE_STUB_MID,
-		     c->unresolved ? UNRESOLVED : "no way leads from the function's start there");
+		     c->unresolved ? UNRESOLVED : "it cannot be reached from the function's start");
 	else
 		place(t, c, i, false, WIRE_STUB_MID, ret);
 	return NULL;

@@ -518,14 +518,15 @@ struct err *process_restore(struct inproc_engine *e, pid_t pid)
 	if (!err && report.filtered && !report.busy)
 		err = err_new(
 			EPERM,
-			"its text is restored, but its seccomp filter lets nobody unmap descry's memory there: "
-			"descry heal %d as root does",
+			"its text is restored, but its seccomp filter does not permit unmapping descry's memory: run descry heal %d as root",
 			(int)pid);
 	/* memory that could not be read may still be mapped */
 	if (!err && !report.busy &&
 	    undo_left(pid, e->addr, e->files.facts.inode, e->files.code.inode))
-		err = err_new(EBUSY, "something of it is still mapped; descry heal %d removes it",
-			      (int)pid);
+		err = err_new(
+			EBUSY,
+			"a part of descry's memory is still mapped; descry heal %d removes it",
+			(int)pid);
 	if (!err && report.busy)
 		err = err_new(
 			EBUSY,
@@ -538,7 +539,7 @@ struct err *process_restore(struct inproc_engine *e, pid_t pid)
 		err_free(err);
 		err = NULL;
 	}
-	return err ? err_wrap(err, "taking the probes out of process %d", (int)pid) : NULL;
+	return err ? err_wrap(err, "removing the probes from process %d", (int)pid) : NULL;
 }
 
 struct err *process_detach(struct inproc_engine *e, struct inproc_process *p)

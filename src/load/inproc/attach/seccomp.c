@@ -78,8 +78,7 @@ struct err *seccomp_check(const struct inproc_engine *e, struct inproc_process *
 	if (e->area->identity != WIRE_ID_FS32)
 		return err_new(
 			EPERM,
-			"process %d filters its system calls (seccomp), and its C library does not tell its threads apart "
-			"without: use -x engine=kernel",
+			"process %d filters its system calls (seccomp), and its C library has no word that distinguishes its threads without a system call: use -x engine=kernel",
 			(int)p->pid);
 	return control_check_calls(p->pid);
 }

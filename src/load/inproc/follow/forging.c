@@ -50,14 +50,12 @@ struct err *forging_check(struct inproc_engine *e)
 	if (owner_is_privileged())
 		return err_new(
 			ENOTSUP,
-			"descry runs as root or with capabilities, and a process that is traced from inside could choose what system() or freopen() does: in-process they are "
-			"for BEGIN, END and tick probes only, and take no arguments; use -x engine=kernel, or run descry without privileges");
+			"descry runs as root or with capabilities, and a process that is traced from inside could choose the command of system() or the file of freopen(): in-process, only BEGIN, END and tick probes may use these, without arguments; use -x engine=kernel, or run descry without privileges");
 	for (uint32_t i = 0; i < e->named.ntargets; i++)
 		if (!owner_is_us(e->named.targets[i].pid))
 			return err_new(
 				ENOTSUP,
-				"process %d is another user's, or has other privileges, name spaces or limits (seccomp, no_new_privs) than descry, and could choose what "
-				"system() or freopen() does: in-process they are for BEGIN, END and tick probes only, and take no arguments; use -x engine=kernel",
+				"process %d is another user's, or has other privileges, name spaces or limits (seccomp, no_new_privs) than descry, and could choose the command of system() or the file of freopen(): in-process, only BEGIN, END and tick probes may use these, without arguments; use -x engine=kernel",
 				(int)e->named.targets[i].pid);
 	return NULL;
 }
@@ -92,8 +90,7 @@ void forging_left(struct inproc_engine *e, pid_t pid)
 	e->trust.estranged = true;
 	inproc_blind(
 		e,
-		"process %d has taken descry's memory out, or has other privileges, name spaces or limits (seccomp, no_new_privs) by now: "
-		"descry no longer runs system() and freopen()",
+		"process %d has unmapped descry's memory, or now has other privileges, name spaces or limits (seccomp, no_new_privs), so descry no longer runs system() and freopen()",
 		(int)pid);
 }
 

@@ -342,7 +342,7 @@ static void leave(struct inproc_engine *e, struct inproc_process *p)
 	__atomic_store_n(&e->list[p->index].state, WIRE_PROCESS_GONE, __ATOMIC_RELEASE);
 	p->attached = false;
 	forging_left(e, p->pid);
-	inproc_blind(e, "process %d is not traced any more: its probes were taken out",
+	inproc_blind(e, "process %d is not traced any more, because its probes were removed",
 		     (int)p->pid);
 }
 

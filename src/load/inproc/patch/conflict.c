@@ -64,8 +64,7 @@ static struct err *look_at(struct control *c, const struct image *img, const str
 		if (is_patched(log, maps, &w))
 			e = err_new(
 				EBUSY,
-				"%s:%s:%s:%s: process %d is traced from inside by descry, process %u: a uprobe where "
-				"that has put its jump would end the program",
+				"%s:%s:%s:%s: process %d is traced from inside by descry, process %u: a uprobe at the place of its jump would end the program",
 				p->prov, p->mod, p->func, p->name, (int)control_pid(c),
 				log->tracer_pid);
 	}

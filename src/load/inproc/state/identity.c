@@ -100,9 +100,9 @@ struct err *identity_check(struct inproc_engine *e, pid_t pid)
 		return NULL;
 	if (f.early) /* or it has executed yet another program since */
 		return err_new(ESRCH, "the program has only begun, or has ended");
-	return err_new(ENOTSUP,
-		       "the program it executes has another C library than the first one, or none: "
-		       "its threads cannot be told apart");
+	return err_new(
+		ENOTSUP,
+		"the program it executes has another C library than the first one, or none, so its threads cannot be distinguished");
 }
 
 bool identity_is_set(const struct inproc_engine *e, const struct user_regs_struct *regs)
