@@ -1,5 +1,5 @@
-/* A program that traces, for test/sh/embed.py: built against the installed library. Prints what the
- * callbacks get; the test reads it. */
+/* A program that traces, for test/sh/embed.py: built against the installed library. Prints the data
+ * that the callbacks receive; the test reads it. */
 #include <descry.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -147,7 +147,7 @@ static void plain(void)
 	descry_close(d);
 }
 
-/* Two at once, of commands that would not end; the rows are looked at while they run. */
+/* Two sessions at once, for commands that would not end. Their rows are read while they run. */
 static void commands(void)
 {
 	static const char program[] = "BEGIN { printf(\"target %d\\n\", $target); }"

@@ -19,7 +19,7 @@ def mappings(pid):
     return [line for line in open("/proc/%d/maps" % pid) if "/memfd:descry-" in line]
 
 
-# Descriptors of ours: the torture itself has no memory file and no socket. The page that tells of the sockets.
+# descry's descriptors: the torture itself has no memory file and no socket. And the page that names the sockets.
 def strays(pid):
     links = []
     for fd in os.listdir("/proc/%d/fd" % pid):
@@ -51,7 +51,7 @@ def as_much(t):
 
 
 def begin():
-    """When all its threads have got what they want of memory: with one heap for all of them it stays at that."""
+    """Waits until all its threads have allocated their memory. With one heap for all of them, it does not grow any more."""
     t = subprocess.Popen([TORTURE], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=dict(os.environ, MALLOC_ARENA_MAX="1"))
     atexit.register(t.kill)
     t.places = [int(a, 16) for a in t.stdout.readline().split()[2:]]
@@ -150,7 +150,7 @@ if "DESCRY_TORTURE" in os.environ:
           "%.1f ms (median), %.0f ms at most; %d failures" % (LOOPS, KILLS, mapped, opened, detaching, sorted(took)[len(took) // 2] * 1e3,
                                                             max(took) * 1e3, live.failures))
 
-# several at once, killed or not, in libraries that come and go: each leaves what is the others' alone
+# several at once, killed or not, in libraries that come and go: each leaves the others' data alone
 LIBZ = "pid$target:libz::entry, pid$target:libz::return { @[probefunc, probename] = count(); }"
 LIBC = "pid$target:libc.so.6::return { @[probefunc] = count(); }"
 t = begin()

@@ -67,7 +67,7 @@ for phase, delay in [("ms", ms / 1000) for ms in (1, 3, 6, 10, 15, 20, 30, 45, 7
     check(not dead(tracee), "the traced program died with its tracer", phase, delay)
     check(steps(tracee) > 0 and tracee.returncode == 0, "the traced program ran to its end", phase, delay, tracee.returncode)
 
-# the breakpoints are out of the text: its bytes are what the file says
+# the breakpoints are out of the text: its bytes are those of the file
 tracee = subprocess.Popen([LIVE, "wait"], stdout=subprocess.PIPE)
 tracee.stdout.readline()
 

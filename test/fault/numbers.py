@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-# Numbers that do not fit are refused, and what is made smaller is said: process ids, options, variables, records, aggregations.
+# Numbers that do not fit are refused, and reduced values are reported: process ids, options, variables, records, aggregations.
 from live import *
 
 END = "BEGIN { exit(0); }"
@@ -59,7 +59,7 @@ for d in ("int a[1073741824]; int b; BEGIN { b = 7; a[0] = 1; trace(b); exit(0);
 r = run(*I, "-qn", "int a[1000000]; int b; BEGIN { b = 7; a[999999] = 5; trace(a[999999] + b); exit(0); }")
 check(r.returncode == 0 and r.stdout.strip() == "12", "a large array", r)
 
-# what the kernel finds too large is a sentence about the D; only where it lets us try
+# the message about a map that is too large for the kernel names the D; only where bpf(2) is permitted
 if run("-x", "engine=kernel", "-qn", END).returncode == 0:
     K = ["-x", "engine=kernel", "-qn"]
     r = run(*K, "BEGIN { @ = llquantize(1, 10, 0, 18, 1000); exit(0); }")

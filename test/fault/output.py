@@ -49,7 +49,7 @@ r = descry("-x", "engine=interp", "-qw", "-n", 'BEGIN { system("grep -E SigIgn /
 ignored = int(r.out.split()[-1], 16)
 check(not any(ignored >> sig - 1 & 1 for sig in (signal.SIGPIPE, signal.SIGXFSZ)), "signals of a program that is started", r)
 
-# nobody reads on: ends of SIGPIPE as others do, without a word
+# the reader has ended: descry ends by SIGPIPE as other programs do, without a message
 for argv in [["-l"], ["-x", "engine=interp", "-qn", 'tick-5ms { printf("%d\\n", timestamp); }']]:
     p = subprocess.Popen([DESCRY] + argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     p.stdout.readline()
@@ -85,7 +85,7 @@ open(TMP + "/empty.d", "w").close()
 r = finish(start("-s", TMP + "/empty.d"))
 check(r.rc == 1 and len(r.err.strip().splitlines()) >= 1, "empty file", r)
 
-# no privilege: what is missing is said
+# no privilege: the message names the missing one
 nobody = lambda: (os.setgroups([]), os.setgid(65534), os.setuid(65534))
 copy = TMP + "/descry"
 shutil.copy(DESCRY, copy)

@@ -1,5 +1,5 @@
-/* Bytes as /sys/kernel/btf/vmlinux: every name in them is asked everything the graph answers, and a
- * value of its type, made of the same bytes, is printed. */
+/* Bytes as /sys/kernel/btf/vmlinux: makes every query of the graph for each name in them, and
+ * prints a value of its type, made of the same bytes. */
 #define _GNU_SOURCE
 #include "ask_type.h"
 #include "input_file.h"

@@ -1,4 +1,4 @@
-/* Core files of any bytes: whatever opens can be asked everything. */
+/* Core files of any bytes: reads all data of every file that opens. */
 #define _GNU_SOURCE
 #include <assert.h>
 #include <stdint.h>

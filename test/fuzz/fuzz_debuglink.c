@@ -1,8 +1,8 @@
-/* Separate debug files: what a .gnu_debuglink may say, and a file that it leads to.
+/* Separate debug files: any bytes as a .gnu_debuglink, and a file that it leads to.
  *
- * Layout: flags, number of bytes of the section (0 to 255), these, the debug file. Flag 1: the
- * section's checksum is made right; 2: its name is, too; 4: both files have a build-id, the same
- * one unless 8.
+ * Layout: flags, number of bytes of the section (0 to 255), these, the debug file. Flag 1: makes
+ * the section's checksum right; 2: also its name; 4: gives both files a build-id, the same one
+ * unless 8.
  *
  * Both lie in memory, at descriptors whose numbers are their names in /proc/self/fd. */
 #define _GNU_SOURCE

@@ -1,5 +1,4 @@
-/* Mangled names out of hostile symbol tables: demangling ends soon, and what comes out can be
- * shown. */
+/* Mangled names in hostile symbol tables: demangling ends soon, and its result can be shown. */
 #include <assert.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -16,7 +15,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	char *name = xstrndup((const char *)data, size), *text;
 
 	assert(*symbols_demangle(s, name) || !*name);
-	/* Without the look at how it begins. */
+	/* Without the check of the name's beginning. */
 	text = symbol_demangle(name);
 	assert(!text || strlen(text) < 1 << 20);
 	free(text);

@@ -1,5 +1,5 @@
-/* Source lines and inlined functions of hostile files: whatever libdw makes of them, it ends, and
- * names can be read. */
+/* Source lines and inlined functions of hostile files: libdw ends with any result, and names can be
+ * read. */
 #define _GNU_SOURCE
 #include <string.h>
 

@@ -1,5 +1,5 @@
-/* Types in the DWARF of hostile files: of each function's parameters, what they point to, and what
- * is in that. */
+/* Types in the DWARF of hostile files: of each function's parameters, of their targets, and of the
+ * targets' members. */
 #define _GNU_SOURCE
 #include "ask_type.h"
 #include "input_file.h"

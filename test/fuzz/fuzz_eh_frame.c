@@ -1,5 +1,5 @@
 /* Unwind tables from any bytes: as an ELF file, as .eh_frame, as .debug_frame, as an image of the
- * cache. What is made must pass the check that images from disk must pass, and be searchable. */
+ * cache. The result must pass the check for images from disk, and be searchable. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
-/* Go's table of functions: any bytes as the section of an ELF file. What is read lies in the text,
- * in order; what is made of it is a valid unwind image.
+/* Go's table of functions: any bytes as the section of an ELF file. The functions lie in the text,
+ * in order, and their unwind image is valid.
  *
  * Layout: one byte of flags, the section. Flag 1: with a relocation for the text's start; 2:
  * position independent; 4: linked by the system's linker. */

@@ -1,5 +1,5 @@
 /* Bytes as the input of a heat map: the first choose format, kind of map and options; the rest
- * comes in pieces. What was counted is drawn in every way, and the numbers must agree. */
+ * comes in pieces. Draws the counts in every form, and the numbers must agree. */
 #include <stdint.h>
 #include <stdlib.h>
 

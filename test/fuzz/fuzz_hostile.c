@@ -1,15 +1,15 @@
-/* Plays a hostile traced process against its tracer: the bytes say what the process writes into the
- * memory that both share, and what the tracer does in between. The engine is the real one
+/* Plays a hostile traced process against its tracer: the bytes determine the writes of the process
+ * into the shared memory, and the tracer's steps in between. The engine is the real one
  * (src/load/inproc), without a process: area_create() lays the memory out, and the writes go
- * through another mapping of the same file, as a process's do. Then the tracer's readers run over
- * it: rings, aggregations, stacks, counters, bells, the list of processes, the consumer with the
- * text and the JSON sink, and the programs that the tracer itself runs (BEGIN, END, tick).
+ * through another mapping of the same file, as those of a process do. Then the tracer's readers run
+ * over it: rings, aggregations, stacks, counters, bells, the list of processes, the consumer with
+ * the text and the JSON sink, and the programs that the tracer itself runs (BEGIN, END, tick).
  *
  *	input: number of the D program, flags (WITH_*), then steps: u8 kind of step, its arguments
- *	or: UNDO, then the undo log of a process that made it up, for `descry heal`
+ *	or: UNDO, then an undo log that a process has forged, for `descry heal`
  *
- * Checks beside the sanitizers: memory of the tracer's whose address the process knows is neither
- * changed nor read for it; no ring gives more records than it has room for in a pass.
+ * Checks beside the sanitizers: memory of the tracer whose address the process knows is neither
+ * changed nor read for the process. No ring gives more records in a pass than it has room for.
  */
 #define _GNU_SOURCE
 #include <assert.h>
@@ -87,7 +87,8 @@ static const char *const texts[] = {
 static struct program {
 	struct bind_run run;
 	struct image *img;
-	/* As machine code, which is the same for each engine: they all lie at the same address. */
+	/* The machine code, which is the same for each engine, because all of them lie at the same
+	 * address. */
 	struct inproc_prog *progs;
 	uint8_t *code;
 	uint64_t addr, code_used;
@@ -127,7 +128,7 @@ static uint64_t take(struct bytes_in *in, size_t n)
 	return v;
 }
 
-/* --- the tracer, and what the process reaches of it --- */
+/* --- the tracer, and its parts that the process can reach --- */
 
 enum { WITH_JSON = 1, AS_DTRACE = 2, WITH_RACE = 4 };
 enum {
@@ -156,8 +157,8 @@ struct world {
 	pthread_t racer;
 };
 
-/* Memory of the tracer's that the process knows the address of, and must never change or see:
- * numbers that are not in any input. */
+/* Memory of the tracer whose address the process knows, and which it must never change or see:
+ * numbers that are in no input. */
 static uint64_t witness[WITNESS / 8] __attribute__((aligned(4096))), secret;
 
 static ssize_t discard(void *arg, const char *text, size_t n)
@@ -185,7 +186,7 @@ static void give_up(struct err *err)
 	abort();
 }
 
-/* D to machine code, once: a thousand inputs in the time of one compilation. */
+/* Compiles D to machine code once, so that a thousand inputs take the time of one compilation. */
 static void prepare(struct program *p, const char *text)
 {
 	struct inproc_engine *e;
@@ -204,7 +205,7 @@ static void prepare(struct program *p, const char *text)
 	e->base.ops->free(&e->base);
 }
 
-/* What load() does, but for the compilation. */
+/* Does what load() does, without the compilation. */
 static struct err *load(struct inproc_engine *e, const struct program *p)
 {
 	const struct image *img = p->img;
@@ -291,8 +292,8 @@ static void world_fini(struct world *w)
 
 /* --- writing as the process does --- */
 
-/* All of the shared file: descriptors and code lie in others, and the tracer's own slot is private
- * memory there. */
+/* All of the shared file. Descriptors and code lie in other files, and the tracer's own slot is
+ * private memory there. */
 static bool may_write(const struct world *w, uint64_t off, uint64_t n)
 {
 	return off <= w->e->room.shared_size && n <= w->e->room.shared_size - off;
@@ -337,7 +338,7 @@ static uint64_t slot_at(const struct world *w, uint32_t slot)
 	       (w->e->addr + WIRE_SHARED);
 }
 
-/* The nth map, from any, of a kind; NULL: there is none. */
+/* Returns the nth map of a kind, from any on. NULL: there is none. */
 static const struct wire_map *map_of(const struct world *w, uint32_t kind, uint32_t nth)
 {
 	uint32_t n = w->e->base.image->nmaps;
@@ -351,7 +352,7 @@ static const struct wire_map *map_of(const struct world *w, uint32_t kind, uint3
 	return NULL;
 }
 
-/* A number that a process would try. */
+/* Returns a number that a process would try. */
 static uint64_t take_word(struct world *w)
 {
 	uint32_t kind = (uint32_t)take(&w->in, 1);
@@ -377,7 +378,7 @@ static uint64_t take_word(struct world *w)
 	}
 }
 
-/* A place in the shared file. */
+/* Returns a place in the shared file. */
 static uint64_t take_place(struct world *w)
 {
 	const struct inproc_engine *e = w->e;
@@ -438,7 +439,7 @@ static void claim_slot(struct world *w, uint32_t slot)
 	put_u32(w, slot_at(w, slot) + offsetof(struct wire_thread, owner), 1 + slot % 3);
 }
 
-/* A record as a program would write it, but for what the bytes say otherwise. */
+/* A record as a program would write it, except where the bytes determine other values. */
 static void put_record(struct world *w)
 {
 	const struct image *img = w->e->base.image;
@@ -469,7 +470,7 @@ static void put_record(struct world *w)
 		r.probe = (uint32_t)take_word(w);
 	n = n < sizeof(text) ? n : sizeof(text);
 	memcpy(text, &r, n < sizeof(r) ? n : sizeof(r));
-	if (n > sizeof(r)) { /* what is not there is zero, or all bits */
+	if (n > sizeof(r)) { /* missing bytes are zero, or all bits */
 		uint64_t given = take(&w->in, 1);
 
 		memset(text + sizeof(r), how & 64 ? 0xff : 0, n - sizeof(r));
@@ -552,7 +553,7 @@ static void put_hash(struct world *w)
 	    m->stride - sizeof(struct wire_hash_entry));
 }
 
-/* --- what the tracer does --- */
+/* --- the tracer's steps --- */
 
 static void pass(struct world *w)
 {
@@ -637,7 +638,8 @@ static void step(struct world *w)
 	}
 }
 
-/* Another secret for each input: the fuzzer puts what it sees compared into inputs that follow. */
+/* A new secret for each input, because the fuzzer puts values that it sees compared into later
+ * inputs. */
 static void new_secret(void)
 {
 	if (getrandom(&secret, sizeof(secret), 0) != sizeof(secret))
@@ -646,14 +648,14 @@ static void new_secret(void)
 		witness[i] = secret;
 }
 
-/* The fuzzer is not to learn the secret by comparing it. */
+/* The fuzzer must not learn the secret from a comparison. */
 #ifdef __clang__
 #define UNSEEN __attribute__((no_sanitize("coverage")))
 #else
 #define UNSEEN
 #endif
 
-/* Is the secret in a D variable, where all processes can read it? */
+/* Returns true when the secret is in a D variable, which all processes can read. */
 UNSEEN static bool is_told(const struct world *w)
 {
 	for (uint32_t i = 0; i < w->e->base.image->nmaps; i++) {
@@ -699,7 +701,7 @@ static void run(struct program *p, uint32_t flags, struct bytes_in in)
 enum { FORGED_SIZE = 1 << 20, FORGED_UNDO = 8192 };
 static const uint64_t FORGED_BASE = WIRE_BASE + (WIRE_BASES - 1) * WIRE_BASE_STEP;
 
-/* A process with memory files of the names that descry's have; the facts are written from here. */
+/* A process with memory files of descry's names. The facts are written from here. */
 static struct forger {
 	pid_t pid;
 	uint8_t *facts;
@@ -751,7 +753,7 @@ static void forger_stop(void)
 	}
 }
 
-/* The area is sound but for what the bytes say, the records are bytes. */
+/* The area is sound except where the bytes determine other values; the records are bytes. */
 static void read_log(struct bytes_in in)
 {
 	struct wire_area *a;

@@ -1,6 +1,5 @@
-/* Bytes -> one program of an image with a map of each type -> linker -> interpreting engine.
- * References to maps are made from the LD_IMM64s, calls of routines from calls between
- * functions. */
+/* Bytes -> one program of an image with a map of each type -> linker -> interpreting engine. Makes
+ * references to maps from the LD_IMM64s, and calls of routines from calls between functions. */
 #include "base/mem.h"
 #include "isa/ebpf.h"
 #include "load/interp/interp_private.h"
@@ -40,7 +39,7 @@ static void on_row(void *arg, const void *key, const uint64_t *values, uint32_t 
 	*sum += k + values[0] + values[1];
 }
 
-/* Relocations, as the compiler would have made them. False: an instruction that must not run
+/* Makes relocations as the compiler does. Returns false for an instruction that must not run
  * here. */
 static bool prepare(struct bpf_insn *insns, uint32_t n, struct image_prog *p)
 {
@@ -94,7 +93,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	p.insns = xmemdup(data, n * sizeof(*p.insns));
 	p.relocs = xcalloc(n, sizeof(*p.relocs));
 	p.locs = xcalloc(n, sizeof(*p.locs));
-	/* the linker takes what the compiler made: sound but for what it fills in */
+	/* the linker expects the compiler's output: sound, except for the values that the linker
+	 * fills in */
 	err = prepare(p.insns, n, &p) ? ebpf_check(p.insns, n, EBPF_UNLINKED)
 				      : err_new(0, "not here");
 	if (!err) {

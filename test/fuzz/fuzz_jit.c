@@ -1,6 +1,6 @@
-/* First byte even: choices for a random valid program, which interpreter and compiler must agree
- * on. Odd: the bytes are instructions; what the compiler accepts of them runs, and must leave
- * everything but its own memory alone. */
+/* First byte even: choices for a random valid program, for which interpreter and compiler must
+ * agree. Odd: the bytes are instructions. When the compiler accepts them, they run, and must not
+ * change any memory but their own. */
 #include "unit/jit_diff.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -43,7 +43,7 @@ static void raw(const uint8_t *data, size_t size)
 
 		memcpy(before, mock.area, GUARDED);
 		mock_host(ctx, 1);
-		/* what a firing writes there by right: its marks, and the thread's map values */
+		/* memory that a firing may change: its marks, and the thread's map values */
 		t->gen = mock.thread->gen;
 		t->cookie = mock.thread->cookie;
 		t->budget = mock.thread->budget;

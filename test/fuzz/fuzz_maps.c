@@ -1,6 +1,6 @@
-/* Text of /proc: the first byte says of which file. 0: kallsyms; otherwise maps, whose lines are
- * then taken as what a process maps one after the other: its list stays in order, no two overlap,
- * and what gave way is remembered within bounds. */
+/* Text of files in /proc. The first byte determines the file. 0: kallsyms. Otherwise maps, whose
+ * lines are then taken for mappings that a process makes one after the other: its list stays in
+ * order, no two overlap, and the number of remembered old mappings is bounded. */
 #include <assert.h>
 #include <stdint.h>
 #include <stdlib.h>

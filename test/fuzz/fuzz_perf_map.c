@@ -1,4 +1,4 @@
-/* Perf maps of JITs: any text; what is found covers the address. */
+/* Perf maps of JITs, of any text: a function that is found covers the address. */
 #include <assert.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -36,7 +36,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	}
 	jit_search(&p, 0);
 	jit_search(&p, UINT64_MAX);
-	/* A second map takes the place of the first. */
+	/* A second map replaces the first. */
 	jit_parse(&s, &p, copy(data, size), size);
 	assert(p.jit.n == n);
 	jit_drop(&s, &p);

@@ -1,5 +1,5 @@
-/* Prototype files of any bytes. Checks: what was read prints, and the print reads as the same; a
- * value of any type prints from any bytes, in bounds.
+/* Prototype files of any bytes. Checks: prototypes that were read can be printed, and reading the
+ * print gives the same prototypes. A value of any type prints from any bytes, within bounds.
  */
 #define _GNU_SOURCE
 #include <assert.h>

@@ -1,5 +1,5 @@
-/* Memory of any bytes, taken for a Python interpreter's: frames come to an end, and names are
- * text. Input: a byte that chooses the layout, the address of a code object's type, memory. */
+/* Memory of any bytes, taken for a Python interpreter's: walks end, and names are text. Input: a
+ * byte that chooses the layout, the address of a code object's type, memory. */
 #include <assert.h>
 #include <stdint.h>
 

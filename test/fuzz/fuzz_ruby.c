@@ -1,5 +1,5 @@
-/* Memory of any bytes, taken for a Ruby interpreter's: frames come to an end, and names are text.
- * Input: a byte that chooses the layout, memory. */
+/* Memory of any bytes, taken for a Ruby interpreter's: walks end, and names are text. Input: a byte
+ * that chooses the layout, memory. */
 #include <assert.h>
 #include <stdint.h>
 

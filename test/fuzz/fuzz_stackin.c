@@ -1,5 +1,5 @@
-/* The readers of stacks: whatever the bytes, in one piece and in many, as each format. No file that
- * the input names is opened. */
+/* The readers of stacks: any bytes, in one piece and in many, as each format. The readers open no
+ * file that the input names. */
 #include <stdint.h>
 #include <stdlib.h>
 
@@ -48,6 +48,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	size--;
 	whole = read_as(format, data, size, size ? size : 1);
 	if (size > 2 && whole != read_as(format, data, size, 2 + size % 61))
-		abort(); /* pieces change nothing */
+		abort(); /* the division into pieces changes nothing */
 	return 0;
 }

@@ -1,5 +1,5 @@
-/* Any bytes as machine code, as data words and as an ELF file: the analysis ends, what it offers to
- * displace is as it says, and every site it offers has a stub.
+/* Any bytes as machine code, as data words and as an ELF file: the analysis ends, the bytes of each
+ * site are as described, and every site has a stub.
  *
  * Layout: flags and number of symbols (low 3 bits; 8: not PIE), each symbol's offset and size,
  * number of data bytes, these, the code. */
@@ -37,8 +37,8 @@ static void check_site(struct object *o, const struct text_site *s)
 	check(object_read(o, s->addr, now, s->len) == s->len && !memcmp(now, s->bytes, s->len));
 	e = text_stub_points(s, 0, STUB, &p, 1, out, sizeof(out), &n, &code, moved);
 	if (e) {
-		/* the file's addresses may be anywhere, and what is moved may point far from the
-		 * stub */
+		/* the file's addresses may be anywhere, and moved instructions may point far from
+		 * the stub */
 		check(strstr(e->text, "2 GB") != NULL);
 		err_free(e);
 		return;

@@ -1,5 +1,5 @@
-/* Memory of any bytes, taken for V8's: walks come to an end, and names are text. Input: a byte of
- * flags, offsets of pc, sp and bp in the memory, two bytes each, memory. */
+/* Memory of any bytes, taken for V8's: walks end, and names are text. Input: a byte of flags,
+ * offsets of pc, sp and bp in the memory, two bytes each, memory. */
 #include <assert.h>
 #include <stdint.h>
 

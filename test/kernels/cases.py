@@ -33,7 +33,7 @@ rt.kernel_refuses = lambda: None
 
 
 class Exit:
-    """A program that tells by its exit code."""
+    """A program that reports by its exit code."""
 
     def __init__(self, argv, timeout=60):
         self.command, self.timeout = argv, timeout
@@ -133,7 +133,7 @@ def plan(args):
 
 
 def read_results(path):
-    """{member: text}; what was complete when the guest ended."""
+    """{member: text} of the members that were complete when the guest ended."""
     found = {}
     try:
         with tarfile.open(path, ignore_zeros=True) as tar:

@@ -1,4 +1,4 @@
-"""What tests in Python share: checks go on after a failure, and the exit code tells."""
+"""Shared by tests in Python: checks go on after a failure, and the exit code reports it."""
 import os
 import sys
 

@@ -1,4 +1,4 @@
-# golden/err is named by tags, each of which the sources have and the expected output shows.
+# Each file of golden/err is named by a tag that the sources have and that the expected output shows.
 set -u
 fail=0
 for f in test/golden/err/*.d; do

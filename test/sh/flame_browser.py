@@ -18,7 +18,7 @@ TEXT = b"all;x;hot 60\nall;x;cold 20\nall;y;hot 15\nall;y;<script>document.title
 
 
 def browse(name, args, script, fragment=""):
-    """The document after our script, to which `script` is added, has run."""
+    """Returns the document after the page's script, and `script` behind it, have run."""
     path = os.path.join(TMP.name, name)
     text = subprocess.run([DESCRY, "flame", "--" + name.split(".")[1], *args], input=TEXT, stdout=subprocess.PIPE, check=True).stdout.decode()
     end = "</svg>" if name.endswith(".svg") else "</body>"

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-# Chromium's renderer, which has seccomp filters of its own, traced from inside while it runs a page's script: the page is what it is
+# Chromium's renderer, which has seccomp filters of its own, traced from inside while it runs a page's script: the page is the same as
 # untraced, and the renderer's calls are counted.
 # serial
 import http.server
@@ -32,7 +32,7 @@ go = threading.Event()
 
 
 class Pages(http.server.BaseHTTPRequestHandler):
-    """The page, which keeps its renderer busy until it is told to go on."""
+    """The page, which keeps its renderer busy until a message lets it go on."""
 
     def do_GET(self):
         text = PAGE if self.path == "/" else b"go" if go.is_set() else b"wait"

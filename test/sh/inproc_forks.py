@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-# Children of fork(2) that nobody follows: they have none of the memory that the tracer and their parent share, and run on unharmed,
+# Children of fork(2) that are not followed: they have none of the memory that the tracer and their parent share, and run on unharmed,
 # wherever they come from (tracee/forks.c), and whenever: during attach and detach, under a seccomp filter, in a signal handler.
 # serial
 from live import *
@@ -23,7 +23,7 @@ def until(what, secs=SECS):
 
 
 def line(proc, word):
-    """The next line that the process says, which begins with this word."""
+    """Returns the next line of the process that begins with this word."""
     said = proc.stdout.readline().decode()
     check(said.startswith(word), "the process says %r" % word, said)
     return said
@@ -48,7 +48,7 @@ PROGRAMS = (
     ("samples", "profile-1997 { @ = count(); }"),
 )
 for what, d in PROGRAMS:
-    # a sample's way back stands in memory that is written for the parent's next one: not what is tested here
+    # A sample's return address stands in memory that the parent's next sample overwrites. This test does not cover that.
     for mode, n in (("storm", 200), ("handler", 300))[:1 if what == "samples" else 2]:
         r = descry("-q", "-x", "engine=inproc", "-n", d, c="%s %s %d" % (FORKS, mode, n))
         check(r.rc == 0 and "children %d\nbad 0\n" % n in r.out, "%s, %s" % (mode, what), r.rc, r.out[:300], r.err[:500])
@@ -65,7 +65,7 @@ proc.stdin.close()
 proc.stdin = None
 ended("attach and detach", proc)
 
-# --- under a filter: the child cannot take the probes out, and cannot say that it is there ---
+# --- under a filter: the child cannot remove the probes, and cannot report to the tracer ---
 for how in signal.SIGINT, signal.SIGKILL:
     proc = subprocess.Popen([FORKS, "filtered"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     line(proc, "ready")
@@ -85,7 +85,7 @@ for how in signal.SIGINT, signal.SIGKILL:
     proc.stdin = None
     ended("under a filter", proc, 1)
 
-# --- what has not fired keeps its jumps, and can be healed ---
+# --- a child in which no probe fired keeps its jumps, and can be healed ---
 proc = subprocess.Popen([FORKS, "idle"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 line(proc, "ready")
 tracer = start("-q", "-x", "engine=inproc", "-n", WORK + " { @ = count(); }", "-p", str(proc.pid))

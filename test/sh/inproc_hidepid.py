@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # Root traces another user's process from inside, on a machine whose /proc hides processes (hidepid=2): the tracer does not
-# tell the process of a third user's process, and tells it of its own user's.
+# report a third user's process to the traced process, but those of its own user.
 from live import *
 
 if os.geteuid() != 0 or not shutil.which("setpriv") or not shutil.which("unshare"):
@@ -22,7 +22,7 @@ ROUNDS = 10
 
 
 def told(uid):
-    """Is a process of user 60001 told of one of user `uid`?"""
+    """Returns true when a process of user 60001 learns of one of user `uid`."""
     victim = as_user(uid, "sleep", "1000")
     asker = as_user(60001, HOSTILE, "ask", "/nonexistent/file", stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     said = asker.stdout.readline()

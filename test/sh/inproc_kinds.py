@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # Targets of every kind traced from inside, from their start and in the middle: odd executables, small stacks, filters and limits,
-# name spaces, threads that come and go, libraries loaded again, programs executed. The target's output is what it is untraced;
-# what cannot be traced is refused with the reason, and nothing is left in it.
+# name spaces, threads that come and go, libraries loaded again, programs executed. The target's output is the same as untraced.
+# descry refuses targets that it cannot trace, with the reason, and leaves nothing in them.
 # serial
 from live import *
 

@@ -9,7 +9,7 @@ r = descry("-q", "-x", "engine=inproc", "-n", "BEGIN { exit(0); }")
 if r.rc:
     skip("no in-process engine: " + r.err.strip())
 
-# Two threads call getppid() until the file GO is there; the first says with READY that both are.
+# Two threads call getppid() until the file GO is there; the first makes the file READY when both run.
 LOOP = """import os, threading, time
 def loop():
     while not os.path.exists('%s'):

@@ -68,7 +68,7 @@ check("sampled" in r.out + r.err, "how is said", r)
 r = descry("-x", "engine=inproc", "-n", "cpc:::cpu_cycles-all-100000 { @ = count(); }", c="true", rc=1)
 check("in-process" in r.err or "no" in r.err, "counters of the processor are not", r)
 
-# sampled at the highest rate by tracers, of which some are killed
+# sampled at the highest rate by tracers, some of which are killed
 t = subprocess.Popen([TORTURE], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 t.stdout.readline()
 samples = 0

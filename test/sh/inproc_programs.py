@@ -171,7 +171,7 @@ done_cases = []
 
 
 def by_command(name, argv, kind, mod, func="", least=100):
-    """From its start. descry's exit code is not the command's: a shell says that one, in its place."""
+    """Traces it from its start. descry's exit code is not the command's, so a shell prints the command's."""
     out = os.path.join(TMP, "out")
     if os.path.exists(out):
         os.unlink(out)
@@ -187,7 +187,7 @@ def by_command(name, argv, kind, mod, func="", least=100):
 
 
 def by_pid(name, argv, kind, mod, func="", least=1, times=2, pause=0.15):
-    """In the middle, and taken out again. On a slow machine the program may end too early: longer, then."""
+    """Attaches in the middle, and detaches. On a slow machine the program may end too early; then it runs longer."""
     for more in 1, 4, 16:
         run = [str(int(a) * more) if a.isdigit() else a for a in argv]
         if once_by_pid(name, run, kind, mod, func, least, times, pause, more == 16):

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # Programs that filter their system calls (seccomp(2)), traced from inside: filters that end them at anything unexpected, before an
-# attach, after it, in one thread, in a child. They print what they print untraced, end as they do, and each call is counted; or the
-# reason is said why not.
+# attach, after it, in one thread, in a child. They print and end as they do untraced, and each call is counted; or descry
+# prints the reason.
 # serial
 from live import *
 
@@ -24,7 +24,7 @@ def untraced(argv):
 
 
 def left_in(pid):
-    """What of descry is in it."""
+    """Returns descry's mappings in it."""
     try:
         return [line for line in open("/proc/%d/maps" % pid) if "/memfd:descry" in line]
     except OSError:

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-# OpenSSH's process for those who have not logged in yet, which has a seccomp filter, traced from inside: when it is filtered already, and
+# OpenSSH's process for clients that have not logged in yet, which has a seccomp filter, traced from inside: when it is filtered already, and
 # with its server from its start. The login succeeds; calls are counted.
 # serial
 from live import *

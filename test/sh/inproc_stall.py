@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-# A traced process, of another user, holds back pages that its tracer reads in every round (userfaultfd(2), which nobody serves): the
-# tracer goes on, answers ^C, and says what it could not do. tracee/stall.c does it; root traces.
+# A traced process, of another user, holds back pages that its tracer reads in every round (userfaultfd(2) without a server): the
+# tracer goes on, reacts to ^C, and reports the work that it could not do. tracee/stall.c does it; root traces.
 # serial
 import queue
 import threading

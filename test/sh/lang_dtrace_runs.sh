@@ -30,10 +30,10 @@ check 0 '^yes$' -qn 'BEGIN { printf("%s\n", (int64_t)curcpu == cpu ? "yes" : "no
 # copyinstr()'s second argument counts the end of the string, and more than strsize is strsize
 check 0 '^|Delay i|$' -qn 'syscall::write:entry /pid == $target/ { printf("|%s|\n", copyinstr(arg1, 8)); exit(0); }' -c 'echo Delay in ns needed'
 check 0 '^|Delay in ns|$' -x strsize=12 -qn 'syscall::write:entry /pid == $target/ { printf("|%s|\n", copyinstr(arg1, 96)); exit(0); }' -c 'echo Delay in ns needed'
-# an option that cannot be set is followed by an empty line; the preprocessor warns of nothing of ours
+# an option that cannot be set is followed by an empty line; the preprocessor gives no warning about descry's macros
 "$T/dtrace" -qn 'BEGIN { setopt("nosuch"); exit(0); }' 2>&1 | tr '\n' '|' | grep -q 'Invalid option name||' || { echo 'setopt(): no empty line'; fail=1; }
 "$T/dtrace" -C -x stdc=t -qn 'BEGIN { trace(__STDC__); exit(0); }' 2>&1 | grep -q warning && { echo 'stdc=t: a warning'; fail=1; }
-# only the last argument is asked for
+# only the last argument must be used
 check 0 '^2$' -qn 'BEGIN { trace($2); exit(0); }' 1 2
 check 1 "extraneous argument '4' (\$3 is not referenced)" -qn 'BEGIN { exit(0); }' 2 3 4
 # the verifier's log

@@ -1,4 +1,4 @@
-# Options of the language and the command line, each seen to do what it says.
+# Options of the language and the command line: each has its documented effect.
 # covers: bpflogsize cpphdrs ctfpath ctypes debugassert disasm dofstashpath dtypes grabanon jstackframes jstackstrsize kdefs late lazyload ldpath linkmode linknommap lockmem modpath nusdtprobes pgmax preallocate procfspath syslibdir sysslice udefs unodefs useruid 
 set -u
 fail=0

@@ -1,4 +1,4 @@
-"""What the live tests share: running descry on the machine's kernel, and taking its answers apart. A test is test/sh/X.py, which
+"""Shared by the live tests: runs descry on the machine's kernel, and parses its output. A test is test/sh/X.py, which
 imports this; its checks go on after a failure, and the exit code says whether all were good."""
 import atexit
 import json
@@ -127,7 +127,7 @@ def descry(*args, c=None, rc=0, **more):
 
 
 def ready(started, word="matched", secs=10):
-    """Waits until descry has said it runs, and a little longer: what it says comes before it attaches."""
+    """Waits until descry has printed that it runs, and a little longer, because it prints this before it attaches."""
     proc, end, text = started[1], time.monotonic() + secs, b""
     os.set_blocking(proc.stderr.fileno(), False)
     while word.encode() not in text and time.monotonic() < end and proc.poll() is None:

@@ -1,5 +1,5 @@
 # serial
-# Actions and subroutines that need the kernel, each seen to do what it says.
+# Actions and subroutines that need the kernel: each has its documented effect.
 # covers: getf raise stop system ftruncate freopen sym breakpoint evaltime pcap pcapsize copyout copyoutstr
 set -u
 fail=0

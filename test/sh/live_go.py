@@ -6,7 +6,7 @@ from live import *
 
 
 def profile(command):
-    """{stack: samples}, what descry said of their ends."""
+    """Returns {stack: samples}, and descry's message about their ends."""
     path = os.path.join(TMP, "profile.json")
     r = subprocess.run([DESCRY, "profile", "--user", "-F", "997", "--json", "-o", path, "-c", command], capture_output=True, text=True, timeout=120)
     check(r.returncode == 0, "descry profile", command, r.stderr)

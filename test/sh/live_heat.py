@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-# descry heat runs D programs: every event counted once, in its second; what is printed twice counts once; a command's output stays out of the
+# descry heat runs D programs: every event is counted once, in its second; values that are printed twice count once; a command's output stays out of the
 # picture; the diagonal of a program that wakes once a second.
 # serial
 from live import *

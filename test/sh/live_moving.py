@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-# An address is named by what was mapped there when it was recorded: libraries that come and go at one address, files replaced or
+# An address gets its name from the file that was mapped there when it was recorded: libraries that come and go at one address, files replaced or
 # deleted while they are mapped, processes that are gone, and files only another mount namespace has.
 # serial
 from live import *

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-# Programs and libraries on an overlayfs: walked by what the kernel knows of their files, from the first sample on, and named.
+# Programs and libraries on an overlayfs: walked by the kernel's facts about their files, from the first sample on, and named.
 # serial
 from live import *
 
@@ -23,7 +23,7 @@ PROGRAM = 'profile-1999 /execname == "overlaid" && arg1 != 0/ { @[ustack(60)] = 
 
 
 def shares(command):
-    """Samples of the program, those in the library, those whose stack is right, those that say they are cut short."""
+    """Samples of the program, those in the library, those whose stack is right, those that report an early end."""
     r = descry("--json", "-n", PROGRAM, c=command)
     total = right = named = cut = 0
     for j in r.json():
@@ -38,7 +38,7 @@ def shares(command):
     return total, named, right, cut
 
 
-# Programs that live for 15 ms: their first samples are walked before the library's tables are there, and say so. How many these are
+# Programs that live for 15 ms: their first samples are walked before the library's tables are there, and report this. How many these are
 # depends on the machine's speed; that none is wrong does not. By lists of mappings, which are never made of such a process, none would
 # be named.
 MANY = "sh -c 'for i in $(seq 30); do %s/overlaid; done'" % merged

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-# descry serve: the server (token, host, what it refuses) and the page in headless Chromium: live update, isolate, exclude,
+# descry serve: the server (token, host, refused requests) and the page in headless Chromium: live update, isolate, exclude,
 # decompose, pause, scroll back, a range of the heat map as a flame graph, save, programs sent by the page; hostile names.
 # serial
 from live import *

@@ -14,7 +14,7 @@ BYTES = 1000000
 
 
 def closed_port(family):
-    """A port where nobody listens."""
+    """Returns a port without a listener."""
     with socket.socket(family) as s:
         s.bind((HOST[family], 0))
         return s.getsockname()[1]

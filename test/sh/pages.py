@@ -163,7 +163,7 @@ def failed(r):
 
 
 def told(r):
-    """Does it say which privilege is missing?"""
+    """Returns true when the output names the missing privilege."""
     return r.returncode and re.search(r"CAP_|root|ermission|ermitted", r.stderr)
 
 

@@ -13,7 +13,7 @@ ENGINE = ["-q", "-x", "engine=interp"]
 
 
 def page_comes(s, what, source="127.0.0.1"):
-    """The page is asked for as a browser would, and comes."""
+    """Requests the page as a browser does, and receives it."""
     try:
         with s.socket(source, 20) as c:
             c.sendall(s.head(""))
@@ -153,7 +153,7 @@ SYSTEM = 'BEGIN { system("touch %s"); exit(0); }' % made
 
 
 def run_on_page(s, program):
-    """Sends a program; what is said until it has ended."""
+    """Sends a program. Returns the messages until it has ended."""
     c, status, event = s.stream()
     e = event()
     while not (e["type"] == "tick" and not e["running"]):  # the empty run before

@@ -190,7 +190,7 @@ def run(*args):
 
 
 def said_by_java(text):
-    """(function, file, line) of each thread by its number. Java does not say the file of native functions."""
+    """Returns (function, file, line) of each thread by its number. Java does not give the file of native functions."""
     found = {}
     for block in text.split("\n\n"):
         tid = re.search(r" nid=(\w+)", block)

@@ -21,7 +21,7 @@ SAMPLES = int(os.environ.get("SAMPLES", "8"))
 TMP = tempfile.mkdtemp(prefix="descry-stack-node-")
 atexit.register(shutil.rmtree, TMP, True)
 
-# A thread says where it is and waits, below closures, a constructor, a getter, recursion and functions of V8 that call back. Strings are
+# A thread prints its place and waits, below closures, a constructor, a getter, recursion and functions of V8 that call back. Strings are
 # of one byte and of two bytes a character, lines end in all ways.
 PROGRAM = """
 Error.stackTraceLimit = 100;
@@ -117,7 +117,7 @@ function run() {
 }
 run();
 """
-# Flags of V8, of which a version has some: each kind of code. The number: frames of made code that the thread has at least.
+# Flags of V8 for each kind of code; a version has some of them. The number: the least number of frames in made code.
 MODES = ([[], 0], [["--jitless"], 0], [["--always-sparkplug"], 10], [["--always-opt"], 10], [["--always-turbofan"], 1],
          [["--maglev", "--always-sparkplug"], 1], [["--interpreted-frames-native-stack"], 0])
 
@@ -138,7 +138,7 @@ def accepts(node, flags):
 
 def descry(*args):
     p = subprocess.run([DESCRY, *args], stdin=subprocess.DEVNULL, capture_output=True, text=True)
-    # a core lacks what was mapped of io_uring, and says so
+    # a core lacks the mappings of io_uring, and descry reports this
     wrong = [line for line in p.stderr.splitlines() if line and "anon_inode:" not in line]
     check(p.returncode == 0 and not wrong, "exit", p.returncode, args, p.stderr)
     return p.stdout

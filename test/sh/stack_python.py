@@ -222,7 +222,7 @@ def compare(python, program):
 
 
 def compare_core(python):
-    """A core has the same frames as the process of which it is."""
+    """A core has the same frames as its process."""
     p = start(python, "program.py", os.path.join(TMP, "said"))
     try:
         stopped(p.pid)

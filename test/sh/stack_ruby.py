@@ -306,7 +306,7 @@ def unqualified(name):
 
 
 def is_like(ours, theirs, c_names):
-    """C functions: Ruby says the method's name only. Their classes are asked for later."""
+    """C functions: Ruby gives the method's name only. The test queries their classes later."""
     if ours[0::2] != theirs[0::2]:
         return False
     if ours[1] == theirs[1]:
@@ -332,7 +332,7 @@ def compare_parked(ruby, seed, c_names):
 
 
 def compare_core(ruby):
-    """A core has the same frames as the process of which it is."""
+    """A core has the same frames as its process."""
     p, _ = start(ruby, "parked.rb", 1, os.path.join(TMP, "said"))
     try:
         os.kill(p.pid, signal.SIGSTOP)

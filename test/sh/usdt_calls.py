@@ -254,7 +254,7 @@ for linktype in "elf", "elfdof":
             check(r.table() == [(("lib", "sell"), 3)], "loaded later", linktype, engine, provider, r)
         r = trace(engine, "./host child", "shop$target:::sale { @[copyinstr(arg0)] = sum(arg1); }", "-x", "follow")
         check(r.table() == [(("lib",), 103)], "a child", linktype, engine, r)
-# a listing of a process has what is loaded, and no more
+# a listing of a process has the loaded objects, and no more
 waits = subprocess.Popen(["sh", "-c", "read line; exec ./host"], stdin=subprocess.PIPE, cwd=TMP)
 r = sh("%s -l -P shop%d" % (D, waits.pid))
 check("sale" not in r.stdout and os.path.exists("libshop.so"), "not loaded, not listed", r.stdout)

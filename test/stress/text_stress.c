@@ -1,14 +1,14 @@
 /* Whole programs under probes at every entry and every return that program/text/ offers.
  *
- *	text_stress --table FILE...          what share of functions and returns can be patched, per file
+ *	text_stress --table FILE...          prints the share of functions and returns that can be patched, per file
  *	text_stress [-e] [-s] [-m SEED] [-v] -- CMD ARG...  runs CMD with all of them patched; exit code of CMD
  *
  * Runs CMD and all its descendants under ptrace; whenever one of them has executed a program and
  * reached the program's own entry (all libraries mapped, nothing initialised but the dynamic
  * linker) each module is patched: a stub for every site, whose thunk checks struct wire_stub and
- * counts. The thunks spoil what a stub kind allows: flags, and the red zone. Standard output is the
- * program's; a line of totals goes to standard error with -v. -e: entries only. -m: an offset of
- * each function too, chosen by SEED. -s: system calls too, before and after.
+ * counts. The thunks overwrite all that a stub kind allows: flags, and the red zone. Standard
+ * output is the program's; a line of totals goes to standard error with -v. -e: entries only. -m:
+ * an offset of each function too, chosen by SEED. -s: system calls too, before and after.
  */
 #include <elf.h>
 #include <errno.h>
@@ -123,7 +123,7 @@ static void add_returns(struct module *m, struct text *t, uint64_t start, site_l
 	}
 }
 
-/* One offset of the function, or none when eight tries do not meet an instruction. */
+/* Chooses one offset of the function, or none when eight tries find no instruction. */
 static void add_offset(struct text *t, uint64_t start, uint64_t end, site_list *all)
 {
 	uint64_t x = (start + offset_seed) * 0x9e3779b97f4a7c15ull;
@@ -160,7 +160,7 @@ static void add_syscalls(struct text *t, site_list *all)
 	}
 }
 
-/* Sites that overlap become one; what is there twice (aliases, parts) fires once. */
+/* Joins sites that overlap. A point that is there twice (aliases, parts) fires once. */
 static void make_patches(struct module *m, site_list *all)
 {
 	if (all->n)
@@ -330,7 +330,7 @@ struct mapped {
 	uint64_t bias;
 };
 
-/* Modules of the process, by file; every mapping goes to areas. */
+/* Finds the modules of the process, by file. Adds every mapping to areas. */
 static uint32_t read_maps(pid_t pid, struct mapped *ret, uint32_t max)
 {
 	char name[64], line[4400], path[4096];
@@ -363,7 +363,7 @@ static uint32_t read_maps(pid_t pid, struct mapped *ret, uint32_t max)
 	return n;
 }
 
-/* Free addresses within reach of [lo, hi): below it, else above. */
+/* Finds free addresses within reach of [lo, hi): below it, else above. */
 static uint64_t find_room(uint64_t lo, uint64_t hi, uint64_t size)
 {
 	uint64_t best = 0;
@@ -432,7 +432,7 @@ static uint32_t make_thunks(uint8_t *p, uint64_t counters, uint32_t offset[WIRE_
 	return n;
 }
 
-/* Where a stub lies and what for: a crash in or behind one is named by it. */
+/* Notes the place and the purpose of a stub, so that a crash in or behind it can name it. */
 struct placed {
 	uint64_t stub, end, site;
 	const struct module *m;
@@ -545,8 +545,8 @@ static void patch_process(pid_t pid)
 	int mem, status;
 	long text;
 
-	/* also when it is there already: the kernel has yet to write execve's result into the
-	 * registers */
+	/* also when it has the value already, because the kernel still has to write execve's result
+	 * into the registers */
 	text = ptrace(PTRACE_PEEKTEXT, pid, entry, 0);
 	ptrace(PTRACE_POKETEXT, pid, entry, (text & ~0xffL) | 0xcc);
 	ptrace(PTRACE_CONT, pid, 0, 0);

@@ -1,5 +1,5 @@
-/* Probes as an illumos-like dtrace -G leaves them in a program: DOF in .SUNW_dof, the call of a
- * probe made a nop.
+/* Probes as an illumos-like dtrace -G makes them in a program: DOF in .SUNW_dof, and a nop in place
+ * of each call of a probe.
  *
  *	provider shop { probe sale(int n, char *what); probe closed(); };
  *

@@ -1,16 +1,16 @@
-/* A program that asks whether its probes are enabled, as a dtrace -G leaves it: DOF with places of
- * questions, whose calls were made an instruction that answers no.
+/* A program that checks whether its probes are enabled, as a dtrace -G makes it: DOF with places of
+ * questions, and an instruction that answers no in place of each call.
  *
  *	provider desk { probe hello(int n); probe bye(int n); probe idle(); };
  *
- * hello is asked about by the value of the question; bye through a pointer, as since Oracle's
- * DTrace 2; idle in a function of its own, which returns the question's value. Prints how often
- * each was said to be enabled.
+ * The question for hello returns a value. That for bye answers through a pointer, as since Oracle's
+ * DTrace 2. That for idle is in a function of its own, which returns the question's value. Prints
+ * for each how often the answer was "enabled".
  */
 #include <stdio.h>
 #include <stdlib.h>
 
-/* 1 when the probe was said to be enabled; the probe is behind the question */
+/* 1 when the answer was "enabled"; the probe is behind the question */
 int hello(int n);
 int bye(int n);
 int is_idle(void);
@@ -102,8 +102,7 @@ __asm__(".section .SUNW_dof, \"aw\"\n"
 	"dof_end:\n"
 	".text\n");
 
-/* ROUNDS [TIMES]: so many rounds; and again for each line of standard input, until it has been
- * TIMES */
+/* ROUNDS [TIMES]: makes so many rounds, and again for each line of standard input, TIMES in all */
 int main(int argc, char **argv)
 {
 	int rounds = argc > 1 ? atoi(argv[1]) : 3, times = argc > 2 ? atoi(argv[2]) : 1;

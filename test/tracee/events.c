@@ -1,5 +1,5 @@
-/* Processes and threads that begin, end, signal and execute, for provider proc: `events MODE [N]`;
- * each mode prints what must come out whether traced or not. */
+/* Processes and threads that begin, end, signal and execute, for provider proc: `events MODE [N]`.
+ * Each mode prints lines that must be the same whether it is traced or not. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <pthread.h>
@@ -192,7 +192,7 @@ static int do_alone(void)
 	pthread_exit(NULL);
 }
 
-/* Bursts of threads beside forks, for others to look at while it is traced. */
+/* Bursts of threads beside forks, which other programs trace meanwhile. */
 static void *burst(void *arg)
 {
 	long wrong = 0;

@@ -1,14 +1,14 @@
-/* Programs that execute programs: `execs MODE [N]`, each ends as `execs end` and prints what must
- * come out.
+/* Programs that execute programs: `execs MODE [N]`. Each ends as `execs end` and prints the
+ * expected lines.
  *	chain N   executes itself N times
  *	thread N  likewise, from a thread that is not the first, beside others that run
  *	race N    likewise, from eight threads at once
  *	spawn N   posix_spawn()s N times
  *	vfork N   vfork()s and executes N times
- *	fail N    executes what is not there N times, then itself
+ *	fail N    executes a missing file N times, then itself
  *	leader N  likewise from threads that have tried to, one of which is the first and executes nothing
  *	waits     tries to, and waits in system calls that a stop makes fail
- *	stuck     tries to, and is in vfork(2) when nobody waits for the attempt any more
+ *	stuck     tries to, and is in vfork(2) when the tracer has given up waiting for the attempt
  *	slow      vfork()s and executes a program that takes two seconds to start
  *	loads LIB  tries to while it loads a library, whose reload() it calls 200 times in a second then
  *	run PATH...  executes the first that can be
@@ -47,7 +47,7 @@ static void try(void)
 	execve("/nowhere/at/all", end, environ);
 }
 
-/* The next of the chain. Returns when it cannot, or another thread was quicker. */
+/* Executes the next program of the chain. Returns when it cannot, or another thread was quicker. */
 static void next(void)
 {
 	char *args[] = { self, mode, number, NULL };

@@ -1,10 +1,10 @@
-/* A program whose children nobody follows: `forks MODE [N]`. Every child does what its parent
- * would, and says by its exit code whether all came out right.
+/* A program whose children are not followed: `forks MODE [N]`. Every child does the same work as
+ * its parent, and its exit code reports whether all results were right.
  *
  *	storm N    four threads work while the first one forks N children; N 0: until its input ends
- *	handler N  a timer's handler forks N children in the midst of what it interrupts; each comes
- *	           back to that, and works on
- *	filtered   at a line of input it filters its system calls (what is not expected ends it), and
+ *	handler N  a timer's handler forks N children in the middle of the code that it interrupts;
+ *	           each returns there, and works on
+ *	filtered   at a line of input it filters its system calls (an unexpected one ends it), and
  *	           forks a child; both work until the input ends
  *	idle       at a line of input it forks a child that waits, while it works until the input ends
  *
@@ -171,7 +171,7 @@ static void filter(void)
 		exit(1);
 }
 
-/* works: else the child does nothing. */
+/* works: otherwise the child does nothing. */
 static int pair(uint64_t expected, bool works)
 {
 	struct pollfd a_moment = { .fd = -1 };

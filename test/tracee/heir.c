@@ -1,22 +1,22 @@
-/* A traced process with privileges, and its child, which gives them up and has the threads' slots
- * of its parent in its memory: `heir ATTACK`. It prints "ready", and "attached" when it finds the
- * tracer's memory in itself. Then it reads a line, "WITNESS VICTIM": an address (hexadecimal) and
- * the number of another process. The child says "shares 1" when it has that memory, too, else
- * "shares 0", and attacks, for ever; the first three its parent's slot:
+/* A traced process with privileges, and its child, which gives them up and has its parent's thread
+ * slots in its memory: `heir ATTACK`. It prints "ready", and "attached" when it finds the tracer's
+ * memory in itself. Then it reads a line, "WITNESS VICTIM": an address (hexadecimal) and the number
+ * of another process. The child prints "shares 1" when it has that memory, too, else "shares 0",
+ * and attacks for ever. The first three attack its parent's slot:
  *
- *	steer      an address of the parent's in every word: where does the parent write?
- *	interrupt  0, and all bits set, in every word, while signals interrupt the parent's firings
- *	aim        VICTIM's number wherever the parent's stands; the parent fires with WITNESS
+ *	steer      puts an address of the parent into every word, to find where the parent writes
+ *	interrupt  puts 0, and all bits, into every word, while signals interrupt the parent's firings
+ *	aim        puts VICTIM's number in place of the parent's; the parent fires with WITNESS
  *	choose     the address of a text that the parent has written since, wherever that of the text
  *	           stands with which the parent fires; and that of an mm_struct of its own making, whose
  *	           arguments are that text, wherever that of the parent's stands
  *
- * The parent fires until its standard input ends, and says what came of it: "word number", and at
+ * The parent fires until its standard input ends, and prints the results: "word number", and at
  * last "end 0".
  *
- * "give" and "take" are for two processes that are named together: "give" is such a parent as of
- * "choose", without the child, and says "at PID HARMLESS SECRET ARGUMENTS". "take" reads that line
- * in place of WITNESS and VICTIM, gives up its privileges and attacks the other one's slot as
+ * "give" and "take" are for two processes that are named together. "give" is a parent as for
+ * "choose", without the child, and prints "at PID HARMLESS SECRET ARGUMENTS". "take" reads that
+ * line in place of WITNESS and VICTIM, gives up its privileges and attacks the other one's slot as
  * "choose" does.
  */
 #define _GNU_SOURCE
@@ -45,15 +45,16 @@ CALLED uint64_t work(uint64_t a)
 }
 
 static const struct wire_area *area; /* in the facts, which only the tracer writes */
-static volatile uint32_t *slot;      /* of the parent's thread */
+static volatile uint32_t *slot;      /* slot of the parent's thread */
 static uint64_t witness, shared_lo, shared_end;
 static uint32_t victim;
 static uint64_t *mine; /* memory that only the parent has */
 static volatile uint64_t signals;
 static char harmless[16] = "harmless";
-static uint64_t old, secret, arguments; /* addresses in the parent: of what it fires with, ... */
+/* addresses in the parent: its arguments when it fires, ... */
+static uint64_t old, secret, arguments;
 
-/* Where that memory file of the tracer's lies. */
+/* The places of that memory file of the tracer. */
 static bool find_mapping(const char *name, uint64_t *ret_lo, uint64_t *ret_hi)
 {
 	FILE *f = fopen("/proc/self/maps", "re");
@@ -67,7 +68,7 @@ static bool find_mapping(const char *name, uint64_t *ret_lo, uint64_t *ret_hi)
 	return found;
 }
 
-/* The slot that has the process's number, which is its thread's, twice. */
+/* Returns the slot that has the process's number, which is its thread's, twice. */
 static volatile uint32_t *slot_of(uint32_t pid)
 {
 	for (uint64_t at = area->threads + area->thread_stride; at < shared_end;
@@ -86,7 +87,7 @@ static volatile uint32_t *slot_of(uint32_t pid)
 
 static void steer(void)
 {
-	/* but for what tells whose slot it is, and the word with `vforked` */
+	/* except the words that identify the slot's owner, and the word with `vforked` */
 	for (uint32_t i = 0; i < WORDS; i += 2)
 		if (4 * i != offsetof(struct wire_thread, owner) &&
 		    4 * i != offsetof(struct wire_thread, number))
@@ -120,8 +121,9 @@ static uint64_t word_at(uint64_t at)
 	return *(const uint64_t *)at;
 }
 
-/* In the last thread's slot, which nobody has: an mm_struct as the tracer has made the parent's, of
- * a process whose arguments are the secret. 0: it has made none. */
+/* Returns an mm_struct in the last thread's slot, which no thread has: like the one that the tracer
+ * has made for the parent, for a process whose arguments are the secret. 0: the tracer has made
+ * none. */
 static uint64_t forged_mm(uint64_t mm)
 {
 	const uint64_t at = area->threads + (area->nthreads - 1) * area->thread_stride + PAGE;
@@ -140,8 +142,7 @@ static uint64_t forged_mm(uint64_t mm)
 	return at;
 }
 
-/* Of the parent, which is the process that is named first, as the tracer has it; 0: no probe wants
- * it. */
+/* Returns the stand-in of the parent, which is the first named process. 0: no probe needs it. */
 static uint64_t own_mm(void)
 {
 	const uint64_t task = ((const struct wire_process *)area->processes)[1].task;
@@ -149,7 +150,7 @@ static uint64_t own_mm(void)
 	return area->task.task_size && task ? word_at(task + area->task.mm) : 0;
 }
 
-/* Every word that is `from` in pages of [lo, hi) that anybody has written. */
+/* Replaces every word that is `from` in those pages of [lo, hi) that were written. */
 static void replace(uint64_t lo, uint64_t hi, uint64_t from, uint64_t to)
 {
 	for (uint64_t page = lo & -(uint64_t)PAGE; page < hi && from && to; page += PAGE) {
@@ -163,7 +164,7 @@ static void replace(uint64_t lo, uint64_t hi, uint64_t from, uint64_t to)
 	}
 }
 
-/* All variables, then all that is the parent's thread's. */
+/* Attacks all variables, then all memory of the parent's thread. */
 static void choose(void)
 {
 	static uint64_t mm, forged, round;
@@ -182,7 +183,7 @@ static void choose(void)
 static const struct attack {
 	const char *name;
 	void (*round)(void);
-	int rounds; /* between two looks whether it is over */
+	int rounds; /* rounds between two checks for the end */
 } attacks[] = { { "steer", steer, 100000 }, { "interrupt", interrupt, 100000 },
 		{ "aim", aim, 100000 },     { "choose", choose, 10 },
 		{ "give", NULL, 0 },        { "take", choose, 10 } };
@@ -212,7 +213,7 @@ static void on_signal(int sig)
 		work(signals);
 }
 
-/* Another process that is traced with the one that says this line. */
+/* Another process that is traced together with the one that printed this line. */
 static void take(const struct attack *a, const char *line)
 {
 	uint32_t pid;

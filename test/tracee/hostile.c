@@ -1,12 +1,12 @@
 /* A traced process that attacks its tracer (test/sh/inproc_hostile.py): `hostile ATTACK`. It prints
  * "ready", and "attached" when it finds the tracer's memory in itself. Then it reads a line,
  * "WITNESS VICTIM": an address of the tracer's (hexadecimal), and a process of another user. It
- * attacks until its standard input ends, says "rounds N" when N is 10, 100, 1000... and at last
- * what it came to, as "word number". "execs" waits for a line before it is attached: its FILE is
- * executed then, in its place.
+ * attacks until its standard input ends, prints "rounds N" when N is 10, 100, 1000... and at last
+ * its results, as "word number". "execs" waits for a line before it is attached, and then executes
+ * its FILE.
  *
- * Its first thread fires the probe when asked to; another one attacks, and never fires. What it
- * breaks in its own process does not end it: a fault goes back into the loop.
+ * Its first thread fires the probe on request. Another thread attacks, and never fires. Damage to
+ * its own process does not end it, because a fault returns into the loop.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -34,7 +34,7 @@
 
 #define CALLED __attribute__((noipa))
 
-enum { FIRINGS = 100 }; /* of `work` by the first thread, before the attack */
+enum { FIRINGS = 100 }; /* calls of `work` by the first thread, before the attack */
 
 CALLED uint64_t work(uint64_t a)
 {
@@ -49,7 +49,7 @@ struct mapping {
 	char name[64];
 };
 
-/* The nth mapping of a memory file of the tracer's. */
+/* Finds the nth mapping of a memory file of the tracer. */
 static bool find_mapping(const char *name, int nth, struct mapping *ret)
 {
 	FILE *f = fopen("/proc/self/maps", "re");
@@ -84,11 +84,11 @@ static void fault(int sig)
 {
 	if (back)
 		siglongjmp(*back, 1);
-	/* the thread that fires: its own memory is spoiled */
+	/* the thread that fires: the attack damages its own memory */
 	syscall(SYS_exit, 1);
 }
 
-/* By a store, or by what the kernel does for debuggers. */
+/* Writes by a store, or by the kernel's functions for debuggers. */
 static bool force(uint64_t addr, const void *bytes, size_t n)
 {
 	sigjmp_buf here, *before = back;
@@ -132,7 +132,7 @@ static uint64_t next_random(void)
 	return x;
 }
 
-/* An address that somebody would try. */
+/* Returns an address that an attacker would try. */
 static uint64_t bad_address(void)
 {
 	switch (next_random() % 8) {
@@ -147,11 +147,12 @@ static uint64_t bad_address(void)
 	}
 }
 
-/* --- attacks: one round each; what they have come to is counted here --- */
+/* --- attacks: one round each, with counts of their results --- */
 
 static uint64_t code_opened, code_written, facts_written, bells, seen[4096], nseen;
 
-/* Machine code for the tracer to run: a file named OWNED is made. In front of it a page of nop. */
+/* Machine code for the tracer to run: it makes a file named OWNED. A page of nops is in front of
+ * it. */
 static const char *owned;
 static size_t payload(uint8_t *page)
 {
@@ -185,8 +186,9 @@ static void rewrite_code(int fd)
 		code_written += pwrite(fd, page, sizeof(page), at) == sizeof(page);
 }
 
-/* Descriptors of the tracer's files, which are open here for a moment while it attaches. This
- * process shares the table of descriptors with the traced one, and is not stopped with it. */
+/* Attacks the descriptors of the tracer's files, which are open here for a moment while it
+ * attaches. This process shares the table of descriptors with the traced one, and is not stopped
+ * with it. */
 static int grabber(void *arg)
 {
 	int have[16], nhave = 0;
@@ -228,7 +230,7 @@ static int grabber(void *arg)
 	return 0;
 }
 
-/* The same by way of the mappings. */
+/* Does the same through the mappings. */
 static void attack_code(void)
 {
 	static uint8_t page[4096];
@@ -255,7 +257,7 @@ static void attack_code(void)
 	}
 }
 
-/* Descriptors of maps. */
+/* Attacks the descriptors of maps. */
 static void attack_maps(void)
 {
 	for (uint32_t i = 0; i < area->nmaps && i < 64; i++) {
@@ -278,7 +280,7 @@ static void attack_maps(void)
 	}
 }
 
-/* Words of the tracer's facts, of its own slot and of all others. */
+/* Attacks words of the tracer's facts, of its own slot and of all others. */
 static void attack_words(void)
 {
 	static const size_t words[] = {
@@ -301,7 +303,7 @@ static void attack_words(void)
 	}
 }
 
-/* Every thread slot says that its thread is in a probe, and stays there. */
+/* Marks every thread slot as being in a probe, for ever. */
 static void attack_stuck(void)
 {
 	for (uint32_t i = 1; i < area->nthreads; i++) {
@@ -313,7 +315,7 @@ static void attack_stuck(void)
 	}
 }
 
-/* Anything in what may be written by right: rings, tables, hashes, variables, whatever they are. */
+/* Writes anything into memory that it may write: rings, tables, hashes, variables. */
 static void attack_scribble(void)
 {
 	for (int i = 0; i < 64; i++) {
@@ -328,11 +330,11 @@ static void attack_scribble(void)
 	}
 }
 
-/* Rings: what is in them, again and again. */
+/* Repeats the records in the rings again and again. */
 static struct wire_ring *rings[8];
 static uint64_t nrings, ring_size;
 
-/* Of the slot that has records in them; when the tracer has taken those. */
+/* Uses the slot that has records in its rings, after the tracer has taken those. */
 static void find_rings(void)
 {
 	for (uint32_t i = 1; i < area->nthreads; i++)
@@ -357,7 +359,7 @@ static void attack_tail(void)
 		force64((uintptr_t)&rings[i]->tail, 0);
 }
 
-/* Each time the tracer is through, all that is still there is new again. */
+/* Each time the tracer has read the rings, makes all records there new again. */
 static void attack_head(void)
 {
 	for (uint64_t i = 0; i < nrings; i++) {
@@ -368,7 +370,7 @@ static void attack_head(void)
 	}
 }
 
-/* Sizes and marks of records. */
+/* Attacks sizes and marks of records. */
 static void attack_records(void)
 {
 	for (uint64_t i = 0; i < nrings; i++) {
@@ -384,7 +386,7 @@ static void attack_records(void)
 	}
 }
 
-/* The words that code in the tracer's island goes by, in its shared memory: the first is that of
+/* Attacks the words in shared memory that code in the tracer's island uses: the first is that of
  * the bell (bell.c). */
 static uint64_t find_bell(void)
 {
@@ -401,8 +403,8 @@ static uint64_t find_bell(void)
 	return 0;
 }
 
-/* A process of another user, by whatever number the tracer may believe: as a child, as a thread
- * that executes a program or wants a task_struct, as one of the processes that are traced. */
+/* Names a process of another user by each number that the tracer may use: as a child, as a thread
+ * that executes a program or requests a task_struct, as one of the traced processes. */
 static void attack_stranger(void)
 {
 	const struct wire_process *list = (const struct wire_process *)area->processes;
@@ -437,8 +439,8 @@ static void attack_stranger(void)
 	}
 }
 
-/* The watchdog and the tracer, which have the memory mapped too, as children that made no system
- * calls. */
+/* Names the watchdog and the tracer, which have the memory mapped too, as children that make no
+ * system calls. */
 static void attack_adopt(void)
 {
 	struct wire_said *last = (struct wire_said *)area->said + WIRE_PROCESSES_MAX - 1;
@@ -449,8 +451,8 @@ static void attack_adopt(void)
 	force32((uintptr_t)&common->child_count, 2);
 }
 
-/* Records as the tracer's own clauses write them: of any segment and probe, in all rings of the
- * slot. */
+/* Writes records like those of the tracer's own clauses: of any segment and probe, in all rings of
+ * the slot. */
 static void attack_claim(void)
 {
 	enum { SIZE = 128, RECORD = WIRE_RING_HEAD + SIZE };
@@ -481,8 +483,8 @@ static void attack_claim(void)
 	}
 }
 
-/* D's struct of three numbers: it begins with this one, then an address, then what D has read
- * there, or is to write. */
+/* D's struct of three numbers: it begins with this number, then an address, then the value that D
+ * has read there or will write. */
 static const uint64_t MARK = 0x4d41524b00007ea1;
 static uint64_t variables;
 
@@ -494,8 +496,8 @@ static void find_variables(void)
 			variables = at;
 }
 
-/* What a D program of the tracer's reads at an address that it believes: the tracer's file, its
- * slot, its probe stack. */
+/* Collects the data that a D program of the tracer reads at an address from a variable: the
+ * tracer's file, its slot, its probe stack. */
 static void attack_peek(void)
 {
 	const uint64_t private = area->base + WIRE_PRIVATE;
@@ -521,7 +523,7 @@ static void attack_peek(void)
 		seen[nseen++] = v;
 }
 
-/* Whose number `victim` is, asked in another thread's name. Seen: that the tracer answers. */
+/* Requests the stand-in of `victim` in another thread's name, and notes the tracer's answers. */
 static void attack_ask(void)
 {
 	struct wire_wanted *w =
@@ -541,8 +543,8 @@ static void attack_ask(void)
 	}
 }
 
-/* Memory as a tracer leaves it, without one: for `descry heal`. Its log has as many records of one
- * place as there is room for, no two of which say the same, and names of a stranger. */
+/* Makes memory like that of a tracer, without one, for `descry heal`. Its log has as many different
+ * records of one place as there is room for, and names of another user's process. */
 enum { FORGED = 600000, FORGED_BEFORE = 5 };
 
 static int forge_file(const char *name, uint64_t addr, uint64_t size)
@@ -585,7 +587,7 @@ static void forge(void)
 		memcpy(u[i].after, &i, sizeof(i));
 		memset(u[i].moved, 0xff, sizeof(u[i].moved));
 	}
-	/* a process that may write there is taken for a tracer */
+	/* a process that may write there counts as a tracer */
 	if (mprotect((void *)WIRE_BASE, 1 << 20, PROT_READ | PROT_EXEC) ||
 	    mprotect((void *)facts, size, PROT_READ))
 		exit(1);
@@ -634,7 +636,7 @@ static void execute_owned(void)
 	exit(1);
 }
 
-/* A child keeps the shared memory; this process executes FILE, which has capabilities of its
+/* A child keeps the shared memory. This process executes FILE, which has capabilities of its
  * own. */
 static void change_caps(void)
 {
@@ -649,7 +651,7 @@ static void change_caps(void)
 	execute_owned();
 }
 
-/* It gives up what it may do: the firings after that are not descry's own user's any more. */
+/* Gives up its rights, so that later firings do not belong to descry's own user. */
 static void give_up(void)
 {
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)) {
@@ -658,14 +660,14 @@ static void give_up(void)
 	}
 }
 
-/* It is not attached any more, as far as the tracer can tell, but still writes to its memory. */
+/* It looks detached to the tracer, but still writes to the shared memory. */
 static void give_back(void)
 {
 	munmap((void *)(area->base + WIRE_PRIVATE), area->private_size);
 }
 
-/* Fires, waits for a line, changes, and says so. After another line it fires again, and at the end
- * of its input it is done. */
+/* Fires, waits for a line, changes its rights, and prints that. After another line it fires again,
+ * and it ends at the end of its input. */
 static void change(void (*fn)(void), bool fires)
 {
 	work(1);
@@ -683,7 +685,7 @@ static void change(void (*fn)(void), bool fires)
 
 /* --- */
 
-/* One round; nothing, when the tracer has gone and taken its memory out. */
+/* Makes one round; none when the tracer has ended and removed its memory. */
 static void do_round(const struct attack *a)
 {
 	sigjmp_buf here;
@@ -746,7 +748,8 @@ int main(int argc, char **argv)
 	if (!strcmp(a->name, "code")) {
 		static uint8_t stack[65536] __attribute__((aligned(16)));
 
-		/* memory too, so that it can tell; another process for ptrace(2) all the same */
+		/* shares memory too, so that it can report; another process for ptrace(2)
+		 * nevertheless */
 		clone(grabber, stack + sizeof(stack), CLONE_FILES | CLONE_VM | SIGCHLD, NULL);
 	}
 	printf("ready\n");
@@ -764,7 +767,7 @@ int main(int argc, char **argv)
 	}
 	if (!strcmp(a->name, "execs")) {
 		forge_file(WIRE_MEMFD_CODE, WIRE_BASE,
-			   1 << 20); /* as of another tracer, which the attach waits for */
+			   1 << 20); /* like another tracer's, which the attach waits for */
 		printf("forged\n");
 		fflush(stdout);
 		next_line();

@@ -1,6 +1,6 @@
 /* A program for the in-process engine to trace: `inside MODE [N]`. Functions that cannot be inlined
- * or cloned, with known numbers of calls; each mode prints what must come out whether traced or
- * not. */
+ * or cloned, with known numbers of calls; each mode prints lines that must be the same whether it
+ * is traced or not. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <pthread.h>
@@ -106,7 +106,7 @@ static int do_faults(uint64_t n)
 	return 0;
 }
 
-/* Dies of its own fault. */
+/* Ends by its own fault. */
 static int do_die(uint64_t n)
 {
 	text((const char *)8, 1);
@@ -144,7 +144,7 @@ static int do_exec(uint64_t n)
 	return 6;
 }
 
-/* For the program that was executed: probes come when the tracer has noticed. */
+/* For the executed program: probes come when the tracer has noticed it. */
 static int do_late(uint64_t n)
 {
 	usleep(500000);
@@ -162,7 +162,7 @@ static void *thread(void *arg)
 
 static void on_alarm(int sig)
 {
-	work(1, 2); /* a probe in a handler, that may have come in the middle of another */
+	work(1, 2); /* a probe in a handler, which may have interrupted another probe */
 }
 
 static int do_threads(uint64_t n)

@@ -1,6 +1,6 @@
 /* Programs of odd kinds, one for each word; `kinds WORD ROUNDS [MORE]` prints "WORD CHECKSUM" at
- * its end. Rounds of some ms, so that a tracer can come in the middle. What is traced are work()
- * and text(). */
+ * its end. A round takes some ms, so that a tracer can attach in the middle. Tests trace work() and
+ * text(). */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -168,7 +168,7 @@ static uint64_t run_filter(int rounds, char **more)
 	return run_plain(rounds, more);
 }
 
-/* MORE: megabytes of addresses more than it has. */
+/* MORE: megabytes of addresses that it may have beyond its present ones. */
 static uint64_t run_limit(int rounds, char **more)
 {
 	struct rlimit r;

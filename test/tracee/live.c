@@ -1,4 +1,4 @@
-/* A program that counts what it does, so that a tracer's answer can be compared: `live MODE [N]`.
+/* A program that counts its own work, so that a tracer's answer can be compared: `live MODE [N]`.
  * Each mode prints its counts. */
 #define _GNU_SOURCE
 #include <errno.h>

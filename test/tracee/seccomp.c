@@ -1,22 +1,22 @@
-/* A program that puts a seccomp filter in, and works on: `seccomp WHEN FILTER N [FILE]`.
+/* A program that installs a seccomp filter, and works on: `seccomp WHEN FILTER N [FILE]`.
  *
  *	WHEN    before   the filter, then N calls of work()
  *	        after    N calls, the filter, N calls when the file's first byte is 2
- *	        thread   a thread puts it in for itself; it and the first one make N calls each
- *	        tsync    8 threads work all the time; in the middle the first one puts it in for all
- *	        child    a forked child puts it in; both make N calls
+ *	        thread   a thread installs it for itself; it and the first one make N calls each
+ *	        tsync    8 threads work all the time; in the middle the first one installs it for all
+ *	        child    a forked child installs it; both make N calls
  *	        inherit  the filter, N calls, then a forked child makes N calls
  *	        crash    the filter, N calls, then a fault
  *	        handler  the filter, N calls, and N in a handler for SIGSEGV, which was there before
  *	        alt      threads started under the filter, with signal stacks: N calls each
  *	        name     the filter, N calls, another name, N calls
- *	FILTER  kill, trap, errno   what is not expected ends the process, in two ways, or fails
+ *	FILTER  kill, trap, errno   an unexpected call ends the process, in two ways, or fails
  *	        strict   seccomp's strict mode
- *	        service  what a systemd service of ordinary kind may do (SystemCallFilter=@system-service, in part); the rest ends it
+ *	        service  permits the calls of an ordinary systemd service (SystemCallFilter=@system-service, in part); others end it
  *	        none
  *	FILE    before the first call of work() it waits until this file's first byte is not 0
  *
- * It prints a sum of what it has worked, and ends with 7.
+ * It prints a sum of its results, and ends with 7.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -57,7 +57,7 @@ static uint64_t work_on(uint64_t x, long n)
 
 /* --- filters --- */
 
-/* What is permitted; calls made by the C library for threads and children, where WHEN needs
+/* Permitted calls: those that the C library makes for threads and children, where WHEN needs
  * them. */
 static const uint16_t few[] = { SYS_write, SYS_exit_group, SYS_exit, SYS_futex };
 static const uint16_t more[] = {

@@ -1,7 +1,8 @@
-/* A traced process that holds back pages of its memory by userfaultfd(2), which nobody serves:
- * whoever reads them waits. `stall UID`: it becomes that user, and prints "ready", and "attached"
- * when it finds descry's private mapping in itself. After a line it takes the pages of that away
- * and prints "held". It fires no more then, and goes on until its standard input ends.
+/* A traced process that holds back pages of its memory by userfaultfd(2) without a server, so that
+ * every reader of them waits. `stall UID`: it becomes that user, and prints "ready", and "attached"
+ * when it finds descry's private mapping in itself. After a line it removes the pages of that
+ * mapping and prints "held". It does not fire any more then, and runs until its standard input
+ * ends.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>

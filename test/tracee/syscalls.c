@@ -1,5 +1,5 @@
-/* System calls for the in-process engine to trace: `syscalls MODE [N]`; each mode prints what must
- * come out whether traced or not. */
+/* System calls for the in-process engine to trace: `syscalls MODE [N]`; each mode prints lines that
+ * must be the same whether it is traced or not. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <execinfo.h>
@@ -19,8 +19,8 @@
 #include <time.h>
 #include <unistd.h>
 
-/* In a function of our own: the number is known, and what stands around the instruction is the
- * compiler's. */
+/* In a function of this program: the number is known, and the compiler chooses the instructions
+ * around it. */
 __attribute__((noipa)) static long own_getppid(void)
 {
 	long r;
@@ -104,7 +104,7 @@ static void on_alarm(int sig, siginfo_t *info, void *uc)
 		_exit(9);
 }
 
-/* nanosleep through syscall(2): its number is known only as it runs, and the handler makes such
+/* nanosleep through syscall(2): its number is known only at run time, and the handler makes such
  * calls too. */
 static int do_signals(uint64_t n)
 {

@@ -1,6 +1,6 @@
-/* Threads that wait in known places, for those who look at the stacks of all of them: prints
- * "ready", and ends when its standard input does. "abort": it then ends by abort(3) instead.
- * "overflow": it has one thread, which calls itself until there is no stack any more.
+/* Threads that wait in known places, for tests of the stacks of all threads. Prints "ready", and
+ * ends when its standard input does. "abort": it then ends by abort(3) instead. "overflow": it has
+ * one thread, which calls itself until there is no stack any more.
  *
  *	deep N     N calls of one function, which waits for a mutex
  *	handler    in a signal handler on a stack of its own, which interrupted a function that keeps no frame pointer

@@ -1,7 +1,7 @@
 /* A program that notices when it is harmed: threads that compute, wait, take signals, load
- * libraries, fork and unwind, each checking itself. `torture [SECONDS]` works until SIGTERM or so
- * long, then prints what it counted and "checksum HEX errors N interrupted N"; exit code 0 when
- * there were no errors. The functions work_0 ... work_7 begin with endbr64; push %rbp; mov
+ * libraries, fork and unwind, each checking itself. `torture [SECONDS]` works until SIGTERM or for
+ * so many seconds, then prints its counts and "checksum HEX errors N interrupted N"; exit code 0
+ * when there were no errors. The functions work_0 ... work_7 begin with endbr64; push %rbp; mov
  * %rsp,%rbp; lea -32(%rsp),%rsp; displacing the last three is safe. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -72,7 +72,7 @@ static uint64_t mix(uint64_t x, void *fn, int n)
 {
 	return (x ^ (x >> 29)) * 0xbf58476d1ce4e5b9ull + (unsigned)n;
 }
-/* What work_n(x, mix) is to give, by other means. */
+/* Computes the result of work_n(x, mix) in another way. */
 static uint64_t expected(uint64_t x, int n)
 {
 	return mix(x, NULL, n) + x;

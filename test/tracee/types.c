@@ -1,4 +1,4 @@
-/* Types only this program has, for D to look at. */
+/* Types that only this program has, for D programs. */
 #include <unistd.h>
 
 enum color { RED, GREEN = 5 };

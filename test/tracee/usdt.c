@@ -1,4 +1,4 @@
-/* USDT probes of every operand form the compiler likes to make. `usdt N` fires each N times, N by
+/* USDT probes with every form of operand that the compiler makes. `usdt N` fires each N times, N by
  * default 1. */
 #include <stdio.h>
 #include <stdlib.h>

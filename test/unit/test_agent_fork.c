@@ -47,7 +47,7 @@ static void patched(void)
 	       2); /* held; the other side of the boundary is patched */
 	text[2 * PAGE - 1] = 'C';
 	patch(4, 300, "12345", "abcde", 5);
-	memcpy(text + 300, "other", 5); /* not ours any more */
+	memcpy(text + 300, "other", 5); /* not descry's any more */
 	patch(5, 4 * PAGE, "12345", "abcde", 5);
 	((struct wire_undo *)w.area->undo)[5].pid ^= 1; /* another process's */
 	patch(6, 5 * PAGE, "12345", "abcde", 5);

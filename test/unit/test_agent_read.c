@@ -144,7 +144,7 @@ TEST(test_read_blocked)
 	for (int i = 0; i < 20; i++)
 		CHECK((int64_t)CALL(probe_read, dst, 8, p) == -EFAULT);
 	CHECK(!world_own(&w, w.t)->unsafe);
-	signal(SIGSEGV, SIG_DFL); /* behind our back */
+	signal(SIGSEGV, SIG_DFL); /* without the reader's knowledge */
 	world_own(&w, w.t)->checks = 0;
 	CHECK((int64_t)CALL(probe_read, dst, 8, p) == -EFAULT);
 	CHECK(world_own(&w, w.t)->unsafe);
@@ -284,7 +284,7 @@ TEST(test_read_in_tracer)
 	CHECK(t->violations == 0);
 }
 
-/* Where what reads the kernel's memory reads nothing of the process. */
+/* Programs whose reads of kernel memory must not read the process's. */
 TEST(test_read_own)
 {
 	uint8_t *dst = w.room, *p = pages(1);

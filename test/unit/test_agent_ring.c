@@ -192,7 +192,7 @@ static void test_two_processes(void **state)
 	assert_int_equal(status, 0);
 }
 
-/* Killed at any place: all complete records are there, in order and whole, and the ring can be
+/* Killed at any place: all complete records are in the ring, in order and whole, and it can be
  * drained. */
 static void test_killed_producer(void **state)
 {

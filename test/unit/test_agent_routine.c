@@ -49,7 +49,7 @@ static uint64_t helper(struct interp *in, uint32_t id, const uint64_t a[5])
 				return i + 1;
 		}
 		return (uint32_t)a[0];
-	case BPF_FUNC_get_current_pid_tgid: return 0; /* what the optimizer shall not know */
+	case BPF_FUNC_get_current_pid_tgid: return 0; /* values that the optimizer must not know */
 	case BPF_FUNC_map_lookup_elem:
 		if (!key)
 			return 0;

@@ -41,7 +41,8 @@ TEST(test_chain_siginfo)
 		CHECK(got_blocked & 1 << (SIGSEGV - 1));
 		CHECK((got_blocked >> (SIGUSR2 - 1) & 1) == (round ? 0 : 1));
 		CHECK(!(blocked() & 1 << (SIGSEGV - 1)));
-		CHECK((int64_t)CALL(probe_read, w.room, 8, p) == -EFAULT); /* ours is still there */
+		/* the agent's handler is still there */
+		CHECK((int64_t)CALL(probe_read, w.room, 8, p) == -EFAULT);
 		a = action(handler3, SA_SIGINFO | SA_RESTART, 0);
 		CHECK(!program_action(SIGSEGV, &a, &old));
 		CHECK(old.handler == (uintptr_t)handler3 &&
@@ -49,7 +50,7 @@ TEST(test_chain_siginfo)
 	}
 	CHECK(!program_action(SIGSEGV, NULL, &old) && old.handler == (uintptr_t)handler3 &&
 	      old.flags == a.flags && old.restorer == a.restorer);
-	/* what is not ours goes to the kernel; what is wrong fails as there */
+	/* other signals go to the kernel; wrong arguments fail as in the kernel */
 	a = action(handler1, 0, ~0ull);
 	CHECK(!program_action(SIGUSR1, &a, NULL) && !program_action(SIGUSR1, NULL, &old));
 	CHECK(old.handler == (uintptr_t)handler1);
@@ -228,7 +229,7 @@ static int64_t through_site(const uint8_t *site, uint64_t nr, uint64_t a, uint64
 	register uint64_t r10 __asm__("r10") = d;
 	register uint64_t r8 __asm__("r8") = 0x8888;
 	register uint64_t r9 __asm__("r9") = 0x9999;
-	register uint64_t r14 __asm__("r14"); /* what was in the red zone */
+	register uint64_t r14 __asm__("r14"); /* the bytes of the red zone */
 	register uint64_t r15 __asm__("r15");
 	uint64_t di = a, si = b, dx = c, cx = (uintptr_t)site, rbx = 0xbbbb, r = nr;
 

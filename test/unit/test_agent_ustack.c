@@ -502,7 +502,7 @@ static void test_too_new(void **state)
 	recurse(3, true);
 }
 
-/* Nothing that another process may write says which tables are this one's. */
+/* No word that another process may write decides which tables are this process's. */
 static void test_others_write(void **state)
 {
 	const uint32_t pid = w.t->pid;

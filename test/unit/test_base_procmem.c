@@ -22,7 +22,7 @@ enum { PAGE = 4096, PAGES = 3 };
 
 /* Another process with the same memory: pages [0] written, [1] never touched, [2] read-only. */
 static uint8_t *pages;
-/* What it does when it is told to by a byte, which it repeats. */
+/* The work of the child process for each byte that it reads; it writes the byte back. */
 enum { HOLD = 'h', SERVE = 's' };
 
 struct other {
@@ -110,7 +110,7 @@ static int open_mem(pid_t pid)
 	return open(path, O_RDWR | O_CLOEXEC);
 }
 
-/* As the system calls do, pages that are there and such as are not. */
+/* Same results as the system calls, for pages that are present and for others. */
 static void test_as_calls(void **state)
 {
 	const uint64_t at = (uintptr_t)pages;
@@ -169,7 +169,7 @@ static void test_held_back(void **state)
 	assert_int_equal(procmem_read(o.pid, buf, 8, at), 8);
 	assert_int_equal(buf[0], 7);
 	tell(&o, HOLD);
-	usleep(20000); /* what was seen is believed for 10 ms */
+	usleep(20000); /* the last look is valid for 10 ms */
 	assert_int_equal(procmem_read(o.pid, buf, 8, at), -1);
 	assert_int_equal(errno, ETIMEDOUT);
 	for (int i = 0; i < 2 * PROCMEM_LEFT; i++) { /* none of these has a thread */

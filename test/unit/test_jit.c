@@ -3,7 +3,7 @@
 
 enum { JIT_DEEP = 9 };
 
-/* --- what is refused --- */
+/* --- refused programs --- */
 
 static void test_refuses(void **state)
 {
@@ -418,7 +418,7 @@ static void test_record(void **state)
 		EXIT(),
 	};
 
-	mock.maps[ring].base = 0; /* nowhere in a slot: the agent is asked */
+	mock.maps[ring].base = 0; /* in no slot: calls the agent */
 	mock.helper = give_record;
 	*(uint32_t *)(mock.area + 19992) = WIRE_RING_BUSY | 24;
 	COMPILE(p);
@@ -552,7 +552,7 @@ static void test_cookie(void **state)
 	CALL(BPF_FUNC_get_current_task_btf), ALU64_REG(MOV, 2, 0), LD64(1, BPF_PSEUDO_MAP_FD, m), \
 		ALU64_IMM(MOV, 3, 0), ALU64_IMM(MOV, 4, 1), CALL(BPF_FUNC_task_storage_get)
 
-/* Does an address come out of memory that other processes may write? */
+/* Does an address come from memory that other processes may write? */
 static void test_steered(void **state)
 {
 	uint32_t m = mock_add_map(WIRE_MAP_TASK, 24, 1);

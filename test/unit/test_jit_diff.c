@@ -115,7 +115,7 @@ static void test_kernel(void **state)
 		attr.license = (uintptr_t) "GPL";
 		fd = bpf(BPF_PROG_LOAD, &attr);
 		if (fd < 0)
-			continue; /* its verifier wants more than ours */
+			continue; /* the kernel's verifier requires more than this one */
 		memset(&attr, 0, sizeof(attr));
 		attr.test.prog_fd = (uint32_t)fd;
 		attr.test.data_in = (uintptr_t)packet;

@@ -194,7 +194,7 @@ static void test_bytecode(void **state)
 	jvm_memory_fini(&m);
 }
 
-/* Between two places only that is told which both agree on. */
+/* Between two places, only functions that both have in common are shown. */
 static void test_places(void **state)
 {
 	struct jvm_scope s[JVM_SCOPES_MAX];

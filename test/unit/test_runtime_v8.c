@@ -284,7 +284,7 @@ static void test_partial_frames(void **state)
 	v8_memory_fini(&m);
 }
 
-/* What does not lead to what it should has no name and no line, and loops end. */
+/* Pointers to wrong objects give no name and no line, and loops end. */
 static void test_hostile(void **state)
 {
 	struct unwind_cursor c = at(V8_BUILTINS + 0x10, true);

@@ -61,7 +61,8 @@ static void test_ticks(void **state)
 	expect(l, &late, "\"tick\":4");
 	expect(l, &late, "\"tick\":5");
 	assert_null(next(l, &late));
-	expect(l, &a, "\"tick\":3"); /* too slow: what is gone is left out, and the number tells */
+	/* too slow: lost ticks are left out, and their number shows this */
+	expect(l, &a, "\"tick\":3");
 	live_begin(l, "again");
 	expect(l, &a, "\"program\":\"again\"");
 	expect(l, &late, "\"type\":\"hello\"");

@@ -18,7 +18,7 @@
 #include "base/mem.h"
 #include "target_child.h"
 
-/* --- what is refused, in one line each --- */
+/* --- refused processes, in one line each --- */
 
 static void refused(pid_t pid, const char *why)
 {
@@ -320,7 +320,7 @@ static void test_patch_text(void **state)
 			memcpy(p[k].expect, p[k].put, 9);
 			memcpy(p[k].put, t, 9);
 		}
-		if (i % 2 == 0) /* already what it is to be */
+		if (i % 2 == 0) /* already has the new bytes */
 			memset(p[200].put, 0x90, 9);
 		else
 			memset(p[200].put, 0xcc, 9);
@@ -396,7 +396,7 @@ static void test_start_killed(void **state)
 			s = 'Z';
 		if (f)
 			fclose(f);
-		if (s == 'Z') /* nobody reaps it here */
+		if (s == 'Z') /* no process reaps it here */
 			break;
 		usleep(1000);
 		assert_true(i < 999);
@@ -680,8 +680,9 @@ static void reaps(void *arg)
 		_exit(3);
 }
 
-/* PTRACE_SEIZE waits until the program is there, and then holds that program, which may be setuid.
- * It is let go at once, is no thread of the process, and nothing of it changes. */
+/* PTRACE_SEIZE waits until the new program is there, and then holds that program, which may be
+ * setuid. control_stop() lets go of it at once, does not count it as a thread of the process, and
+ * changes nothing in it. */
 static void test_guest_executes(void **state)
 {
 	struct vfork_child *s =

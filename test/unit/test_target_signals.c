@@ -197,7 +197,7 @@ static void busy(struct err *e)
 	err_free(e);
 }
 
-/* However many there are, few are looked at, and the process is refused. */
+/* The scan looks at few frames, however many there are, and refuses the process. */
 static void test_forged_frames(void **state)
 {
 	for (int real = 0; real < 2; real++) {

@@ -280,8 +280,8 @@ static bool meet_copy(const struct memory *m, struct unwind_store *s, const char
 	return false;
 }
 
-/* Files that come and go: the tables of those on no list are let go, their room is used again;
- * lists keep theirs. */
+/* Files that come and go: the tables of files on no list are dropped, and their room is used again.
+ * Lists keep their tables. */
 static void test_churn(void **state)
 {
 	enum { COPIES = 300 };
@@ -315,7 +315,7 @@ static void test_churn(void **state)
 		met += meet_copy(&m, s, folder, i, true);
 	assert_int_equal(met, 40);
 	assert_null(unwind_store_tidy(s, &limits, now));
-	/* The files met last are there. */
+	/* The files that were met last are still there. */
 	assert_true(meet_copy(&m, s, folder, 39, false));
 	assert_false(meet_copy(&m, s, folder, 0, false));
 	words = unwind_store_words(s);

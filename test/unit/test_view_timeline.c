@@ -1,4 +1,4 @@
-/* What rows of an aggregation have counted between two looks. */
+/* The changes of an aggregation's rows between two looks. */
 #include "unit.h"
 
 #include "view/timeline.h"
