@@ -554,6 +554,21 @@ static struct err *core_auxv(struct space *s, const uint64_t **ret, uint32_t *re
 	return NULL;
 }
 
+static struct err *core_resident(struct space *s, struct space_range in, space_range_vec *ret)
+{
+	struct core *c = core_of(s);
+	uint32_t i = partition_point(c->parts.n, k, c->parts.v[k].end <= in.start);
+
+	for (; i < c->parts.n && c->parts.v[i].start < in.end; i++) {
+		struct space_range r = { c->parts.v[i].start, c->parts.v[i].end };
+
+		r.start = r.start > in.start ? r.start : in.start;
+		r.end = r.end < in.end ? r.end : in.end;
+		vec_push(ret, r);
+	}
+	return NULL;
+}
+
 static char *core_open_path(struct space *s, const struct mapping *m)
 {
 	struct core_file *f = file_at(core_of(s), m);
@@ -585,6 +600,7 @@ static const struct space_ops core_ops = {
 	.memory = { { "the core", core_read }, { "the files that were mapped", files_read } },
 	.threads = core_threads,
 	.auxv = core_auxv,
+	.resident = core_resident,
 	.open_path = core_open_path,
 	.free = core_free,
 };

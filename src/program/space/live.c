@@ -65,6 +65,11 @@ static struct err *live_auxv(struct space *s, const uint64_t **ret, uint32_t *re
 	return NULL;
 }
 
+static struct err *live_resident(struct space *s, struct space_range in, space_range_vec *ret)
+{
+	return space_resident_of(s->pid, in, ret);
+}
+
 static char *live_open_path(struct space *s, const struct mapping *m)
 {
 	return mapping_open_path(s->pid, m);
@@ -85,6 +90,7 @@ struct err *space_live(pid_t pid, struct space **ret)
 		.mappings = live_mappings,
 		.memory = { { "its memory", live_read } },
 		.auxv = live_auxv,
+		.resident = live_resident,
 		.open_path = live_open_path,
 		.free = live_free,
 	};

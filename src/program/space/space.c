@@ -134,6 +134,15 @@ bool space_word(struct space *s, uint64_t addr, uint64_t *ret)
 	return space_read_some(s, addr, ret, sizeof(*ret)) == sizeof(*ret);
 }
 
+struct err *space_resident(struct space *s, struct space_range in, space_range_vec *ret)
+{
+	if (s->ops->resident)
+		return s->ops->resident(s, in, ret);
+	if (in.start < in.end)
+		vec_push(ret, in);
+	return NULL;
+}
+
 char *space_string(struct space *s, uint64_t addr, uint32_t max)
 {
 	VEC(char) text = { 0 };

@@ -37,6 +37,12 @@ struct space_memory {
 	uint32_t (*read)(struct space *s, uint64_t addr, void *buf, uint32_t n, uint32_t *ret_gap);
 };
 
+/* Parts of an address space. */
+struct space_range {
+	uint64_t start, end;
+};
+typedef VEC(struct space_range) space_range_vec;
+
 /* The operations of a space. Optional operations are NULL. */
 struct space_ops {
 	/* time: CLOCK_MONOTONIC ns, 0: now, or the end. The list is valid until the next call. */
@@ -47,6 +53,8 @@ struct space_ops {
 	/* Returns the auxiliary vector: pairs of words without AT_NULL. Valid as long as the
 	 * space. */
 	struct err *(*auxv)(struct space *s, const uint64_t **ret, uint32_t *ret_n);
+	/* Optional: see space_resident(). */
+	struct err *(*resident)(struct space *s, struct space_range in, space_range_vec *ret);
 	/* Returns a path that opens a mapping's file, malloc()ed. NULL: there is none, or it is not
 	 * the mapped file. */
 	char *(*open_path)(struct space *s, const struct mapping *m);
@@ -100,6 +108,12 @@ uint32_t space_read_some(struct space *s, uint64_t addr, void *buf, uint32_t n);
  * the bytes. */
 struct err *space_read(struct space *s, uint64_t addr, void *buf, uint32_t n);
 bool space_word(struct space *s, uint64_t addr, uint64_t *ret);
+/* Adds the parts of a range, whole pages, whose bytes the process has made: pages that it has
+ * touched, or those that a core file holds. The other pages have zeros or the bytes of a mapped
+ * file. A space that does not know adds the whole range. */
+struct err *space_resident(struct space *s, struct space_range in, space_range_vec *ret);
+/* The same of a live process, by its page table. */
+struct err *space_resident_of(pid_t pid, struct space_range in, space_range_vec *ret);
 /* Returns a string of less than max bytes, malloc()ed, or NULL when it cannot be read or does not
  * end. */
 char *space_string(struct space *s, uint64_t addr, uint32_t max);

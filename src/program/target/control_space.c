@@ -52,6 +52,11 @@ static struct err *held_auxv(struct space *s, const uint64_t **ret, uint32_t *re
 	return live->ops->auxv(live, ret, ret_n);
 }
 
+static struct err *held_resident(struct space *s, struct space_range in, space_range_vec *ret)
+{
+	return space_resident_of(s->pid, in, ret);
+}
+
 static char *held_open_path(struct space *s, const struct mapping *m)
 {
 	return mapping_open_path(s->pid, m);
@@ -73,6 +78,7 @@ struct err *control_space(struct control *c, struct space **ret)
 		.memory = { { "its memory", held_read } },
 		.threads = held_threads,
 		.auxv = held_auxv,
+		.resident = held_resident,
 		.open_path = held_open_path,
 		.free = held_free,
 	};
