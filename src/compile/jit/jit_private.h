@@ -124,6 +124,11 @@ void jit_copies(struct bpf_insn *insns, struct jit_facts *f);
  * written out, so the source register is not needed. */
 bool jit_constant_atomic(const struct bpf_insn *ins, const struct jit_fact *f);
 
+/* Returns the registers that are live before each instruction: bit N is set when rN may be read
+ * before it is written. The caller frees the array. */
+uint16_t *jit_live(const struct bpf_insn *insns, uint32_t n, const struct jit_env *env,
+		   const struct jit_facts *f);
+
 /* Marks instructions whose results are not read, and sets the size of stacks. */
 void jit_dead(const struct bpf_insn *insns, uint32_t n, const struct jit_env *env,
 	      struct jit_facts *f);

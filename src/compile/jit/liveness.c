@@ -138,6 +138,64 @@ static void effects(const struct jit_env *env, const struct bpf_insn *ins, const
 		*uses = d | x;
 }
 
+/* Returns the registers that are live behind an instruction. branch: what is known of a jump. */
+static uint32_t live_behind(const struct bpf_insn *ins, uint8_t branch, const uint16_t *live)
+{
+	uint32_t out = 0;
+	bool ja = BPF_OP(ins->code) == BPF_JA;
+
+	if (ebpf_is_jump(ins)) {
+		if (ja || branch != JIT_NEVER)
+			out |= live[1 + ebpf_jump_offset(ins)];
+		if (!ja && branch != JIT_ALWAYS)
+			out |= live[1];
+	} else if (ins->code != (BPF_JMP | BPF_EXIT)) {
+		out = live[1 + ebpf_is_ld_imm64(ins)];
+	}
+	return out;
+}
+
+/* Returns the registers that the verifier looks at in a call. */
+static uint32_t call_reads(const struct bpf_insn *ins)
+{
+	const struct jit_helper *h = ins->src_reg ? NULL : jit_helper((uint32_t)ins->imm);
+	uint32_t uses = 0;
+
+	for (int i = 0; h && h->args[i]; i++)
+		uses |= 2u << i;
+	return h ? uses : ARGS;
+}
+
+uint16_t *jit_live(const struct bpf_insn *insns, uint32_t n, const struct jit_env *env,
+		   const struct jit_facts *f)
+{
+	static const struct jit_fact nothing = { .map = -1 };
+	uint16_t *live = xcalloc(n + 2, sizeof(*live));
+	bool again = true;
+
+	while (again) {
+		again = false;
+		for (uint32_t fn = f->nfns; fn--;) {
+			for (uint32_t i = f->fns[fn].end; i-- > f->fns[fn].start;) {
+				const struct bpf_insn *ins = &insns[i];
+				uint32_t uses, defs, out = live_behind(ins, JIT_EITHER, &live[i]);
+				bool pure;
+
+				if (ins->code == (BPF_JMP | BPF_CALL)) {
+					uses = call_reads(ins);
+					defs = ALL_CALLER;
+				} else {
+					effects(env, ins, &nothing, &uses, &defs, &pure);
+				}
+				out = (out & ~defs) | uses;
+				again |= out != live[i];
+				live[i] = (uint16_t)out;
+			}
+		}
+	}
+	return live;
+}
+
 /* Returns true when no instruction reads a byte that f stores. */
 static bool unread_store(const struct jit_fact *f, const struct jit_fn *fn)
 {
@@ -160,23 +218,13 @@ static void registers(const struct bpf_insn *insns, const struct jit_env *env, s
 		for (uint32_t i = fn->end; i-- > fn->start;) {
 			const struct bpf_insn *ins = &insns[i];
 			struct jit_fact *a = &f->insn[i];
-			uint32_t uses, defs, out = 0;
+			uint32_t uses, defs, out;
 			bool pure;
 
 			if (!a->reached)
 				continue;
 			effects(env, ins, a, &uses, &defs, &pure);
-			if (ebpf_is_jump(ins)) {
-				bool ja = BPF_OP(ins->code) == BPF_JA;
-
-				if (ja || a->branch != JIT_NEVER)
-					out |= live[i + 1 + (uint32_t)ebpf_jump_offset(ins) -
-						    fn->start];
-				if (!ja && a->branch != JIT_ALWAYS)
-					out |= live[i + 1 - fn->start];
-			} else if (ins->code != (BPF_JMP | BPF_EXIT)) {
-				out = live[i + 1 + ebpf_is_ld_imm64(ins) - fn->start];
-			}
+			out = live_behind(ins, a->branch, &live[i - fn->start]);
 			a->last_use =
 				!(out >> (ebpf_is_jump(ins) ? ins->dst_reg : ins->src_reg) & 1);
 			a->dead = unread_store(a, fn) || (pure && !(defs & out));

@@ -96,7 +96,10 @@ static bool join_state(struct state *to, const struct state *from, bool widen)
 	for (int i = 0; i < SLOTS; i++) {
 		if (to->slot[i].kind == NONE)
 			continue;
-		if (from->slot[i].kind == NONE)
+		/* A word that is an address on one path only is not followed any more. */
+		if (from->slot[i].kind == NONE ||
+		    is_pointer(&from->slot[i]) != is_pointer(&to->slot[i]) ||
+		    (is_pointer(&to->slot[i]) && from->slot[i].kind != to->slot[i].kind))
 			j = (struct val){ 0 };
 		else
 			j = join(&to->slot[i], &from->slot[i], widen);
@@ -106,32 +109,34 @@ static bool join_state(struct state *to, const struct state *from, bool widen)
 	return changed;
 }
 
-/* Loses the addresses that `from` knows and `to` does not. */
+/* Loses the addresses in registers that `from` knows and `to` does not. Those on the stack are lost
+ * when somebody reads them: lose_stored(). */
 static void lose_state(struct v *v, const struct state *to, const struct state *from)
 {
 	for (int i = 0; i < 11; i++)
 		if (is_pointer(&from->r[i]) && to->r[i].kind != from->r[i].kind)
 			verify_lose(v, &from->r[i]);
-	for (int i = 0; i < SLOTS; i++)
-		if (is_pointer(&from->slot[i]) && to->slot[i].kind != from->slot[i].kind)
-			verify_lose(v, &from->slot[i]);
 }
 
 void verify_flow(struct v *v, uint32_t to, const struct state *s)
 {
 	struct block *b = &v->blocks[v->block_of[to]];
+	struct state live = *s;
 
 	assert(b->start == to);
+	for (int i = 0; i < 10; i++)
+		if (!(v->live[to] >> i & 1))
+			live.r[i] = (struct val){ 0 };
 	if (v->record) {
-		lose_state(v, b->in, s);
+		lose_state(v, b->in, &live);
 		return;
 	}
 	if (!b->in) {
-		b->in = xmemdup(s, sizeof(*s));
+		b->in = xmemdup(&live, sizeof(live));
 		b->dirty = true;
 		return;
 	}
-	if (join_state(b->in, s, b->joins > WIDEN)) {
+	if (join_state(b->in, &live, b->joins > WIDEN)) {
 		b->joins++;
 		b->dirty = true;
 	}
@@ -439,6 +444,7 @@ struct err *jit_verify(struct bpf_insn *insns, uint32_t n, const struct jit_env 
 {
 	struct v v = { .insns = insns, .n = n, .env = env, .f = ret };
 	cleanup_free uint8_t *seen = NULL;
+	cleanup_free uint16_t *live = NULL;
 	struct err *e;
 	bool again = true;
 
@@ -460,6 +466,7 @@ struct err *jit_verify(struct bpf_insn *insns, uint32_t n, const struct jit_env 
 	for (uint32_t i = 0; i < ret->nfns; i++)
 		v.fns[i].writes = xcalloc(ret->nfns, sizeof(uint64_t));
 	find_blocks(&v);
+	v.live = live = jit_live(insns, n, env, ret);
 
 	v.s.r[1] = (struct val){ .kind = CTX };
 	v.s.r[10] = (struct val){ .kind = STACK };

@@ -69,6 +69,20 @@ static uint64_t slot_mask(int64_t lo, int64_t hi) /* slots that bytes [lo, hi) b
 	return m;
 }
 
+/* Returns the slots of the mask that may hold an address that is not followed. Bytes [lo, hi) of them
+ * are read. */
+static uint64_t unknown_slots(const struct v *v, uint32_t fn, uint64_t mask, int64_t lo, int64_t hi)
+{
+	for (int i = 0; i < SLOTS && fn == v->fn; i++) {
+		const struct val *s = &v->s.slot[i];
+		int64_t at = -8 * (i + 1);
+
+		if (s->kind == NUMBER && (!s->size || (hi <= at + s->size && lo >= at)))
+			mask &= ~(UINT64_C(1) << i);
+	}
+	return mask;
+}
+
 static void proven_read(struct v *v, const struct val *p, int64_t off, uint64_t size)
 {
 	int64_t lo = (int64_t)p->lo + off, hi = (int64_t)p->hi + off + (int64_t)size;
@@ -77,7 +91,8 @@ static void proven_read(struct v *v, const struct val *p, int64_t off, uint64_t 
 		return;
 	if (p->kind == STACK) {
 		reads_stack(v, p->id, lo, hi);
-		v->f->fns[p->id].blind |= slot_mask(lo, hi);
+		v->f->fns[p->id].blind |=
+			unknown_slots(v, p->id, slot_mask(lo, hi), lo, hi);
 	}
 	if (p->kind == CTX) {
 		v->f->ctx_used = true;

@@ -58,7 +58,8 @@ struct v {
 	struct jit_facts *f;
 	struct block *blocks;
 	uint32_t nblocks;
-	uint32_t *block_of; /* [n] */
+	uint32_t *block_of;   /* [n] */
+	const uint16_t *live; /* [n] jit_live() */
 	struct fn *fns;
 	bool record; /* last walk: write facts down */
 	struct err *err;
