@@ -30,6 +30,57 @@ static struct ir_val linear_bucket(struct gen *g, const struct agg *a, struct ir
 	return b;
 }
 
+/* Returns the rank of a magnitude where each order of magnitude is a power of two. The number of its
+ * bits is its order, and its bits below the highest are its step, so no loop looks for the order.
+ * The caller has compared it with the bounds of the lowest and the highest order. */
+static struct ir_val binary_rank(struct gen *g, const struct agg *a, struct ir_val magnitude)
+{
+	struct ir_fn *f = g->f;
+	struct ir_val rank = ir_new_reg(f), bits;
+	uint32_t shift = (uint32_t)__builtin_ctz(a->steps), half = a->steps / 2;
+	uint32_t first = a->low_mag > shift ? a->low_mag : shift, done = ir_new_label(f);
+	int64_t lowest = INT64_C(1) << a->low_mag, full = INT64_C(1) << first;
+
+	/* Orders that have no more numbers than steps: a step is a number. */
+	ir_set(f, rank, ir_bin(f, ALU_SUB, magnitude, IR_I(lowest - 1)));
+	ir_if(f, magnitude, IF_ULT, IR_I(INT64_C(1) << shift), done);
+	bits = ir_bin(f, ALU_SUB, ir_routine(f, "d_quantize_bucket", 1, magnitude), IR_I(63));
+	ir_set(f, rank,
+	       ir_bin(f, ALU_SHR, magnitude, ir_bin(f, ALU_SUB, bits, IR_I(shift))));
+	ir_set(f, rank, ir_bin(f, ALU_ADD, rank, ir_bin(f, ALU_MUL, bits, IR_I(half))));
+	ir_set(f, rank,
+	       ir_bin(f, ALU_ADD, rank,
+		      IR_I(1 + full - lowest - (int64_t)half * (first + 2))));
+	ir_place(f, done);
+	return rank;
+}
+
+/* Returns the log-linear rank of a magnitude. */
+static struct ir_val log_linear_rank(struct gen *g, const struct agg *a, struct ir_val magnitude)
+{
+	enum { MAX_ORDER = 61 };
+	struct ir_fn *f = g->f;
+	struct ir_val rank;
+	uint32_t done, high;
+
+	if (a->factor != 2 || a->steps < 2 || a->high_mag > MAX_ORDER ||
+	    __builtin_ctz(a->steps) > MAX_ORDER)
+		return ir_routine(f, "d_llquantize_rank", 5, magnitude, IR_I(a->factor),
+				  IR_I(a->low_mag), IR_I(a->high_mag), IR_I(a->steps));
+	rank = ir_new_reg(f);
+	done = ir_new_label(f);
+	high = ir_new_label(f);
+	ir_set(f, rank, IR_I(0));
+	ir_if(f, magnitude, IF_ULT, IR_I(INT64_C(1) << a->low_mag), done);
+	ir_if(f, magnitude, IF_UGE, IR_I(INT64_C(1) << (a->high_mag + 1)), high);
+	ir_set(f, rank, binary_rank(g, a, magnitude));
+	ir_goto(f, done);
+	ir_place(f, high);
+	ir_set(f, rank, IR_I(agg_ll_middle(a->factor, a->low_mag, a->high_mag, a->steps)));
+	ir_place(f, done);
+	return rank;
+}
+
 /* Returns llquantize's bucket: the rank of the magnitude, up or down from the bucket in the
  * middle. */
 static struct ir_val log_linear_bucket(struct gen *g, const struct agg *a, struct ir_val v)
@@ -38,9 +89,7 @@ static struct ir_val log_linear_bucket(struct gen *g, const struct agg *a, struc
 	struct ir_val sign = ir_bin(f, ALU_SAR, v, IR_I(63)), rank;
 	uint32_t middle = agg_ll_middle(a->factor, a->low_mag, a->high_mag, a->steps);
 
-	rank = ir_routine(f, "d_llquantize_rank", 5,
-			  ir_bin(f, ALU_SUB, ir_bin(f, ALU_XOR, v, sign), sign), IR_I(a->factor),
-			  IR_I(a->low_mag), IR_I(a->high_mag), IR_I(a->steps));
+	rank = log_linear_rank(g, a, ir_bin(f, ALU_SUB, ir_bin(f, ALU_XOR, v, sign), sign));
 	rank = ir_bin(f, ALU_SUB, ir_bin(f, ALU_XOR, rank, sign), sign);
 	return ir_bin(f, ALU_ADD, rank, IR_I(middle));
 }
