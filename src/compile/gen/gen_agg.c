@@ -45,12 +45,10 @@ static struct ir_val binary_rank(struct gen *g, const struct agg *a, struct ir_v
 	ir_set(f, rank, ir_bin(f, ALU_SUB, magnitude, IR_I(lowest - 1)));
 	ir_if(f, magnitude, IF_ULT, IR_I(INT64_C(1) << shift), done);
 	bits = ir_bin(f, ALU_SUB, ir_routine(f, "d_quantize_bucket", 1, magnitude), IR_I(63));
-	ir_set(f, rank,
-	       ir_bin(f, ALU_SHR, magnitude, ir_bin(f, ALU_SUB, bits, IR_I(shift))));
+	ir_set(f, rank, ir_bin(f, ALU_SHR, magnitude, ir_bin(f, ALU_SUB, bits, IR_I(shift))));
 	ir_set(f, rank, ir_bin(f, ALU_ADD, rank, ir_bin(f, ALU_MUL, bits, IR_I(half))));
 	ir_set(f, rank,
-	       ir_bin(f, ALU_ADD, rank,
-		      IR_I(1 + full - lowest - (int64_t)half * (first + 2))));
+	       ir_bin(f, ALU_ADD, rank, IR_I(1 + full - lowest - (int64_t)half * (first + 2))));
 	ir_place(f, done);
 	return rank;
 }

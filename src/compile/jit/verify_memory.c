@@ -91,8 +91,7 @@ static void proven_read(struct v *v, const struct val *p, int64_t off, uint64_t 
 		return;
 	if (p->kind == STACK) {
 		reads_stack(v, p->id, lo, hi);
-		v->f->fns[p->id].blind |=
-			unknown_slots(v, p->id, slot_mask(lo, hi), lo, hi);
+		v->f->fns[p->id].blind |= unknown_slots(v, p->id, slot_mask(lo, hi), lo, hi);
 	}
 	if (p->kind == CTX) {
 		v->f->ctx_used = true;
