@@ -403,6 +403,7 @@ void run_init(struct run *r)
 		.stop = asked,
 		.arg = r,
 		.output = r->output,
+		.user = r->user,
 		.args = c->args.v,
 		.nargs = c->args.n,
 		.libdirs = c->libdirs.v,

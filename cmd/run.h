@@ -17,6 +17,7 @@ struct run {
 	void *arg;
 	const volatile bool *stop; /* true: the run ends; NULL: never */
 	int output;                /* descriptor of started programs' standard output; 0: its own */
+	const char *user;          /* whose started programs are; NULL: this user's */
 	FILE *to;                  /* takes the results; NULL: standard output, or the file of -o */
 	/* Called when the targets are there; adds programs to c. Sets *ret_end when nothing is to
 	 * be run. NULL: none. */

@@ -146,7 +146,7 @@ struct err *session_command(struct session *s, const char *command)
 {
 	const struct engine_type *engine = plan_engine_named(&s->options);
 	struct target t;
-	struct err *e = target_start(command, s->o.output, &t);
+	struct err *e = target_start(command, s->o.output, s->o.user, &t);
 
 	if (e)
 		return e;

@@ -31,8 +31,9 @@ struct session_setting {
 	 * does. */
 	int (*stop)(void *arg);
 	void *arg;
-	int output;  /* descriptor of started programs' standard output; 0: its own */
-	char **args; /* $0, $1... */
+	int output;       /* descriptor of started programs' standard output; 0: its own */
+	const char *user; /* whose started programs are; NULL: this user's */
+	char **args;      /* $0, $1... */
 	uint32_t nargs;
 	const char *const *libdirs; /* further directories of D libraries */
 	uint32_t nlibdirs;

@@ -5,6 +5,7 @@
 #include <elf.h>
 #include <errno.h>
 #include <poll.h>
+#include <pwd.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/auxv.h>
@@ -45,8 +46,9 @@ static char **split(const char *s, char **ret_buf)
 	return words.v;
 }
 
-struct err *target_start(const char *command, int output, struct target *ret)
+struct err *target_start(const char *command, int output, const char *user, struct target *ret)
 {
+	struct control_as as = { .output = output, .user = user };
 	cleanup_free char *buf = NULL;
 	cleanup_free char **words = split(command, &buf);
 	struct control *c;
@@ -54,7 +56,15 @@ struct err *target_start(const char *command, int output, struct target *ret)
 
 	if (!words[0])
 		return err_new(EINVAL, "-c wants a command");
-	e = control_start(words, false, output, &c);
+	if (user) {
+		const struct passwd *pw = getpwnam(user);
+
+		if (!pw)
+			return err_new(EINVAL, "there is no user %s", user);
+		as.uid = pw->pw_uid;
+		as.gid = pw->pw_gid;
+	}
+	e = control_start(words, false, &as, &c);
 	if (e)
 		return e;
 	*ret = (struct target){

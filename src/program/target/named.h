@@ -18,8 +18,9 @@ struct target {
 };
 
 /* Starts `command` (split at blanks outside quotes) and holds it at its first instruction. output:
- * the descriptor of its standard output; 0: this process's own. */
-struct err *target_start(const char *command, int output, struct target *ret);
+ * the descriptor of its standard output; 0: this process's own. user: whose it is; NULL: this
+ * user's. */
+struct err *target_start(const char *command, int output, const char *user, struct target *ret);
 /* Lets a held command's dynamic linker map its libraries, and holds the command at the program's
  * entry point. */
 struct err *target_to_entry(struct target *t);

@@ -136,7 +136,8 @@ static struct err *open_channel(struct channel *ch)
 	return NULL;
 }
 
-static void child(char *const argv[], int output, const struct channel *ch, int report)
+static void child(char *const argv[], const struct control_as *as, const struct channel *ch,
+		  int report)
 {
 	const char *before = getenv("LD_PRELOAD");
 	cleanup_free char *preload = xasprintf("/proc/self/fd/%d%s%s", ch->self, before ? ":" : "",
@@ -147,8 +148,7 @@ static void child(char *const argv[], int output, const struct channel *ch, int 
 
 	signal(SIGINT, SIG_DFL);
 	nofile_restore();
-	if (output)
-		dup2(output, STDOUT_FILENO);
+	control_become(as);
 	setenv("LD_PRELOAD", preload, 1);
 	setenv(PRELOAD_ENV, numbers, 1);
 	fcntl(ch->service[1], F_SETFD, 0);
@@ -205,7 +205,8 @@ static struct err *take_hello(struct control *c, const char *name)
 	return NULL;
 }
 
-struct err *control_start_served(char *const argv[], int output, struct control **ret)
+struct err *control_start_served(char *const argv[], const struct control_as *as,
+				 struct control **ret)
 {
 	struct err *e = check_command(argv[0]);
 	struct control *c = NULL;
@@ -224,7 +225,7 @@ struct err *control_start_served(char *const argv[], int output, struct control 
 	}
 	pid = fork();
 	if (pid == 0)
-		child(argv, output, &ch, report[1]);
+		child(argv, as, &ch, report[1]);
 	close(report[1]);
 	if (pid < 0)
 		e = err_errno(errno, "cannot start %s", argv[0]);

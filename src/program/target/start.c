@@ -4,6 +4,7 @@
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
 #include <signal.h>
 #include <sys/ptrace.h>
 #include <sys/wait.h>
@@ -16,15 +17,26 @@ enum { START_OPTIONS = PTRACE_O_TRACEEXEC | PTRACE_O_EXITKILL | PTRACE_O_TRACESY
 
 /* Waits to be seized, then execs. Writes the errno of a failure to the pipe. A successful exec
  * closes the pipe. */
-static void child(char *const argv[], int output, int go, int report)
+void control_become(const struct control_as *as)
+{
+	if (as && as->output)
+		dup2(as->output, STDOUT_FILENO);
+	if (as && as->user &&
+	    (initgroups(as->user, as->gid) < 0 || setresgid(as->gid, as->gid, as->gid) < 0 ||
+	     setresuid(as->uid, as->uid, as->uid) < 0)) {
+		dprintf(STDERR_FILENO, "descry: cannot become user %s\n", as->user);
+		_exit(126);
+	}
+}
+
+static void child(char *const argv[], const struct control_as *as, int go, int report)
 {
 	char byte;
 	int code;
 
 	signal(SIGINT, SIG_DFL);
 	nofile_restore();
-	if (output)
-		dup2(output, STDOUT_FILENO);
+	control_become(as);
 	if (read(go, &byte, 1) == 1)
 		execvp(argv[0], argv);
 	code = errno;
@@ -80,8 +92,8 @@ static struct err *run_to(struct control *c, uint64_t entry)
 }
 
 /* Forks a child, seizes it and lets it exec. *ret_code: errno of the exec. */
-static struct err *fork_seized(char *const argv[], int output, pid_t *ret_pid, int *ret_code,
-			       bool *ret_forbidden)
+static struct err *fork_seized(char *const argv[], const struct control_as *as, pid_t *ret_pid,
+			       int *ret_code, bool *ret_forbidden)
 {
 	int go[2], report[2], status;
 	struct err *e = NULL;
@@ -100,7 +112,7 @@ static struct err *fork_seized(char *const argv[], int output, pid_t *ret_pid, i
 	pid = fork();
 	if (pid == 0) {
 		close(go[1]);
-		child(argv, output, go[0], report[1]);
+		child(argv, as, go[0], report[1]);
 	}
 	if (pid < 0)
 		e = err_errno(errno, "cannot start %s", argv[0]);
@@ -160,7 +172,8 @@ struct err *control_run_to(struct control *c, uint64_t addr)
 	return e ? e : control_hold(c);
 }
 
-struct err *control_start(char *const argv[], bool at_entry, int output, struct control **ret)
+struct err *control_start(char *const argv[], bool at_entry, const struct control_as *as,
+			  struct control **ret)
 {
 	struct control *c = NULL;
 	struct err *e;
@@ -168,10 +181,10 @@ struct err *control_start(char *const argv[], bool at_entry, int output, struct 
 	pid_t pid = 0;
 	int code;
 
-	e = fork_seized(argv, output, &pid, &code, &forbidden);
+	e = fork_seized(argv, as, &pid, &code, &forbidden);
 	if (e && forbidden) {
 		err_free(e);
-		return control_start_served(argv, output, ret);
+		return control_start_served(argv, as, ret);
 	}
 	if (e)
 		return e;

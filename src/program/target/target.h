@@ -120,11 +120,19 @@ struct control_range {
 struct err *control_refers(struct control *c, const struct control_range *r, uint32_t n, bool words,
 			   pid_t *ret_tid);
 
+/* How a process is started; zeroes, or NULL in place of it: as this process. */
+struct control_as {
+	int output;       /* descriptor of its standard output; 0: this process's own */
+	const char *user; /* whose it is, with .uid and .gid; NULL: this user's */
+	uid_t uid;
+	gid_t gid;
+};
 /* Starts argv stopped under control: at its program's entry point, where all its libraries are
  * mapped (at_entry), or right after exec, before the dynamic linker. The program is a child of this
  * process, which must wait for it. It is killed when this process ends before control_resume().
- * output: the descriptor of its standard output; 0: this process's own. */
-struct err *control_start(char *const argv[], bool at_entry, int output, struct control **ret);
+ */
+struct err *control_start(char *const argv[], bool at_entry, const struct control_as *as,
+			  struct control **ret);
 /* Returns true for a command that was started where ptrace(2) is forbidden, and is held by the
  * library that its dynamic linker loads (served.c). It is held before its own constructors run,
  * both for "right after exec" and for "at its entry point". It can be read, written, patched and

@@ -67,7 +67,10 @@ struct err *control_refused(const struct control *c, const char *status, int cod
 struct err *control_filter_refuses(pid_t pid, const char *name);
 
 /* served.c: called when ptrace(2) is forbidden to control_start(). */
-struct err *control_start_served(char *const argv[], int output, struct control **ret);
+struct err *control_start_served(char *const argv[], const struct control_as *as,
+				 struct control **ret);
+/* In a child that will execute a program: takes its output and its user. */
+void control_become(const struct control_as *as);
 /* For a process that serves itself. control_serve() makes a system call in it, control_serve_go()
  * starts its program, and control_serve_end() closes the connection, which ends it if it has not
  * started. */
