@@ -25,6 +25,9 @@ struct compile_target {
 	const int32_t *cpu_chip, *cpu_node; /* index: CPU number */
 	const int32_t *cpu_mhz;             /* 0: not known */
 	uint32_t ncpus;
+	/* The engine's timers may leave a program out: the programs of ticks count their periods,
+	 * and with -x report those of profile probes their firings (wire/tick.h). */
+	bool counts_timers;
 	/* Returns how many probes of kernel functions may have a program each for BPF trampolines,
 	 * beside the program that all kprobes share. Called when there are such probes. NULL: 0. */
 	uint32_t (*fentry_max)(struct type_graph *types, const struct options *options);

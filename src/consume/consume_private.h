@@ -94,8 +94,8 @@ int order_values(const struct agg *agg, const int64_t *a, const int64_t *b);
 /* --- drops.c --- */
 struct drops {
 	uint32_t ncpus;
-	uint64_t *last;                                 /* [ncpus][WIRE_FIXED_COUNTERS] */
-	uint64_t missed, lost_events, unnamed, changed; /* reported so far */
+	uint64_t *last; /* [ncpus][WIRE_FIXED_COUNTERS] */
+	uint64_t missed, lost_ticks, lost_events, unnamed, changed; /* reported so far */
 	uint64_t total[DROP_KIND_COUNT];
 	uint64_t faults;
 };

@@ -102,6 +102,8 @@ struct err *drops_poll(struct consumer *c)
 	if (!e)
 		e = tell_grown(c, DROP_MISSED, now.missed, &d->missed);
 	if (!e)
+		e = tell_grown(c, DROP_TICKS, now.lost_ticks, &d->lost_ticks);
+	if (!e)
 		e = tell_grown(c, DROP_EVENTS, now.lost_events, &d->lost_events);
 	if (!e && c->sink->symbols)
 		e = poll_names(c);

@@ -43,6 +43,7 @@ void consumer_report(struct consumer *c, struct run_report *ret)
 			.mode = mode_of(c, i),
 			.fired = now.fired ? now.fired[i] : 0,
 			.dropped = now.dropped ? now.dropped[i] : 0,
+			.left_out = now.left_out ? now.left_out[i] : 0,
 		};
 	r.probes = c->report_probes;
 	r.nprobes = img->nprobes;

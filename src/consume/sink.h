@@ -40,6 +40,7 @@ enum drop_kind {
 	DROP_ERROR,
 	DROP_LATE,
 	DROP_MISSED,  /* firings that the kernel left out */
+	DROP_TICKS,   /* ticks that were given up because they were too late */
 	DROP_EVENTS,  /* events of the process connector */
 	DROP_NAMES,   /* addresses without a name, because the kept symbols had no room */
 	DROP_CHANGED, /* addresses whose file was changed during reading */
@@ -89,6 +90,7 @@ struct report_probe {
 	const struct image_probe *probe;
 	const char *mode;
 	uint64_t fired, dropped;
+	uint64_t left_out; /* samples that the kernel left out */
 };
 struct report_prog {
 	const char *name, *mode;

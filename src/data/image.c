@@ -21,6 +21,8 @@ static const char *const role_names[] = {
 	[MAP_UNWIND] = "unwind",
 	[MAP_UNWIND_PROCESSES] = "unwind_procs",
 	[MAP_UNWIND_WANTED] = "unwind_wanted",
+	[MAP_TICKS] = "ticks",
+	[MAP_SAMPLES] = "samples",
 	[MAP_OTHER] = "other",
 };
 

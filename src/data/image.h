@@ -30,6 +30,8 @@ enum map_role {
 	MAP_UNWIND, /* unwind tables (these three: wire/unwind.h), made and filled by the loader */
 	MAP_UNWIND_PROCESSES,
 	MAP_UNWIND_WANTED, /* ring of struct wire_unwind_ask */
+	MAP_TICKS,         /* struct wire_tick of each tick, one value, mmapable array */
+	MAP_SAMPLES,       /* per-CPU array of struct wire_samples */
 	MAP_OTHER,
 };
 
@@ -78,6 +80,9 @@ struct image_prog {
 	/* KPROBE, KRETPROBE: index of the same program for BPF trampolines, or 0. It serves those
 	 * of the probes that can use a trampoline. The loader decides which of them do. */
 	uint32_t fentry;
+	/* For an engine whose timers may leave programs out: index + 1 of its struct wire_tick
+	 * (TICK) or wire_samples (PROFILE). Such a program has one probe. */
+	uint32_t tick, samples;
 	/* Programs of the session, not of a D probe: sched_switch for vtimestamp, sys_exit for late
 	 * strings. nprobes is 0. */
 	const char *tracepoint; /* its raw tracepoint */

@@ -27,8 +27,10 @@ struct engine_counters {
 	uint64_t *fixed;      /* [ncpus][WIRE_FIXED_COUNTERS] */
 	uint64_t *fired;      /* [nprobes], all CPUs */
 	uint64_t *dropped;    /* [nprobes] */
+	uint64_t *left_out;   /* [nprobes], samples that the kernel left out; NULL: not known */
 	uint64_t table_bytes; /* of unwind tables */
 	uint64_t missed;      /* firings that the kernel skipped during another run */
+	uint64_t lost_ticks;  /* given up because they were too late */
 	uint64_t lost_events; /* events that the process connector lost for lack of room */
 };
 

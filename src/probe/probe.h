@@ -150,8 +150,7 @@ struct probe {
 	uint64_t addr;         /* link-time address of the function (offset arguments) */
 	const uint64_t *addrs; /* kprobes: kernel addresses of every function of that name */
 	uint32_t naddrs;
-	uint64_t period_ns;
-	uint32_t freq_hz;       /* profile/tick given in hz: exact rate; 0: use period_ns */
+	uint64_t period_ns;     /* more than 0 */
 	struct probe_perf perf; /* cpc: .period_ns is the count of events */
 	int32_t number;         /* of the system call; of the event, ATTACH_TRACEPOINT */
 	/* The instruction is a 5-byte nop, and the function keeps data below the stack pointer at

@@ -23,7 +23,6 @@ static const char *const listed[] = {
 
 struct rate {
 	bool tick;
-	uint32_t hz; /* 0: a period was given */
 	uint64_t period;
 };
 
@@ -93,7 +92,6 @@ static bool parse_rate(const char *name, struct rate *ret, const char **ret_why)
 	*ret_why = "the fastest rate is 5000 a second, a period of 200 us";
 	if (unit->ns ? value * unit->ns < MIN_PERIOD : value > NSEC / MIN_PERIOD)
 		return false;
-	ret->hz = unit->ns ? 0 : value;
 	ret->period = unit->ns ? value * unit->ns : NSEC / value;
 	return true;
 }
@@ -111,7 +109,6 @@ static struct probe *add_rate(const struct provider *pv, struct probe_set *ps, c
 	if (is_new) {
 		ps->nprofile++;
 		p->kind = r.tick ? ATTACH_TICK : ATTACH_PROFILE;
-		p->freq_hz = r.hz;
 		p->period_ns = r.period;
 	}
 	return p;

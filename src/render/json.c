@@ -308,6 +308,7 @@ static void json_report(struct sink *s, const struct run_report *r)
 		out_str(o, i ? ",{\"fired\":" : "{\"fired\":");
 		out_unsigned(o, p->fired, 0);
 		key_uint(o, "dropped", p->dropped);
+		key_uint(o, "left_out", p->left_out);
 		key_string(o, "mode", p->mode);
 		probe_object(o, p->probe);
 		out_char(o, '}');

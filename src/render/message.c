@@ -122,6 +122,8 @@ static const struct drop_text {
 	[DROP_MISSED] = { "missed", "DTRACEDROP_MISSED", "firing",
 			  " missed (in the middle of another on the same CPU)", false,
 			  "narrow the probe descriptions, or add a predicate" },
+	[DROP_TICKS] = { "tick", "DTRACEDROP_TICK", "tick drop", " (more than a second late)",
+			 false, "lower the rate, or do less in the clauses" },
 	[DROP_EVENTS] = { "process-event", "DTRACEDROP_EVENTS", "process event drop", "", false,
 			  "raise -x bufsize, or write fewer, shorter clauses" },
 	[DROP_NAMES] = { "name", "DTRACEDROP_NAMES", "name drop",
@@ -249,6 +251,8 @@ void report_print(struct out *o, const struct run_report *r)
 			   (unsigned long long)p->fired);
 		if (p->dropped)
 			out_printf(o, " dropped %llu", (unsigned long long)p->dropped);
+		if (p->left_out)
+			out_printf(o, " left out %llu", (unsigned long long)p->left_out);
 		out_char(o, '\n');
 	}
 }

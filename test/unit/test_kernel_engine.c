@@ -31,7 +31,8 @@ static void fixture_init(struct fixture *f)
 					       .type = BPF_MAP_TYPE_ARRAY,
 					       .key_size = 4,
 					       .value_size = sizeof(struct wire_state),
-					       .max_entries = 1 };
+					       .max_entries = 1,
+					       .flags = BPF_F_MMAPABLE };
 	f->maps[M_DATA] = (struct image_map){
 		.name = "data", .role = MAP_DATA, .type = BPF_MAP_TYPE_RINGBUF, .max_entries = 60000
 	};
@@ -547,7 +548,7 @@ static void work_200ms(void)
 
 static void test_timers(void **state)
 {
-	struct probe profile[] = { { .freq_hz = 997 }, { .period_ns = 10000000 } };
+	struct probe profile[] = { { .period_ns = 1003009 }, { .period_ns = 10000000 } };
 	uint64_t fired[2];
 	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
 

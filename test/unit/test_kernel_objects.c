@@ -32,7 +32,8 @@ struct area {
 
 static struct type_graph *types;
 static struct image_map maps[M_COUNT] = {
-	[M_STATE] = { "state", MAP_STATE, BPF_MAP_TYPE_ARRAY, 4, sizeof(struct wire_state), 1 },
+	[M_STATE] = { "state", MAP_STATE, BPF_MAP_TYPE_ARRAY, 4, sizeof(struct wire_state), 1,
+		      BPF_F_MMAPABLE },
 	[M_DATA] = { "data", MAP_DATA, BPF_MAP_TYPE_RINGBUF, 0, 0, 65536 },
 	[M_CONTROL] = { "control", MAP_CONTROL, BPF_MAP_TYPE_RINGBUF, 0, 0, 65536 },
 	[M_COUNTERS] = { "counters", MAP_COUNTERS, BPF_MAP_TYPE_PERCPU_ARRAY, 4, 8,

@@ -124,7 +124,8 @@ static void test_messages(void **state)
 	const char *text = make_text(&m);
 	assert_non_null(strstr(text, "{\"type\":\"report\",\"elapsed_ns\":10,"));
 	assert_non_null(strstr(text, "\"probe_cpu_ns\":null"));
-	assert_non_null(strstr(text, "{\"fired\":3,\"dropped\":1,\"mode\":\"x\"," PROBE "}"));
+	assert_non_null(strstr(
+		text, "{\"fired\":3,\"dropped\":1,\"left_out\":0,\"mode\":\"x\"," PROBE "}"));
 }
 
 static void check_string(const char *bytes, size_t n, const char *want)

@@ -122,6 +122,14 @@ static void compile_for_trampolines(struct gen *g, const struct gen_group *grp)
 	vec_fini(&own.probes);
 }
 
+/* Does each probe of this kind have its own program? The kernel types a tp_btf program by its
+ * tracepoint, the session runs BEGIN and END by name, and a timer that is counted has its own
+ * struct of wire/tick.h. */
+static bool has_own_program(const struct gen *g, enum attach_kind attach)
+{
+	return attach == ATTACH_TP_BTF || attach == ATTACH_SELF || gen_counts_timer(g, attach);
+}
+
 /* Compiles all other probes. Probes with the same list of clauses share a program. */
 static void compile_others(struct gen *g)
 {
@@ -149,12 +157,10 @@ static void compile_others(struct gen *g)
 		if (!l->n ||
 		    (l->v[0]->attach == ATTACH_SELF && !strcmp(g->probes.v[probe].name, "ERROR")))
 			continue;
-		/* The kernel types a tp_btf program by its tracepoint, and the session runs BEGIN
-		 * and END by name. So each of these probes has its own program. */
-		if (l->v[0]->attach == ATTACH_TP_BTF || l->v[0]->attach == ATTACH_SELF)
+		if (has_own_program(g, l->v[0]->attach))
 			vec_push(l, (const struct bound_clause *)(uintptr_t)(probe + 1));
 		at = hash_put(&groups, l->v, l->n * sizeof(*l->v), NULL);
-		if (l->v[0]->attach == ATTACH_TP_BTF || l->v[0]->attach == ATTACH_SELF)
+		if (has_own_program(g, l->v[0]->attach))
 			l->n--;
 		if (!*at) {
 			vec_push(&made, (struct gen_group){ .clauses = l->v, .nclauses = l->n });

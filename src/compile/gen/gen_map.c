@@ -3,6 +3,7 @@
 
 #include "wire/late.h"
 #include "wire/record.h"
+#include "wire/tick.h"
 #include "wire/unwind.h"
 
 uint32_t gen_map(struct gen *g, enum map_role role, const char *name, enum bpf_map_type type,
@@ -96,6 +97,14 @@ uint32_t gen_fixed_map(struct gen *g, enum map_role role)
 	case MAP_UNWIND_WANTED:
 		*at = (int)gen_map(g, role, "unwind_wanted", BPF_MAP_TYPE_RINGBUF, 0, 0, 4096, 0);
 		break;
+	case MAP_SAMPLES:
+		*at = (int)gen_map(g, role, "samples", BPF_MAP_TYPE_PERCPU_ARRAY, 4,
+				   sizeof(struct wire_samples), 1, 0);
+		break;
+	case MAP_TICKS:
+		*at = (int)gen_map(g, role, "ticks", BPF_MAP_TYPE_ARRAY, 4,
+				   sizeof(struct wire_tick), 1, BPF_F_MMAPABLE);
+		break;
 	default: abort();
 	}
 	return (uint32_t)*at;
@@ -134,6 +143,8 @@ void gen_finish_maps(struct gen *g)
 		case MAP_COUNTERS:
 			m->max_entries = WIRE_FIXED_COUNTERS + WIRE_PROBE_SLOTS * g->probes.n;
 			break;
+		case MAP_SAMPLES: m->max_entries = g->nsamples; break;
+		case MAP_TICKS: m->value_size = g->nticks * sizeof(struct wire_tick); break;
 		default: break;
 		}
 	}

@@ -85,6 +85,7 @@ struct gen {
 	struct agg_slots *slots; /* index: aggregation */
 	struct hash slot_texts;  /* text -> its FIELD_STRID in keys of slots + 1 */
 	uint32_t globals_size, tls_size, this_size, scratch_size, dynsize;
+	uint32_t nticks, nsamples; /* used in MAP_TICKS and MAP_SAMPLES */
 	uint32_t strsize,
 		strmax; /* bytes kept for a string, a multiple of 8; bytes it may have with its NUL */
 	uint32_t chips_at, nodes_at, clocks_at; /* rodata offsets of tables by CPU, 0: not made */
@@ -344,6 +345,8 @@ void gen_begin_function(struct gen *g, struct ir_fn *f, const char *name);
 void gen_end_function(struct gen *g);
 /* Lowers f into a new program. */
 struct image_prog *gen_finish_program(struct gen *g, struct ir_fn *f, const char *name, loc_t loc);
+/* Does a program of this kind count what its timer does (wire/tick.h)? */
+bool gen_counts_timer(const struct gen *g, enum attach_kind attach);
 /* Generates the program of a group. */
 void gen_group(struct gen *g, const struct gen_group *grp, enum attach_kind attach);
 struct ir_val gen_scratch_temp(struct gen *g,

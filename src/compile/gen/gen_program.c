@@ -10,6 +10,7 @@
 #include "wire/record.h"
 #include "wire/routines.h"
 #include "wire/syscall.h"
+#include "wire/tick.h"
 #include "wire/unwind.h"
 
 void gen_lazy_save(const struct gen *g, bool *known)
@@ -246,6 +247,56 @@ static void skip_compat(struct gen *g)
 	ir_if(g->f, status, IF_SET, IR_I(TS_COMPAT), g->out);
 }
 
+bool gen_counts_timer(const struct gen *g, enum attach_kind attach)
+{
+	return g->target->counts_timers &&
+	       (attach == ATTACH_TICK || (attach == ATTACH_PROFILE && g->report));
+}
+
+/* Emits the test that a tick is due, and takes it. Ticks that are too late are given up. Tracing
+ * need not be on: a tick that is due meanwhile does not fire later. */
+static void take_tick(struct gen *g, uint32_t tick, uint64_t period)
+{
+	struct ir_fn *f = g->f;
+	const int32_t next_at = offsetof(struct wire_tick, next),
+		      lost_at = offsetof(struct wire_tick, lost);
+	uint32_t in_time = ir_new_label(f);
+	struct ir_val at =
+		ir_map_value(f, gen_fixed_map(g, MAP_TICKS), tick * sizeof(struct wire_tick));
+	struct ir_val now = gen_lazy(g, LAZY_TIME),
+		      next = ir_mov(f, ir_load(f, at, next_at, 8, false));
+	struct ir_val late, lost;
+
+	ir_if(f, now, IF_ULT, next, g->out);
+	late = ir_bin(f, ALU_SUB, now, next);
+	ir_if(f, late, IF_ULT, IR_I(WIRE_TICK_LATE + period), in_time);
+	lost = ir_bin(f, ALU_DIV, late, IR_I(period));
+	ir_store(f, at, lost_at, 8, ir_bin(f, ALU_ADD, ir_load(f, at, lost_at, 8, false), lost));
+	ir_set(f, next, ir_bin(f, ALU_ADD, next, ir_bin(f, ALU_MUL, lost, IR_I(period))));
+	ir_place(f, in_time);
+	ir_store(f, at, next_at, 8, ir_bin(f, ALU_ADD, next, IR_I(period)));
+}
+
+/* Counts a firing of a profile probe, and notes its time. */
+static void count_sample(struct gen *g, uint32_t samples)
+{
+	struct ir_fn *f = g->f;
+	uint32_t key = ir_new_object(f, 8, "samples"), none = ir_new_label(f),
+		 seen = ir_new_label(f);
+	struct ir_val now = gen_lazy(g, LAZY_TIME), at;
+
+	ir_store_stack(f, key, 0, 4, IR_I(samples));
+	at = ir_call(f, HELPER_MAP_LOOKUP, 2, ir_map(f, gen_fixed_map(g, MAP_SAMPLES)),
+		     ir_stack(f, key, 0));
+	ir_if(f, at, IF_EQ, IR_I(0), none);
+	ir_if(f, ir_load(f, at, offsetof(struct wire_samples, n), 8, false), IF_NE, IR_I(0), seen);
+	ir_store(f, at, offsetof(struct wire_samples, first), 8, now);
+	ir_place(f, seen);
+	ir_store(f, at, offsetof(struct wire_samples, last), 8, now);
+	ir_add_mem(f, at, offsetof(struct wire_samples, n), 8, IR_I(1), true);
+	ir_place(f, none);
+}
+
 /* Emits code that finds the probe that fired. Returns its mask of clauses for system calls. */
 static struct ir_val find_probe(struct gen *g, const struct gen_group *grp, uint32_t syscalls,
 				bool *ret_cookie)
@@ -315,6 +366,7 @@ void gen_group(struct gen *g, const struct gen_group *grp, enum attach_kind atta
 	struct ir_val mask;
 	struct ir_fn f;
 	uint32_t syscalls = 0;
+	uint32_t tick = 0, samples = 0;
 	const char *name;
 	bool cookie;
 
@@ -335,8 +387,16 @@ void gen_group(struct gen *g, const struct gen_group *grp, enum attach_kind atta
 		syscalls = syscall_map(g, grp, g->attach == ATTACH_SYSCALL_ENTRY);
 	gen_begin_function(g, &f, name);
 	f.loc = first->loc;
+	if (g->attach == ATTACH_TICK && gen_counts_timer(g, g->attach)) {
+		take_tick(g, g->nticks, g->probes.v[grp->probes.v[0]].probe->period_ns);
+		tick = ++g->nticks;
+	}
 	if (g->attach != ATTACH_SELF)
 		check_active(g);
+	if (g->attach == ATTACH_PROFILE && gen_counts_timer(g, g->attach)) {
+		count_sample(g, g->nsamples);
+		samples = ++g->nsamples;
+	}
 	if (opt_on(g->options, OPT_FOLLOW) && !g->target->inside &&
 	    (g->attach == ATTACH_UPROBE || g->attach == ATTACH_URETPROBE))
 		check_family(g, grp);
@@ -382,6 +442,8 @@ void gen_group(struct gen *g, const struct gen_group *grp, enum attach_kind atta
 	p = gen_finish_program(g, &f, name, first->loc);
 	p->attach = g->attach;
 	p->uses_cookie = cookie;
+	p->tick = tick;
+	p->samples = samples;
 	p->sleepable = g->sleepable;
 	p->nprobes = grp->probes.n;
 	p->probes = arena_array(g->arena, uint32_t, grp->probes.n);

@@ -32,14 +32,14 @@ static void sleep_until(uint64_t ns)
  * bell has rung. */
 static bool wait_for_bell(struct inproc_engine *e, int timeout_ms, uint64_t pause)
 {
-	struct pollfd p = { .fd = e->bells.timer_fd, .events = POLLIN };
+	struct pollfd p = { .fd = e->bells.timers.fd, .events = POLLIN };
 	struct waitv words[2];
 	uint32_t n = 0, seen = 0, *asks = events_bell(e, &seen);
 	uint64_t now, until;
 	struct timespec t;
 
 	if (!e->bells.bell && !asks) {
-		poll(&p, e->bells.timer_fd >= 0, timeout_ms);
+		poll(&p, e->bells.timers.fd >= 0, timeout_ms);
 		return false;
 	}
 	if (asks)
@@ -51,9 +51,8 @@ static bool wait_for_bell(struct inproc_engine *e, int timeout_ms, uint64_t paus
 	}
 	now = now_ns();
 	until = now + (uint64_t)timeout_ms * 1000000;
-	for (uint32_t i = 0; i < e->bells.timers.n; i++)
-		if (e->bells.timers.v[i].next < until)
-			until = e->bells.timers.v[i].next;
+	if (timers_next(&e->bells.timers) < until)
+		until = timers_next(&e->bells.timers);
 	if (until <= now)
 		return bell_rings(e);
 	if (pause) {

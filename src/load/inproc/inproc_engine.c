@@ -193,7 +193,7 @@ static struct err *inproc_attach(struct engine *en)
 	vec_fini(&e->named.held);
 	if (!err)
 		err = check_any(e);
-	return err ? err : timers_arm(e);
+	return err ? err : inproc_start_timers(e);
 }
 
 static struct err *inproc_fire(struct engine *en, uint32_t prog)
@@ -276,7 +276,7 @@ static void inproc_drain(struct engine *en,
 	bool settled;
 
 	processes_round(e);
-	timers_run(e);
+	inproc_run_timers(e);
 	for (uint32_t i = 0; i < e->processes.n; i++) {
 		struct inproc_process *p = &e->processes.v[i];
 
@@ -393,6 +393,7 @@ static void inproc_counters(struct engine *en, struct engine_counters *ret)
 	c->fixed[WIRE_DROP_SCRATCH] += e->common->no_thread;
 	c->fixed[WIRE_DROP_DATA] += e->trust.forged;
 	c->fixed[WIRE_DROP_AGG] += e->aggs.unstored;
+	c->lost_ticks = e->bells.timers.lost;
 	*ret = *c;
 }
 
@@ -447,7 +448,7 @@ static struct err *inproc_detach(struct engine *en)
 	struct inproc_engine *e = inproc(en);
 	struct err *err = NULL, *one;
 
-	timers_stop(e);
+	timers_stop(&e->bells.timers);
 	bell_stop(e);
 	execs_stop(e);
 	events_stop(e);
@@ -554,7 +555,8 @@ static struct engine *inproc_new(const struct engine_setting *setting)
 
 	e->base.ops = &engine_inproc_ops;
 	e->files.code.fd = e->files.facts.fd = e->files.shared.fd = -1;
-	e->bells.timer_fd = e->watchdog = -1;
+	e->watchdog = -1;
+	timers_init(&e->bells.timers);
 	e->bells.nap_ms = NAP_MIN_MS;
 	e->aggs.bytes_max = STORE_MAX;
 	e->named.targets = setting->targets;

@@ -22,9 +22,8 @@ void area_free(struct inproc_engine *e);
 struct err *progs_compile(struct inproc_engine *e);
 struct err *progs_print(FILE *out, const struct image *img); /* engine_type.print */
 void progs_free(struct inproc_engine *e);
-struct err *timers_arm(struct inproc_engine *e);
-void timers_run(struct inproc_engine *e);
-void timers_stop(struct inproc_engine *e);
+struct err *inproc_start_timers(struct inproc_engine *e);
+void inproc_run_timers(struct inproc_engine *e); /* that are due */
 
 /* inproc_aggs.c */
 void aggs_flip(struct inproc_engine *e);

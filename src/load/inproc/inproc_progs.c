@@ -2,7 +2,6 @@
  * run in this process. */
 #include <cpuid.h>
 #include <errno.h>
-#include <sys/timerfd.h>
 #include <time.h>
 
 #include "base/clock.h"
@@ -203,27 +202,7 @@ void progs_free(struct inproc_engine *e)
 
 /* --- timers --- */
 
-static struct err *arm(struct inproc_engine *e)
-{
-	struct itimerspec when = { 0 };
-	uint64_t next = UINT64_MAX;
-
-	if (!e->bells.timers.n)
-		return NULL;
-	if (e->bells.timer_fd < 0)
-		e->bells.timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
-	for (uint32_t i = 0; i < e->bells.timers.n; i++)
-		if (e->bells.timers.v[i].next < next)
-			next = e->bells.timers.v[i].next;
-	when.it_value.tv_sec = (time_t)(next / 1000000000);
-	when.it_value.tv_nsec = (long)(next % 1000000000);
-	if (e->bells.timer_fd < 0 ||
-	    timerfd_settime(e->bells.timer_fd, TFD_TIMER_ABSTIME, &when, NULL))
-		return err_errno(errno, "timerfd");
-	return NULL;
-}
-
-struct err *timers_arm(struct inproc_engine *e)
+struct err *inproc_start_timers(struct inproc_engine *e)
 {
 	const struct image *img = e->base.image;
 	uint64_t now = now_ns();
@@ -231,47 +210,35 @@ struct err *timers_arm(struct inproc_engine *e)
 	for (uint32_t i = 0; i < img->nprogs; i++) {
 		const struct image_prog *p = &img->progs[i];
 
+		if (p->attach != ATTACH_TICK && p->attach != ATTACH_PROFILE)
+			continue;
 		for (uint32_t j = 0; j < p->nprobes; j++) {
-			const struct probe *pr = img->probes[p->probes[j]].probe;
-			uint64_t period = pr->freq_hz ? 1000000000 / pr->freq_hz : pr->period_ns;
+			const uint64_t period = img->probes[p->probes[j]].probe->period_ns;
 
-			if (p->attach != ATTACH_TICK && p->attach != ATTACH_PROFILE)
-				break;
-			if (!period)
-				period = 1;
-			vec_push(&e->bells.timers,
-				 (struct inproc_timer){ i, p->probes[j], now + period, period });
+			/* A thread that is due is sampled by its CPU time. */
+			timers_add(&e->bells.timers,
+				   &(struct timer){ .prog = i,
+						    .probe = p->probes[j],
+						    .next = now + period,
+						    .period = period,
+						    .late_is_lost = p->attach == ATTACH_PROFILE });
 		}
 	}
-	return arm(e);
+	return timers_arm(&e->bells.timers);
 }
 
-/* Skips deadlines that were missed by more than a period. */
-void timers_run(struct inproc_engine *e)
+void inproc_run_timers(struct inproc_engine *e)
 {
-	uint64_t now = now_ns();
-	bool ran = false;
+	const uint64_t now = now_ns();
+	const struct timer *t;
+	int n = 0;
 
-	for (uint32_t i = 0; e->bells.timer_fd >= 0 && i < e->bells.timers.n; i++) {
-		struct inproc_timer *t = &e->bells.timers.v[i];
-
-		if (t->next > now)
-			continue;
-		ran = true;
-		t->next += t->period * ((now - t->next) / t->period + 1);
+	for (; n < TIMERS_AT_ONCE && (t = timers_take(&e->bells.timers, now)); n++) {
 		if (e->base.image->progs[t->prog].attach == ATTACH_PROFILE)
 			samples_take(e, t->prog, t->probe, t->period);
 		else
 			err_free(prog_run(e, t->prog, t->probe));
 	}
-	if (ran)
-		err_free(arm(e)); /* the timer could be set before, so this does not fail */
-}
-
-void timers_stop(struct inproc_engine *e)
-{
-	if (e->bells.timer_fd >= 0)
-		close(e->bells.timer_fd);
-	e->bells.timer_fd = -1;
-	vec_fini(&e->bells.timers);
+	if (n)
+		err_free(timers_arm(&e->bells.timers)); /* the timer could be set before, so this does not fail */
 }

@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <poll.h>
 #include <sys/epoll.h>
-#include <sys/timerfd.h>
 #include <time.h>
 
 #include "base/clock.h"
@@ -99,42 +98,20 @@ static struct err *engine_fire(struct engine *eng, uint32_t prog)
 	return interp_run_prog((struct interp_engine *)eng, prog, p->nprobes ? p->probes[0] : 0);
 }
 
-static struct err *arm(struct interp_engine *e)
-{
-	struct itimerspec when = { 0 };
-	uint64_t next = UINT64_MAX;
-
-	if (!e->timers.n)
-		return NULL;
-	if (e->timer_fd < 0)
-		e->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
-	for (uint32_t i = 0; i < e->timers.n; i++) {
-		if (e->timers.v[i].next < next)
-			next = e->timers.v[i].next;
-	}
-	when.it_value.tv_sec = (time_t)(next / 1000000000);
-	when.it_value.tv_nsec = (long)(next % 1000000000);
-	if (e->timer_fd < 0 || timerfd_settime(e->timer_fd, TFD_TIMER_ABSTIME, &when, NULL))
-		return err_errno(errno, "timerfd");
-	return NULL;
-}
-
-/* Runs programs for events that have come, then for timers that are due. Skips deadlines that were
- * missed by more than a period. */
+/* Runs programs for events that have come, then for timers that are due. */
 static void run_due(struct interp_engine *e)
 {
-	uint64_t now = now_ns();
-	bool ran = false;
+	const uint64_t now = now_ns();
+	const struct timer *t;
+	int n = 0;
 
 	interp_events_run(e);
-	for (uint32_t i = 0; i < e->timers.n && e->timer_fd >= 0 && !e->failed; i++) {
-		struct interp_timer *t = &e->timers.v[i];
-
-		/* Older events run first. */
-		if (t->next > now || (e->events_until && t->next > e->events_until))
-			continue;
-		ran = true;
-		t->next += t->period * ((now - t->next) / t->period + 1);
+	/* Older events run first. */
+	while (n < TIMERS_AT_ONCE && !e->failed && !e->base.state->exiting &&
+	       (t = timers_take(&e->timers, e->events_until && e->events_until < now
+						    ? e->events_until
+						    : now))) {
+		n++;
 		e->failed = interp_run_prog(e, t->prog, t->probe);
 	}
 	if (e->failed) {
@@ -142,8 +119,8 @@ static void run_due(struct interp_engine *e)
 		e->base.state->exiting = 1;
 		e->base.state->active = WIRE_OFF;
 	}
-	if (ran)
-		err_free(arm(e)); /* arming was possible before */
+	if (n)
+		err_free(timers_arm(&e->timers)); /* arming was possible before */
 }
 
 static bool is_timer(const struct probe *p)
@@ -158,18 +135,6 @@ static bool interp_can(const struct probe *p)
 
 	return p->kind == ATTACH_SELF || (p->kind == ATTACH_TICK && is_timer(p)) ||
 	       interp_listens(p, &kind);
-}
-
-static void add_timer(struct interp_engine *e, uint32_t prog, uint32_t probe, uint64_t now)
-{
-	const struct probe *p = e->base.image->probes[probe].probe;
-	uint64_t period = p->freq_hz ? 1000000000 / p->freq_hz : p->period_ns;
-
-	if (!period)
-		period = 1;
-	vec_push(&e->timers,
-		 (struct interp_timer){
-			 .prog = prog, .probe = probe, .next = now + period, .period = period });
 }
 
 static struct err *watch(struct interp_engine *e, int fd)
@@ -203,7 +168,11 @@ static struct err *engine_attach(struct engine *eng)
 			struct interp_listener l = { .prog = i, .probe = p->probes[j] };
 
 			if (is_timer(pr->probe)) {
-				add_timer(e, i, p->probes[j], now);
+				timers_add(&e->timers,
+					   &(struct timer){ .prog = i,
+							    .probe = p->probes[j],
+							    .next = now + pr->probe->period_ns,
+							    .period = pr->probe->period_ns });
 			} else if (interp_listens(pr->probe, &l.kind)) {
 				l.by_child = pr->probe->thread_arg == 2;
 				vec_push(&e->listeners, l);
@@ -234,11 +203,11 @@ static struct err *engine_attach(struct engine *eng)
 				cannot.v[i]->name),
 			false);
 	vec_fini(&cannot);
-	err = arm(e);
+	err = timers_arm(&e->timers);
 	if (!err)
 		err = interp_events_open(e);
 	if (!err)
-		err = watch(e, e->timer_fd);
+		err = watch(e, e->timers.fd);
 	if (!err && e->connector)
 		err = watch(e, connector_fd(e->connector));
 	return err;
@@ -405,6 +374,7 @@ static void engine_counters(struct engine *eng, struct engine_counters *ret)
 		.fixed = e->fixed,
 		.fired = e->fired,
 		.dropped = e->dropped,
+		.lost_ticks = e->timers.lost,
 		.lost_events = e->connector ? connector_lost(e->connector) : e->lost,
 	};
 }
@@ -441,12 +411,10 @@ static struct err *engine_detach(struct engine *eng)
 	struct err *err = e->failed;
 
 	interp_events_close(e);
-	if (e->timer_fd >= 0)
-		close(e->timer_fd);
+	timers_stop(&e->timers);
 	if (e->epoll_fd >= 0)
 		close(e->epoll_fd);
-	e->timer_fd = e->epoll_fd = -1;
-	vec_fini(&e->timers);
+	e->epoll_fd = -1;
 	e->failed = NULL;
 	return err;
 }
@@ -498,7 +466,8 @@ static struct engine *interp_new(const struct engine_setting *setting)
 	struct interp_engine *e = xcalloc(1, sizeof(*e));
 
 	e->base.ops = &engine_interp_ops;
-	e->timer_fd = e->epoll_fd = -1;
+	timers_init(&e->timers);
+	e->epoll_fd = -1;
 	e->budget = BUDGET;
 	e->named = setting->ntargets > 0;
 	return &e->base;

@@ -7,16 +7,11 @@
 #include "load/interp/connector.h"
 #include "load/interp/interp_maps.h"
 #include "load/link.h"
+#include "load/timers.h"
 
 struct interp_prog {
 	struct linked code;
 	uint64_t runs, run_ns;
-};
-
-/* A tick- or profile- probe. */
-struct interp_timer {
-	uint32_t prog, probe;
-	uint64_t next, period; /* CLOCK_MONOTONIC ns */
 };
 
 /* A probe that the process connector's events fire. */
@@ -34,12 +29,11 @@ struct interp_engine {
 	struct interp_mem mem;
 	struct interp_map *maps;   /* as image.maps */
 	struct interp_prog *progs; /* as image.progs */
-	VEC(struct interp_timer) timers;
-	int timer_fd; /* readable when a timer is due; -1 without timers or when detached */
+	struct timers timers;
 	VEC(struct interp_listener) listeners;
 	struct connector *connector; /* NULL without listeners */
 	uint64_t lost;               /* events that a closed connector lost */
-	int epoll_fd;                /* of timer_fd and the connector; -1 */
+	int epoll_fd;                /* of the timers and the connector; -1 */
 	uint8_t context[512];        /* of the running program */
 	uint64_t cookie;             /* of the running program */
 	const struct connector_event

@@ -100,8 +100,7 @@ static struct err *attach_tracepoint(struct kernel_engine *k, const struct insta
 
 /* --- timers --- */
 
-static struct err *attach_timer_on(struct kernel_engine *k, const struct instance *in,
-				   const struct probe *p, uint32_t cpu, uint64_t cookie)
+struct err *timer_open(const struct probe *p, uint64_t period, uint32_t cpu, bool on, int *ret_fd)
 {
 	/* Sets a period and not a frequency. A clock event turns one into the other, but only a
 	 * frequency has an upper limit. */
@@ -109,17 +108,35 @@ static struct err *attach_timer_on(struct kernel_engine *k, const struct instanc
 		.type = p->perf.hardware ? PERF_TYPE_HARDWARE : PERF_TYPE_SOFTWARE,
 		.size = sizeof(a),
 		.config = p->perf.event, /* 0: PERF_COUNT_SW_CPU_CLOCK */
-		.sample_period = p->freq_hz ? 1000000000ull / p->freq_hz : p->period_ns,
+		.sample_period = period,
+		.disabled = !on,
 		.exclude_user = p->perf.no_user,
 		.exclude_kernel = p->perf.no_kernel,
 	};
 	int ev = (int)syscall(SYS_perf_event_open, &a, -1, (int)cpu, -1, PERF_FLAG_FD_CLOEXEC);
 
-	if (ev < 0 && errno == ENODEV)
-		return NULL; /* the CPU went offline */
-	if (ev < 0)
+	if (ev < 0 && errno != ENODEV)
 		return err_wrap(sys_err(errno, "opening a timer"), "CPU %u", cpu);
-	return attach_to_event(k, in, ev, cookie, "attaching to a timer");
+	*ret_fd = ev;
+	return NULL;
+}
+
+struct err *timer_attach(struct kernel_engine *k, const struct instance *in, int event,
+			 uint64_t cookie)
+{
+	return attach_to_event(k, in, event, cookie, "attaching to a timer");
+}
+
+static struct err *attach_timer_on(struct kernel_engine *k, const struct instance *in,
+				   const struct probe *p, uint32_t cpu, uint64_t cookie)
+{
+	struct err *e;
+	int ev;
+
+	if (k->e.image->progs[in->prog].tick)
+		return ticks_add(k, in, p, cpu, cookie);
+	e = timer_open(p, p->period_ns, cpu, true, &ev);
+	return e || ev < 0 ? e : timer_attach(k, in, ev, cookie);
 }
 
 static struct err *attach_timer(struct kernel_engine *k, const struct instance *in, uint32_t probe)
@@ -225,7 +242,9 @@ struct err *attach_all(struct kernel_engine *k)
 	for (uint32_t i = 0; i < k->e.image->nprogs && !e; i++)
 		if (k->e.image->progs[i].fentry)
 			e = kprobes_load(k, i);
-	return e ? e : attach_turn(k, TURN_OTHERS);
+	if (!e)
+		e = attach_turn(k, TURN_OTHERS);
+	return e ? e : ticks_watch(k);
 }
 
 /* --- detaching --- */
@@ -256,6 +275,7 @@ void detach_all(struct kernel_engine *k)
 	struct closer c[CLOSERS_MAX] = { 0 };
 	uint32_t n = k->links.n < CLOSERS_MAX ? k->links.n : CLOSERS_MAX, done = 0;
 
+	ticks_stop(k);
 	for (uint32_t i = 0; n && i < k->instances.n; i++)
 		missed_keep(k, &k->instances.v[i]);
 	for (uint32_t i = 0; i < n; i++) {

@@ -226,6 +226,7 @@ static void kernel_counters(struct engine *en, struct engine_counters *ret)
 
 	maps_counters(k, ret);
 	ret->missed = missed_count(k);
+	ret->lost_ticks = ticks_lost(k);
 	ret->table_bytes = k->unwind ? unwind_tables_bytes(k->unwind) : 0;
 }
 
@@ -288,6 +289,7 @@ static void kernel_free(struct engine *en)
 	struct kernel_engine *k = kernel(en);
 
 	detach_all(k);
+	ticks_free(k);
 	progs_close(k);
 	if (k->e.image)
 		maps_close(k);
@@ -300,6 +302,7 @@ static void kernel_free(struct engine *en)
 	free(k->counters.fixed);
 	free(k->counters.fired);
 	free(k->counters.dropped);
+	free(k->counters.left_out);
 	free(k->trampoline);
 	free(k);
 }
@@ -343,6 +346,7 @@ const struct engine_type engine_kernel = {
 	.target = { .task_btf = true,
 		    .unwind = true,
 		    .maps_max = PROG_MAPS_MAX,
+		    .counts_timers = true,
 		    .fentry_max = fentry_max,
 		    .sleeps = feature_sleeps },
 	.new = kernel_new,

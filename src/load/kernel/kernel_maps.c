@@ -14,6 +14,7 @@
 #include "base/diag.h"
 #include "data/agg.h"
 #include "wire/routines.h"
+#include "wire/tick.h"
 
 enum { PAGE = 4096 };
 
@@ -146,8 +147,6 @@ static struct err *create(struct kernel_engine *k, const struct image_map *im, s
 	} else if (im->role == MAP_SCRATCH) {
 		a.max_entries =
 			(im->max_entries ? im->max_entries : WIRE_SCRATCH_SLOTS) * k->e.ncpus;
-	} else if (im->role == MAP_STATE) {
-		a.map_flags |= BPF_F_MMAPABLE;
 	} else if (im->type == BPF_MAP_TYPE_TASK_STORAGE) {
 		a.map_flags |= BPF_F_NO_PREALLOC;
 		a.key_size = 4;
@@ -205,15 +204,14 @@ static struct err *fill(const struct image_map *im, struct kmap *m)
 	return NULL;
 }
 
-static struct err *map_state(struct kernel_engine *k, struct kmap *m)
+static struct err *map_memory(struct kmap *m, const char *name)
 {
 	m->mem_size = (m->value_size + PAGE - 1) & ~(size_t)(PAGE - 1);
 	m->mem = mmap(NULL, m->mem_size, PROT_READ | PROT_WRITE, MAP_SHARED, m->fd, 0);
 	if (m->mem == MAP_FAILED) {
 		m->mem = NULL;
-		return err_errno(errno, "mapping the state page");
+		return err_errno(errno, "mapping the map %s", name);
 	}
-	k->e.state = m->mem;
 	return NULL;
 }
 
@@ -311,8 +309,10 @@ struct err *maps_create(struct kernel_engine *k)
 			e = fill(im, m);
 		if (!e && im->role == MAP_STACKS && (im->flags & BPF_F_NO_PREALLOC))
 			warm_up(k, m);
+		if (!e && im->flags & BPF_F_MMAPABLE)
+			e = map_memory(m, im->name);
 		if (!e && im->role == MAP_STATE)
-			e = map_state(k, m);
+			k->e.state = m->mem;
 	}
 	return e;
 }
@@ -582,6 +582,34 @@ uint32_t maps_stack_end(struct kernel_engine *k, int64_t id)
 	return s ? s->end : 0;
 }
 
+/* Counts the samples that are missing between the first and the last on each CPU. */
+static void count_left_out(struct kernel_engine *k, uint64_t *left_out)
+{
+	const struct image *img = k->e.image;
+	struct kmap *m = maps_role(k, MAP_SAMPLES);
+
+	for (uint32_t i = 0; m && i < img->nprogs; i++) {
+		const struct image_prog *p = &img->progs[i];
+		uint32_t slot = p->samples - 1;
+		struct wire_samples *s;
+		uint64_t period, due;
+		bool got;
+
+		/* Of other events than the clock's, nobody knows when they come. */
+		if (!p->samples || img->probes[p->probes[0]].probe->perf.hardware ||
+		    img->probes[p->probes[0]].probe->perf.event)
+			continue;
+		s = values_buffer(k, sizeof(*s) * k->e.ncpus);
+		period = img->probes[p->probes[0]].probe->period_ns;
+		left_out[p->probes[0]] = 0;
+		got = !map_lookup(m->fd, &slot, s);
+		for (uint32_t cpu = 0; got && cpu < k->e.ncpus; cpu++) {
+			due = s[cpu].n ? (s[cpu].last - s[cpu].first) / period + 1 : 0;
+			left_out[p->probes[0]] += due > s[cpu].n ? due - s[cpu].n : 0;
+		}
+	}
+}
+
 void maps_counters(struct kernel_engine *k, struct engine_counters *ret)
 {
 	struct kmap *m = maps_role(k, MAP_COUNTERS);
@@ -593,7 +621,9 @@ void maps_counters(struct kernel_engine *k, struct engine_counters *ret)
 		c->fixed = xcalloc((size_t)ncpus * WIRE_FIXED_COUNTERS, 8);
 		c->fired = xcalloc(nprobes + 1, 8);
 		c->dropped = xcalloc(nprobes + 1, 8);
+		c->left_out = xcalloc(nprobes + 1, 8);
 	}
+	count_left_out(k, c->left_out);
 	*ret = *c;
 	if (!m)
 		return;

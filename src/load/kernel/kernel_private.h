@@ -113,6 +113,7 @@ struct kernel_engine {
 	struct languages *languages;      /* the session's; NULL: none are wanted */
 	struct known_stack *known_stacks; /* [KNOWN_STACKS], NULL until needed */
 	uint64_t missed;                  /* missed firings of links that were closed */
+	struct ticks *ticks;              /* NULL: the image has none */
 	bool *trampoline; /* [image.nprobes]: fired by a BPF trampoline, not by a kprobe */
 };
 
@@ -154,6 +155,24 @@ void progs_close(struct kernel_engine *k);
 struct err *attach_all(struct kernel_engine *k);
 void detach_all(struct kernel_engine *k);
 void detach_instance(struct kernel_engine *k, struct instance *in);
+/* Opens a timer on a CPU; the program of its probe is to be attached. *ret_fd is -1 when the CPU is
+ * offline. on: it runs from now on. */
+struct err *timer_open(const struct probe *p, uint64_t period, uint32_t cpu, bool on, int *ret_fd);
+/* Attaches the program to the timer's event, and takes over the descriptor. */
+struct err *timer_attach(struct kernel_engine *k, const struct instance *in, int event,
+			 uint64_t cookie);
+
+/* ticks.c */
+/* Starts the timers of a tick. Appends to k->links. */
+struct err *ticks_add(struct kernel_engine *k, const struct instance *in, const struct probe *p,
+		      uint32_t cpu, uint64_t cookie);
+/* After all ticks were added: watches whether they fire. */
+struct err *ticks_watch(struct kernel_engine *k);
+/* Returns the number of ticks that were given up. */
+uint64_t ticks_lost(const struct kernel_engine *k);
+void ticks_stop(struct kernel_engine *k); /* before their links are closed */
+void ticks_free(struct kernel_engine *k);
+
 /* missed.c */
 uint64_t missed_count(struct kernel_engine *k);
 /* Adds the instance's missed firings to k->missed; called before its links are closed. */

@@ -246,7 +246,7 @@ static void split_counters(struct engine *en, struct engine_counters *ret)
 	}
 	memset(sum->fired, 0, nprobes * 8);
 	memset(sum->dropped, 0, nprobes * 8);
-	sum->table_bytes = sum->missed = sum->lost_events = 0;
+	sum->table_bytes = sum->missed = sum->lost_ticks = sum->lost_events = 0;
 	for (int i = 0; i < PARTS; i++) {
 		struct engine_counters c = { 0 };
 
@@ -260,6 +260,7 @@ static void split_counters(struct engine *en, struct engine_counters *ret)
 		}
 		sum->table_bytes += c.table_bytes;
 		sum->missed += c.missed;
+		sum->lost_ticks += c.lost_ticks;
 		sum->lost_events += c.lost_events;
 		first += s->part[i]->ncpus;
 	}

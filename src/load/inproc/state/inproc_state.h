@@ -12,6 +12,7 @@
 #include "load/inproc/memory/owner.h"
 #include "load/inproc/memory/pace.h"
 #include "load/link.h"
+#include "load/timers.h"
 #include "program/symbol/symbol.h"
 #include "program/target/target.h"
 #include "program/text/text.h"
@@ -40,11 +41,6 @@ struct inproc_prog {
 	struct jit_code code;
 	uint64_t addr; /* its address */
 	uint64_t runs; /* counted by the tracer: BEGIN, END, timers */
-};
-
-struct inproc_timer {
-	uint32_t prog, probe;
-	uint64_t next, period; /* CLOCK_MONOTONIC ns */
 };
 
 /* An aggregation's values, as far as the tracer has taken them out of the threads' tables. */
@@ -217,8 +213,7 @@ struct inproc_aggs {
 
 /* Timers, and the bell that a traced process rings (inproc_bells.c, patch/bell.c). */
 struct inproc_bells {
-	VEC(struct inproc_timer) timers;
-	int timer_fd;
+	struct timers timers;
 	int nap_ms;               /* wait before the next look into the rings */
 	struct inproc_bell *bell; /* in shared memory; NULL: none */
 	uint32_t seen;
