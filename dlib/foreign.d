@@ -73,6 +73,11 @@ inline struct file *__file__f_vnode[struct file *F] = F;
 inline string __file__v_path[struct file *F] = d_path(&F->f_path);
 inline int64_t __file__f_offset[struct file *F] = F->f_pos;
 
+/* flags of mmap() that Linux does not have: never set */
+inline int MAP_INITDATA = 0;
+inline int MAP_TEXT = 0;
+inline int MAP_ALIGN = 0;
+
 /* variables; src/compile/bind/lib.c makes those that never change on a machine */
 inline uint64_t __symbol__hp_avenrun[int I] = __load(I);
 /* in 1/2048, as in Linux */

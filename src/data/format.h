@@ -23,8 +23,8 @@ enum conv_kind {
 	CONV_TIME,       /* T */
 	CONV_DATE,       /* Y */
 	CONV_FLOAT,      /* e f g E G */
-	CONV_PORT,       /* P (illumos: port), prints the number in host order */
-	CONV_INET,       /* I (illumos: address) */
+	CONV_PORT,       /* P: a port in host order, by its name in /etc/services if it has one */
+	CONV_INET,       /* I: an internet address: its bytes, or a text */
 };
 
 enum conv_flag {

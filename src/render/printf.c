@@ -2,6 +2,7 @@
 #include "render/render.h"
 
 #include <arpa/inet.h>
+#include <netdb.h>
 #include <time.h>
 
 struct cursor {
@@ -228,10 +229,24 @@ static void print_address(struct cursor *c, const struct spec *sp, const struct 
 	print_text(c->out, sp, buf, strlen(buf));
 }
 
+static void print_port(struct cursor *c, const struct spec *sp, uint16_t port)
+{
+	char buf[1024], number[8];
+	struct servent known, *found = NULL;
+	const char *text = number;
+
+	snprintf(number, sizeof(number), "%u", port);
+	if (!getservbyport_r(htons(port), NULL, &known, buf, sizeof(buf), &found) && found)
+		text = found->s_name;
+	print_text(c->out, sp, text, strlen(text));
+}
+
 static void print_inet(struct cursor *c, const struct spec *sp, const struct field *f)
 {
 	char buf[INET6_ADDRSTRLEN] = "";
 
+	if (f->kind == FIELD_STRING || f->kind == FIELD_STRID)
+		return print_string(c, sp, f);
 	if (f->size == 4 || f->size == 16)
 		inet_ntop(f->size == 4 ? AF_INET : AF_INET6, c->args->data + f->offset, buf,
 			  sizeof(buf));
@@ -310,12 +325,7 @@ static void print_field(struct cursor *c, const struct spec *sp)
 	case CONV_TIME:
 	case CONV_DATE: return print_time(c->out, sp, field_uint(f, data));
 	case CONV_FLOAT: return print_float(c->out, sp, float_value(f, data, traits));
-	case CONV_PORT:
-		return print_integer(c->out,
-				     &(struct spec){ .conv = &(struct conv){ .spec = 'u' },
-						     .width = sp->width,
-						     .prec = -1 },
-				     ntohs((uint16_t)field_uint(f, data)), false);
+	case CONV_PORT: return print_port(c, sp, (uint16_t)field_uint(f, data));
 	case CONV_INET: return print_inet(c, sp, f);
 	case CONV_LITERAL: return;
 	}

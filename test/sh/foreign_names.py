@@ -40,6 +40,10 @@ check(r.out.strip() == "11", "run queue", r)
 r = descry("-q", "-n", "sdt:::callout-start { self->t = timestamp; } sdt:::callout-end /self->t/ { @ = count(); self->t = 0; } sdt:::interrupt-start, sdt:::interrupt-complete { @i[stringof(args[0]->name)] = count(); } tick-1s { exit(0); }")
 check(any(n > 0 for n in map(int, re.findall(r"(?m)^ +(\d+)$", r.out))), "timers fire", r)
 
+# addresses and ports in formats, flags of mmap() that Linux does not have
+r = descry("-q", "-n", 'BEGIN { @["192.0.2.1", (uint16_t)65123] = count(); printa("%-12I|%P|%@d\\n", @); printf("%I %d\\n", "::1", MAP_TEXT | MAP_INITDATA | MAP_ALIGN); exit(0); }')
+check(r.lines() == ["192.0.2.1   |65123|1", "::1 0"], "%I, %P", r)
+
 # names without an equivalent
 r = descry("-n", "vfs:::read { }", rc=1)
 check("provider vfs is FreeBSD's" in r.err, "vfs", r)

@@ -183,7 +183,8 @@ static void test_integers(void **state)
 	assert_string_equal(fmt_int("%C", 1, T_CHAR, 1), "\\001");
 	assert_string_equal(fmt_int("%hd", 2, T_SHORT, -3), "-3");
 	assert_string_equal(fmt_int("%hhx", 4, T_INT, 0x1ff), "ff");
-	assert_string_equal(fmt_int("%P", 2, T_USHORT, 0x5000), "80");
+	assert_string_equal(fmt_int("%P", 2, T_USHORT, 65123), "65123");
+	assert_string_equal(fmt_int("[%-6P]", 2, T_USHORT, 65123), "[65123 ]");
 }
 
 static void test_strings(void **state)
@@ -215,6 +216,7 @@ static void test_times_and_floats(void **state)
 	assert_string_equal(fmt1("%.2f", FIELD_BYTES, 8, T_DOUBLE, &d), "1.50");
 	assert_string_equal(fmt1("%g", FIELD_INT, 4, T_FLOAT, &f), "-0.25");
 	assert_string_equal(fmt1("%I", FIELD_INT, 4, T_UINT, &addr), "127.0.0.1");
+	assert_string_equal(fmt1("[%-9I]", FIELD_STRING, 8, T_STRING, "10.1.2\0"), "[10.1.2   ]");
 }
 
 static void test_dynamic_width(void **state)

@@ -74,8 +74,11 @@ static bool convert_printf_arg(struct bind_cx *cx, struct node *a, const struct 
 		cast_to(cx, a, T_UINT64);
 		return true;
 	case CONV_FLOAT: return type_kind(cx->types, type_strip(cx->types, a->type)) == TYPE_FLOAT;
-	case CONV_UNSIGNED:
 	case CONV_INET:
+		if (is_scalar(cx, a))
+			return true;
+		return to_string(cx, a);
+	case CONV_UNSIGNED:
 	case CONV_PORT: return is_scalar(cx, a);
 	case CONV_TIME:
 	case CONV_DATE:
@@ -214,8 +217,8 @@ static bool key_suits(struct bind_cx *cx, type_id t, enum subr_id subr, const st
 	case CONV_KADDR:
 	case CONV_UADDR:
 	case CONV_UNSIGNED:
-	case CONV_INET:
 	case CONV_PORT: return type_is_scalar(cx->types, t);
+	case CONV_INET: return type_is_string(cx->types, t) || type_is_scalar(cx->types, t);
 	default: return type_is_integer(cx->types, t);
 	}
 }
