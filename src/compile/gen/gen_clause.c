@@ -292,7 +292,8 @@ void gen_clause(struct gen *g, const struct bound_clause *cl)
 		g->lazy_made.n = 0;
 	}
 	ir_set(f, g->spec, IR_I(0));
-	ir_set(f, g->top, IR_I(0));
+	if (!g->keeps_memory)
+		ir_set(f, g->top, IR_I(0));
 	gen_lazy_save(g, known);
 	if (cl->pred)
 		gen_cond(g, cl->pred, false, g->bail);

@@ -122,7 +122,8 @@ struct gen {
 	const struct bound_clause *cl;
 	uint32_t fault, bail; /* labels: fault (registers below set); give up the clause */
 	bool fault_used, bail_used;
-	bool exits; /* the clause calls exit() */
+	bool exits;        /* the clause calls exit() */
+	bool keeps_memory; /* what alloca() and copyin() took in the clauses before is kept */
 	struct ir_val f_code, f_value, f_loc;
 	bool in_error;      /* inside an ERROR clause run in place */
 	bool null_is_empty; /* the use wants "" for a string that is not found, not a fault */
@@ -369,6 +370,9 @@ void gen_check_speculation(struct gen *g, struct ir_val id, loc_t loc);
 void gen_free_speculation(struct gen *g, struct ir_val id);
 void gen_list_clauses(
 	struct gen *g); /* listing.c: text of -S about clauses; variables have places */
+/* layout.c: Does the clause have a this-> pointer to memory that an earlier clause took by alloca()
+ * or copyin()? This memory is then kept until the end of the firing. */
+bool gen_uses_earlier_memory(const struct gen *g, const struct bound_clause *cl);
 bool gen_copies_in(const struct bound_clause *cl); /* layout.c: it may read the process's memory */
 void gen_collect(struct gen *g);                   /* layout.c: places variables, keys, tables */
 

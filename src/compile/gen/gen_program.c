@@ -366,7 +366,7 @@ void gen_group(struct gen *g, const struct gen_group *grp, enum attach_kind atta
 	struct ir_val mask;
 	struct ir_fn f;
 	uint32_t syscalls = 0;
-	uint32_t tick = 0, samples = 0;
+	uint32_t tick = 0, samples = 0, keep_until = 0;
 	const char *name;
 	bool cookie;
 
@@ -414,6 +414,9 @@ void gen_group(struct gen *g, const struct gen_group *grp, enum attach_kind atta
 			(void)gen_lazy(g, LAZY_SCRATCH);
 			break;
 		}
+	for (uint32_t i = 0; i < grp->nclauses; i++)
+		if (gen_uses_earlier_memory(g, grp->clauses[i]))
+			keep_until = i + 1;
 	for (uint32_t i = 0; i < grp->nclauses; i++) {
 		uint32_t skip = ir_new_label(&f);
 		bool known[LAZY_COUNT];
@@ -427,6 +430,7 @@ void gen_group(struct gen *g, const struct gen_group *grp, enum attach_kind atta
 			ir_if(&f, bit, IF_EQ, IR_I(0), skip);
 		}
 		g->exits = false;
+		g->keeps_memory = i < keep_until;
 		gen_clause(g, grp->clauses[i]);
 		/* After exit() no other clause runs, except the clauses of END. */
 		if (g->exits && i + 1 < grp->nclauses && strcmp(name, "END"))

@@ -420,7 +420,45 @@ bool gen_keeps_scratch(struct gen *g, const struct bound_clause *cl)
 
 	node_walk(cl->pred, look_for_kept, &k);
 	node_walk(cl->body, look_for_kept, &k);
-	return k.found;
+	return k.found || gen_uses_earlier_memory(g, cl);
+}
+
+struct earlier {
+	const struct gen *g;
+	const struct variable *var; /* the variable whose assignment is looked for */
+	const struct bound_clause *cl;
+	bool assigned, found;
+};
+
+static const struct variable *assigned_variable(const struct node *n);
+
+static void look_for_assignment(void *arg, const struct node *n)
+{
+	struct earlier *e = arg;
+
+	e->assigned |= assigned_variable(n) == e->var;
+}
+
+static void look_for_earlier(void *arg, const struct node *n)
+{
+	struct earlier *e = arg;
+
+	if (e->found || n->kind != N_IDENT || !n->id || n->id->kind != IDENT_VAR ||
+	    n->id->var->scope != SCOPE_THIS || !e->g->vars[n->id->var->index].own)
+		return;
+	e->var = n->id->var;
+	e->assigned = false;
+	node_walk(e->cl->body, look_for_assignment, e);
+	e->found = !e->assigned;
+}
+
+bool gen_uses_earlier_memory(const struct gen *g, const struct bound_clause *cl)
+{
+	struct earlier e = { .g = g, .cl = cl };
+
+	node_walk(cl->pred, look_for_earlier, &e);
+	node_walk(cl->body, look_for_earlier, &e);
+	return e.found;
 }
 
 bool gen_copies_in(const struct bound_clause *cl)
