@@ -1,6 +1,7 @@
 //@ engine: interp,kernel,inproc
 //@ cmd: -q
-/* alloca() and copyin() have bounds: a clause cannot read or write bytes before or behind their memory, or of an earlier clause. */
+/* alloca() and copyin() have bounds: a clause cannot read or write bytes before or behind their memory, or
+ * through a global those of an earlier clause. */
 char *kept;
 
 BEGIN { p = (char *)alloca(16); p[0] = 'a'; p[15] = 'z'; printf("%c%c\n", p[0], p[15]); }
