@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Frames of interpreted languages (wire/language.h), of the current thread: Python's. */
+/* Frames of interpreted languages (wire/language.h), of the current thread: Python's and Ruby's. */
 #include "wire/language.h"
 
 /* The state that changes from frame to frame. It lies where d_ustack's state was. */
@@ -7,12 +7,20 @@ struct language_state {
 	u64 thread, frame, pthread, n;
 	u64 word, about[WIRE_LANGUAGE_ABOUT];
 	u8 byte[8];
-	u32 tgid, ask; /* a struct wire_unwind_ask, with code and id */
-	u64 code, id;
+	/* Ruby's: the list of the threads, and where the frames end */
+	u64 ractors, ractor, threads, end;
+	u64 scope; /* in which the frame's method entry is looked for; 0: in the next frame's */
+	u64 flags; /* of the frame */
+	u64 control[3];    /* pc, stack pointer, iseq of the frame */
+	u64 env[3];        /* of a scope: method entry, scope around it, flags */
+	u64 method[5];     /* of the entry: flags, class, definition, name, owner */
+	u32 tgid, ask;     /* a struct wire_unwind_ask, with what follows */
+	u64 code, entry, id;
 };
 _Static_assert(sizeof(struct language_state) <= WIRE_UNWIND_STATE * 8, "room behind a stack");
 
 struct language_walk {
+	void *chunks;
 	struct wire_stack *dst;
 	const struct wire_language *l;
 	struct language_state *s;
@@ -20,23 +28,28 @@ struct language_walk {
 	void *wanted;
 };
 
+/* agent/routine.c has the agent's reading function. */
+#ifndef DESCRY_AGENT
+#define LANGUAGE_READ(w, dst, size, addr) bpf_probe_read_user(dst, size, (const void *)(addr))
+#endif
+
 INLINE bool language_read(struct language_walk *w, u64 *dst, u64 addr)
 {
-	return !bpf_probe_read_user(dst, 8, (const void *)addr);
+	return !LANGUAGE_READ(w, dst, 8, addr);
 }
 
-/* Makes a step along the list of threads. Returns 1 at the current one, or at the end. */
-CALLBACK language_thread(u32 i, struct language_walk *w)
+/* A step along the list of threads: 1 at the current one, or at the end. */
+CALLBACK python_thread(u32 i, struct language_walk *w)
 {
 	struct language_state *s = w->s;
 
-	if (!s->thread || !language_read(w, &s->word, s->thread + w->l->thread_id)) {
+	if (!s->thread || !language_read(w, &s->word, s->thread + w->l->python.thread_id)) {
 		s->thread = 0;
 		return 1;
 	}
 	if (s->word == s->pthread)
 		return 1;
-	if (!language_read(w, &s->thread, s->thread + w->l->thread_next))
+	if (!language_read(w, &s->thread, s->thread + w->l->python.thread_next))
 		s->thread = 0;
 	return 0;
 }
@@ -71,12 +84,12 @@ INLINE void language_entry(struct language_walk *w, u64 n)
 		*language_word(w, n - 1) |= WIRE_LANGUAGE_ENTRY;
 }
 
-CALLBACK language_frame(u32 i, struct language_walk *w)
+CALLBACK python_frame(u32 i, struct language_walk *w)
 {
 	struct language_state *s = w->s;
-	const struct wire_language *l = w->l;
+	const struct wire_python *l = &w->l->python;
 	u64 n = s->n, frame = s->frame, at;
-	u32 kind = l->frames;
+	u32 kind = w->l->frames;
 	bool entry = kind == WIRE_LANGUAGE_OBJECTS;
 
 	if (!frame || n >= WIRE_STACK_FRAMES)
@@ -86,7 +99,7 @@ CALLBACK language_frame(u32 i, struct language_walk *w)
 	if (kind != WIRE_LANGUAGE_OBJECTS) {
 		u64 mark = kind == WIRE_LANGUAGE_SHIMS ? l->frame_owner : l->frame_is_entry;
 
-		if (bpf_probe_read_user(s->byte, 1, (const void *)(frame + mark)))
+		if (LANGUAGE_READ(w, s->byte, 1, frame + mark))
 			return 1;
 		if (kind == WIRE_LANGUAGE_SHIMS && s->byte[0] == l->shim) {
 			language_entry(w, n);
@@ -96,9 +109,9 @@ CALLBACK language_frame(u32 i, struct language_walk *w)
 	}
 	if (!language_read(w, &s->code, frame + l->frame_code) ||
 	    !language_read(w, &s->word, frame + l->frame_instruction) ||
-	    bpf_probe_read_user(s->about, sizeof(s->about),
-				(const void *)(s->code + l->code_about)))
+	    LANGUAGE_READ(w, s->about, sizeof(s->about), s->code + l->code_about))
 		return 1;
+	s->entry = 0;
 	s->id = wire_language_id(s->tgid, s->code, s->about);
 	at = kind == WIRE_LANGUAGE_OBJECTS ? (u64)((s64)(s32)s->word * (s32)l->scale)
 					   : s->word - s->code - l->code_instructions;
@@ -108,16 +121,156 @@ CALLBACK language_frame(u32 i, struct language_walk *w)
 	return 0;
 }
 
-/* Finds the innermost frame of the thread's state. */
-INLINE bool language_innermost(struct language_walk *w)
+/* The innermost frame of the thread's state. */
+INLINE bool python_innermost(struct language_walk *w)
 {
 	struct language_state *s = w->s;
 
-	if (!s->thread || !language_read(w, &s->frame, s->thread + w->l->thread_frame))
+	if (!s->thread || !language_read(w, &s->frame, s->thread + w->l->python.thread_frame))
 		return false;
-	if (!w->l->by_cframe || !s->frame)
+	if (!w->l->python.by_cframe || !s->frame)
 		return s->frame;
-	return language_read(w, &s->frame, s->frame + w->l->cframe_frame);
+	return language_read(w, &s->frame, s->frame + w->l->python.cframe_frame);
+}
+
+INLINE void python_walk(struct language_walk *w)
+{
+	struct language_state *s = w->s;
+
+	if (!language_read(w, &s->thread, s->word + w->l->python.interpreter_threads))
+		return;
+	bpf_loop(WIRE_LANGUAGE_THREADS, python_thread, w, 0);
+	if (python_innermost(w))
+		bpf_loop(2 * WIRE_STACK_FRAMES, python_frame, w, 0);
+}
+
+/* Goes to the first thread of the Ractor that s->ractor is. */
+INLINE bool ruby_ractor(struct language_walk *w)
+{
+	struct language_state *s = w->s;
+
+	s->threads = s->ractor + (u64)(s64)w->l->ruby.ractor_threads;
+	return s->ractor != s->ractors && language_read(w, &s->thread, s->threads);
+}
+
+/* A step along the lists of threads, one for each Ractor: 1 at the current one, or at the end. */
+CALLBACK ruby_thread(u32 i, struct language_walk *w)
+{
+	const struct wire_ruby *l = &w->l->ruby;
+	struct language_state *s = w->s;
+
+	if (s->thread == s->threads) {
+		if (l->vm_ractors && language_read(w, &s->ractor, s->ractor) && ruby_ractor(w))
+			return 0;
+		s->thread = 0;
+		return 1;
+	}
+	s->word = s->thread;
+	if (l->thread_native && !language_read(w, &s->word, s->thread + l->thread_native))
+		s->word = 0;
+	if (s->word && language_read(w, &s->word, s->word + l->thread_id) &&
+	    s->word == s->pthread)
+		return 1;
+	if (language_read(w, &s->thread, s->thread))
+		return 0;
+	s->thread = 0;
+	return 1;
+}
+
+/* Takes the entry of a method at an address, which a scope has: true when it is one. */
+INLINE bool ruby_method(struct language_walk *w, u64 at)
+{
+	struct language_state *s = w->s;
+
+	s->method[0] = 0;
+	if (at <= 16 || at & 7 || LANGUAGE_READ(w, s->method, sizeof(s->method), at) ||
+	    (s->method[0] & WIRE_RUBY_KIND_MASK) != WIRE_RUBY_METHOD)
+		return false;
+	s->entry = at;
+	return true;
+}
+
+/* Adds the frame, of which the entry of the method is known now. 1: it is none. */
+INLINE long ruby_add(struct language_walk *w, bool finish)
+{
+	struct language_state *s = w->s;
+	u64 n = s->n, at = WIRE_LANGUAGE_BEFORE;
+
+	if (n >= WIRE_STACK_FRAMES)
+		return 1;
+	s->code = s->control[2];
+	if (s->code) {
+		if (!language_read(w, &s->word, s->code + WIRE_RUBY_ISEQ_BODY) ||
+		    LANGUAGE_READ(w, s->about, sizeof(s->about),
+				  s->word + WIRE_RUBY_BODY_ABOUT) ||
+		    !language_read(w, &s->word, s->word + WIRE_RUBY_BODY_INSTRUCTIONS))
+			return 1;
+		at = (s->control[0] - s->word) >> 3;
+	} else {
+		if (!s->entry)
+			return 0;
+		s->about[0] = s->about[1] = s->about[2] = 0;
+	}
+	s->id = wire_language_method_id(s->tgid, s->code, s->about, s->entry, s->method + 2);
+	language_ask(w);
+	*language_word(w, n) = wire_language_word(s->id, at) | (finish ? WIRE_LANGUAGE_ENTRY : 0);
+	s->n = n + 1;
+	return 0;
+}
+
+/* A frame, or one of the scopes around it that may have the entry of its method. */
+CALLBACK ruby_frame(u32 i, struct language_walk *w)
+{
+	struct language_state *s = w->s;
+	u64 scope = s->scope;
+	bool local, found;
+
+	if (!scope) {
+		if (s->frame + 2 * w->l->ruby.frame_size > s->end ||
+		    LANGUAGE_READ(w, s->control, sizeof(s->control), s->frame) ||
+		    !language_read(w, &scope, s->frame + WIRE_RUBY_FRAME_SCOPE) ||
+		    LANGUAGE_READ(w, s->env, sizeof(s->env), scope - 16))
+			return 1;
+		s->frame += w->l->ruby.frame_size;
+		s->flags = s->env[2];
+		s->entry = 0;
+		if (s->control[2] ? !s->control[0]
+				  : (s->flags & WIRE_RUBY_MAGIC_MASK) != WIRE_RUBY_MAGIC_C)
+			return 0; /* of no function */
+	} else if (LANGUAGE_READ(w, s->env, sizeof(s->env), scope - 16)) {
+		return 1;
+	}
+	local = s->env[2] & WIRE_RUBY_FLAG_LOCAL;
+	found = ruby_method(w, s->env[0]);
+	if (!found && local && (s->method[0] & WIRE_RUBY_KIND_MASK) == WIRE_RUBY_SVAR &&
+	    language_read(w, &s->word, s->env[0] + WIRE_RUBY_SVAR_METHOD))
+		found = ruby_method(w, s->word);
+	s->scope = s->env[1] & ~3ull;
+	if (!found && !local && s->scope)
+		return 0;
+	s->scope = 0;
+	return ruby_add(w, s->flags & WIRE_RUBY_FLAG_FINISH);
+}
+
+INLINE void ruby_walk(struct language_walk *w)
+{
+	const struct wire_ruby *l = &w->l->ruby;
+	struct language_state *s = w->s;
+
+	s->ractors = s->word + l->vm_ractors;
+	s->threads = s->word + l->vm_threads;
+	if (l->vm_ractors ? !language_read(w, &s->ractor, s->ractors) || !ruby_ractor(w)
+			  : !language_read(w, &s->thread, s->threads))
+		return;
+	bpf_loop(WIRE_LANGUAGE_THREADS, ruby_thread, w, 0);
+	if (!s->thread || !language_read(w, &s->word, s->thread + l->thread_context) || !s->word ||
+	    !language_read(w, &s->frame, s->word + WIRE_RUBY_CONTEXT_FRAME) ||
+	    LANGUAGE_READ(w, s->env, 16, s->word + WIRE_RUBY_CONTEXT_STACK) ||
+	    s->env[1] > WIRE_RUBY_STACK_SIZE_MAX || s->frame < s->env[0])
+		return;
+	s->end = s->env[0] + s->env[1] * 8;
+	s->scope = 0;
+	bpf_loop(WIRE_LANGUAGE_STEPS * WIRE_STACK_FRAMES, ruby_frame, w, 0);
 }
 
 /* Adds the frames of the language that the current thread runs to a stack that d_ustack took, with
@@ -139,6 +292,7 @@ ROUTINE s64 d_language(void *chunks, void *processes, void *wanted, struct wire_
 	w.codes = unwind_chunk(chunks, WIRE_UNWIND_CODES << 16);
 	if (!words || !w.codes)
 		return (s64)(n * 8);
+	w.chunks = chunks;
 	w.l = (const void *)(words + (p->language & 0xffe0));
 	w.dst = dst;
 	w.s = s;
@@ -147,12 +301,12 @@ ROUTINE s64 d_language(void *chunks, void *processes, void *wanted, struct wire_
 	if (bpf_probe_read_kernel(
 		    &s->pthread, 8,
 		    KERNEL(bpf_get_current_task() + o->task_thread + o->thread_fsbase)) ||
-	    !language_read(&w, &s->thread, w.l->interpreters) ||
-	    !language_read(&w, &s->thread, s->thread + w.l->interpreter_threads))
+	    !language_read(&w, &s->word, w.l->root) || !s->word)
 		return (s64)(n * 8);
-	bpf_loop(WIRE_LANGUAGE_THREADS, language_thread, &w, 0);
-	if (language_innermost(&w))
-		bpf_loop(2 * WIRE_STACK_FRAMES, language_frame, &w, 0);
+	if (w.l->frames == WIRE_LANGUAGE_RUBY)
+		ruby_walk(&w);
+	else
+		python_walk(&w);
 	n = s->n;
 	if (n > WIRE_STACK_FRAMES)
 		n = WIRE_STACK_FRAMES;

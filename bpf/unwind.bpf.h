@@ -31,8 +31,8 @@ struct unwind_state {
 	 * otherwise follow each combination of steps separately. */
 	u64 zero;
 	struct wire_unwind_process new;
-	u32 tgid, ask; /* a struct wire_unwind_ask, with code */
-	u64 code, id;
+	u32 tgid, ask; /* a struct wire_unwind_ask, with what follows */
+	u64 code, entry, id;
 };
 _Static_assert(sizeof(struct unwind_state) <= WIRE_UNWIND_STATE * 8, "room behind a stack");
 
@@ -389,7 +389,7 @@ ROUTINE s64 d_ustack_start(struct unwind_walk *w, void *processes)
 	s->n = 0;
 	s->end = WIRE_UNWIND_END_DEEP;
 	s->call = s->guess = s->missed = s->fresh = s->listed = 0;
-	s->word = s->mm = s->zero = s->code = s->id = s->ask = 0;
+	s->word = s->mm = s->zero = s->code = s->entry = s->id = s->ask = 0;
 #ifndef DESCRY_AGENT
 	w->known = NULL;
 #endif

@@ -34,31 +34,91 @@ static inline uint64_t wire_language_id(uint32_t pid, uint64_t code,
 	return h & WIRE_LANGUAGE_IDS;
 }
 
+/* The same of a method of Ruby: of its code (0, and about all 0: a function of C), and of the
+ * method entry with its definition, name and owner (0: none). */
+static inline uint64_t wire_language_method_id(uint32_t pid, uint64_t code,
+					       const uint64_t about[WIRE_LANGUAGE_ABOUT],
+					       uint64_t entry,
+					       const uint64_t method[WIRE_LANGUAGE_ABOUT])
+{
+	uint64_t h = wire_language_id(pid, code, about);
+
+	return entry ? wire_language_id(pid, h ^ entry, method) : h;
+}
+
 static inline uint64_t wire_language_word(uint64_t id, uint64_t at)
 {
 	return WIRE_LANGUAGE_FRAME | id |
 	       (at < WIRE_LANGUAGE_BEFORE ? at : WIRE_LANGUAGE_BEFORE) << 44;
 }
 
-/* The links between frames: see enum python_frames. */
-enum { WIRE_LANGUAGE_OBJECTS, WIRE_LANGUAGE_CFRAMES, WIRE_LANGUAGE_SHIMS };
+/* How frames hang together: Python's as in enum python_frames; Ruby's lie one after the other. */
+enum {
+	WIRE_LANGUAGE_OBJECTS,
+	WIRE_LANGUAGE_CFRAMES,
+	WIRE_LANGUAGE_SHIMS,
+	WIRE_LANGUAGE_RUBY,
+};
 
-/* The facts about a process's Python that a walk needs: 32 words at a multiple of 32 in the chunks
- * of unwind tables (wire/unwind.h). Byte offsets, as in struct python_layout. */
-struct wire_language {
-	uint64_t interpreters;        /* address of the word that has the first interpreter's */
-	uint32_t frames, shim, scale; /* scale: bytes of code for each step of the instruction */
+/* Byte offsets, as in struct python_layout. */
+struct wire_python {
+	uint32_t shim, scale; /* scale: bytes of code for each step of the instruction */
 	uint32_t interpreter_threads, thread_next, thread_id, thread_frame;
 	uint32_t by_cframe, cframe_frame; /* by_cframe: thread_frame has a _PyCFrame's address */
 	uint32_t frame_previous, frame_code, frame_instruction, frame_owner, frame_is_entry;
 	uint32_t code_about, code_instructions; /* code_about: WIRE_LANGUAGE_ABOUT words */
-	uint32_t pad[14];
+};
+
+/* Byte offsets, as in struct ruby_layout; members that lie at the same place in all versions are
+ * constants of this file. */
+struct wire_ruby {
+	uint32_t vm_ractors;    /* 0: there are none */
+	int32_t ractor_threads; /* from the Ractor's node in the list of Ractors */
+	uint32_t vm_threads;    /* without Ractors: head of the list of threads */
+	uint32_t thread_native, thread_id, thread_context, frame_size;
+};
+
+/* MRI 2.7 to 3.4. */
+enum {
+	/* rb_execution_context_t */
+	WIRE_RUBY_CONTEXT_STACK = 0,
+	WIRE_RUBY_CONTEXT_STACK_SIZE = 8, /* words */
+	WIRE_RUBY_CONTEXT_FRAME = 16,
+	WIRE_RUBY_STACK_SIZE_MAX = 1 << 28,
+	WIRE_RUBY_FRAME_SCOPE = 32, /* of a frame: pc, stack pointer, iseq, self, scope */
+	/* flags of a frame, which its scope has */
+	WIRE_RUBY_MAGIC_MASK = 0x7fff0001,
+	WIRE_RUBY_MAGIC_C = 0x55550001,
+	WIRE_RUBY_FLAG_LOCAL = 0x2,
+	WIRE_RUBY_FLAG_FINISH = 0x20, /* the loop returns when this frame does */
+	/* objects: flags */
+	WIRE_RUBY_KIND_MASK = 0xf01f,
+	WIRE_RUBY_SVAR = 0x201a,
+	WIRE_RUBY_METHOD = 0x601a,
+	WIRE_RUBY_SVAR_METHOD = 8,
+	WIRE_RUBY_METHOD_ABOUT = 16, /* definition, name, owner */
+	/* iseq and its body: base label, label, first line */
+	WIRE_RUBY_ISEQ_BODY = 16,
+	WIRE_RUBY_BODY_INSTRUCTIONS = 8,
+	WIRE_RUBY_BODY_ABOUT = 72,
+};
+
+/* What a walk needs of a process's interpreter: 32 words at a multiple of 32 in the chunks of
+ * unwind tables (wire/unwind.h). */
+struct wire_language {
+	uint64_t root; /* address of the word that has the first interpreter's; Ruby: the VM's */
+	uint32_t frames;
+	union {
+		struct wire_python python;
+		struct wire_ruby ruby;
+		uint32_t words[29];
+	};
 };
 enum { WIRE_LANGUAGE_WORDS = 32 };
 
 enum {
-	WIRE_LANGUAGE_THREADS =
-		1024 /* limit of threads that are examined to find the current one */
+	WIRE_LANGUAGE_THREADS = 1024, /* that are looked at to find the current one */
+	WIRE_LANGUAGE_STEPS = 4,      /* of Ruby's for each frame, on average: scopes looked at */
 };
 
 #ifndef DESCRY_BPF

@@ -125,8 +125,9 @@ enum {
 };
 struct wire_unwind_ask {
 	uint32_t pid, what;
-	uint64_t code,
-		id; /* WIRE_UNWIND_ASK_CODE: the code object's address, and wire_language_id() */
+	/* WIRE_UNWIND_ASK_CODE: the addresses of the code object and of a method's entry, and their
+	 * id (wire/language.h) */
+	uint64_t code, entry, id;
 };
 
 struct wire_unwind_mapping {
@@ -216,7 +217,7 @@ struct wire_unwind_offsets {
 };
 
 /* The argument of d_ustack: the stack is its result, and its state lies behind. */
-enum { WIRE_UNWIND_STATE = 32 };
+enum { WIRE_UNWIND_STATE = 34 };
 struct wire_walk {
 	struct wire_stack stack;
 	uint64_t state[WIRE_UNWIND_STATE];

@@ -121,12 +121,22 @@ static bool is_loop(const void *arg, uint64_t addr)
 	return languages_is_loop(l->languages, l->pid, addr);
 }
 
+static bool is_part(const void *arg, uint64_t addr)
+{
+	const struct loops *l = arg;
+
+	return languages_is_part(l->languages, l->pid, addr);
+}
+
 /* Moves the words of an interpreted language's frames from behind the native ones to the places
- * of the interpreter's loop. Returns the number of frames. */
-static uint32_t place_language(struct sink *s, uint32_t pid, uint64_t *pcs, uint32_t n)
+ * of the interpreter's loop. whole: the native frames go to the thread's first one. Returns the
+ * number of frames. */
+static uint32_t place_language(struct sink *s, uint32_t pid, uint64_t *pcs, uint32_t n, bool whole)
 {
 	struct loops loops = { s->languages, (pid_t)pid };
-	struct runtime_stack st = { .pcs = pcs, .is_loop = is_loop, .arg = &loops };
+	struct runtime_stack st = {
+		.pcs = pcs, .whole = whole, .is_loop = is_loop, .is_part = is_part, .arg = &loops
+	};
 	struct runtime_frame frames[STACK_MAX];
 	runtime_merged_vec merged = { 0 };
 	uint64_t words[STACK_MAX];
@@ -137,6 +147,8 @@ static uint32_t place_language(struct sink *s, uint32_t pid, uint64_t *pcs, uint
 		return n;
 	if (!s->languages)
 		return st.n;
+	for (uint32_t i = n - 1; i-- > st.n;)
+		pcs[i] = languages_called(s->languages, (pid_t)pid, pcs[i], pcs[i + 1]);
 	for (uint32_t i = st.n; i < n; i++)
 		frames[st.nframes++] =
 			(struct runtime_frame){ .entry = pcs[i] & WIRE_LANGUAGE_ENTRY };
@@ -148,6 +160,16 @@ static uint32_t place_language(struct sink *s, uint32_t pid, uint64_t *pcs, uint
 	memcpy(pcs, words, n * sizeof(*pcs));
 	vec_fini(&merged);
 	return n;
+}
+
+/* 1 + enum wire_unwind_end of the walk that made the stack; 0 not known. */
+static uint32_t stack_end(struct sink *s, const struct field *f, const uint8_t *data)
+{
+	struct field_stack st;
+
+	if (!field_stack(f, data, &st) || st.error)
+		return 0;
+	return st.id >= 0 && s->stack_end ? s->stack_end(s->stack_arg, st.id) : st.end;
 }
 
 uint32_t stack_frames(struct sink *s, const struct field *f, const uint8_t *data, uint64_t *ret,
@@ -172,24 +194,15 @@ uint32_t stack_frames(struct sink *s, const struct field *f, const uint8_t *data
 	while (n && !ret[n - 1])
 		n--;
 	if (st.user)
-		return place_language(s, st.pid, ret, n);
+		return place_language(s, st.pid, ret, n,
+				      stack_end(s, f, data) == 1 + WIRE_UNWIND_END_ROOT);
 	trim = machinery(s, ret, n);
 	memmove(ret, ret + trim, (n - trim) * sizeof(*ret));
 	return n - trim;
 }
 
-/* Returns 1 + enum wire_unwind_end of the walk that made the stack, 0: not known. */
-static uint32_t stack_end(struct sink *s, const struct field *f, const uint8_t *data)
-{
-	struct field_stack st;
-
-	if (!field_stack(f, data, &st) || st.error)
-		return 0;
-	return st.id >= 0 && s->stack_end ? s->stack_end(s->stack_arg, st.id) : st.end;
-}
-
-/* Returns the reason why the walk ended behind `pc`. Returns false for a stack that is complete, or
- * has the requested depth. */
+/* Why the walk gave up behind `pc`; false for a stack that is complete, or as deep as was asked
+ * for. */
 static bool end_text(struct sink *s, uint32_t end, uint32_t pid, uint64_t pc, char *buf, uint32_t n)
 {
 	const char *path;
@@ -309,8 +322,10 @@ bool stack_frame(struct sink *s, bool user, uint32_t pid, uint64_t pc, bool call
 	if (user && is_language(pc)) {
 		struct runtime_frame l = { 0 };
 
-		(void)(s->languages && languages_frame(s->languages, (pid_t)pid, pc, &l));
-		f = language_frame("python", &l);
+		f = language_frame(s->languages
+					   ? languages_frame(s->languages, (pid_t)pid, pc, &l)
+					   : "python",
+				   &l);
 		fn(arg, &f);
 		return true;
 	}

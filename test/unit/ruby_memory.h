@@ -60,7 +60,6 @@ static inline void ruby_memory_init(struct ruby_memory *m, const struct ruby_lay
 	m->ruby.vm = RUBY_VM_WORD;
 	m->ruby.string_class = RUBY_STRING_CLASS_WORD;
 	m->ruby.symbols = RUBY_SYMBOLS;
-	m->ruby.symbols_looked_for = true;
 	m->ruby.exec = (struct ruby_range){ RUBY_EXEC, 0x1000 };
 	m->ruby.core = (struct ruby_range){ RUBY_EXEC + 0x1000, 0x1000 };
 	m->ruby.text = (struct ruby_range){ RUBY_EXEC, 0x3000 };

@@ -438,7 +438,7 @@ static void wanted_record(void *arg, const struct wire_record *r, uint32_t size,
 	if (ask.what & WIRE_UNWIND_ASK_LIST)
 		want(t, ask.pid, ask.what & WIRE_UNWIND_ASK_NOW, now_ns());
 	if (ask.what & WIRE_UNWIND_ASK_CODE && t->languages && may_read(t, ask.pid))
-		languages_learn(t->languages, (pid_t)ask.pid, ask.code, ask.id);
+		languages_learn(t->languages, (pid_t)ask.pid, &ask);
 }
 
 void unwind_tables_met(struct unwind_tables *t, void (*fn)(void *arg, int pid), void *arg)

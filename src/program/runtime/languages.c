@@ -17,6 +17,7 @@ struct code_key {
 struct code {
 	struct runtime *runtime;
 	const void *code;
+	uint64_t caller; /* the word whose place the frame has; 0: it has its own */
 };
 
 enum {
@@ -100,20 +101,53 @@ bool languages_find(struct languages *l, pid_t pid, uint32_t space, struct wire_
 	return true;
 }
 
-void languages_learn(struct languages *l, pid_t pid, uint64_t code, uint64_t id)
+static struct code *known(const struct languages *l, const struct code_key *key)
 {
-	const struct code_key key = { id, (uint32_t)pid, 0 };
-	struct process *p = find(l, pid);
-	const void *known;
+	const uint64_t *i = hash_get(&l->codes, key, sizeof(*key));
 
-	if (!p || !p->runtime->type->learn || l->known.n == KNOWN_MAX ||
-	    hash_get(&l->codes, &key, sizeof(key)))
+	return i ? &l->known.v[*i] : NULL;
+}
+
+static void keep(struct languages *l, const struct code_key *key, struct code code)
+{
+	*hash_put(&l->codes, key, sizeof(*key), NULL) = l->known.n;
+	vec_push(&l->known, code);
+}
+
+void languages_learn(struct languages *l, pid_t pid, const struct wire_unwind_ask *ask)
+{
+	const struct code_key key = { ask->id, (uint32_t)pid, 0 };
+	struct process *p = find(l, pid);
+	const void *code;
+
+	if (!p || !p->runtime->type->learn || l->known.n == KNOWN_MAX || known(l, &key))
 		return;
-	known = p->runtime->type->learn(p->runtime, code, id);
-	if (!known)
-		return;
-	*hash_put(&l->codes, &key, sizeof(key), NULL) = l->known.n;
-	vec_push(&l->known, (struct code){ p->runtime, known });
+	code = p->runtime->type->learn(p->runtime, ask->code, ask->entry, ask->id);
+	if (code)
+		keep(l, &key, (struct code){ p->runtime, code, 0 });
+}
+
+uint64_t languages_called(struct languages *l, pid_t pid, uint64_t word, uint64_t caller)
+{
+	struct code_key key = { WIRE_LANGUAGE_ID(word), (uint32_t)pid, 0 };
+	struct code_key caller_key = { WIRE_LANGUAGE_ID(caller), (uint32_t)pid, 0 };
+	const struct code *c = known(l, &key), *by = known(l, &caller_key);
+	struct runtime_frame f;
+
+	if (by && by->caller)
+		caller = by->caller;
+	if (!c || c->caller || WIRE_LANGUAGE_AT(word) != WIRE_LANGUAGE_BEFORE)
+		return word;
+	c->runtime->type->describe(c->runtime, c->code, WIRE_LANGUAGE_BEFORE, &f);
+	if (f.file)
+		return word;
+	key.id = (wire_unwind_mix(word) ^ wire_unwind_mix(caller)) & WIRE_LANGUAGE_IDS;
+	if (!known(l, &key)) {
+		if (l->known.n == KNOWN_MAX)
+			return word;
+		keep(l, &key, (struct code){ c->runtime, c->code, caller });
+	}
+	return (word & ~WIRE_LANGUAGE_IDS) | key.id;
 }
 
 bool languages_is_loop(const struct languages *l, pid_t pid, uint64_t addr)
@@ -123,14 +157,36 @@ bool languages_is_loop(const struct languages *l, pid_t pid, uint64_t addr)
 	return p && p->runtime->type->is_loop(p->runtime, addr);
 }
 
-bool languages_frame(struct languages *l, pid_t pid, uint64_t word, struct runtime_frame *ret)
+bool languages_is_part(const struct languages *l, pid_t pid, uint64_t addr)
+{
+	const struct process *p = find(l, pid);
+
+	return p && runtime_is_part(p->runtime, addr);
+}
+
+static const struct code *frame(const struct languages *l, pid_t pid, uint64_t word,
+				struct runtime_frame *ret)
 {
 	const struct code_key key = { WIRE_LANGUAGE_ID(word), (uint32_t)pid, 0 };
-	const uint64_t *i = hash_get(&l->codes, &key, sizeof(key));
-	const struct code *c = i ? &l->known.v[*i] : NULL;
+	const struct code *c = known(l, &key);
 
-	if (!c)
-		return false;
-	c->runtime->type->describe(c->runtime, c->code, WIRE_LANGUAGE_AT(word), ret);
-	return true;
+	*ret = (struct runtime_frame){ 0 };
+	if (c)
+		c->runtime->type->describe(c->runtime, c->code, WIRE_LANGUAGE_AT(word), ret);
+	return c;
+}
+
+const char *languages_frame(const struct languages *l, pid_t pid, uint64_t word,
+			    struct runtime_frame *ret)
+{
+	const struct code *c = frame(l, pid, word, ret);
+	const struct process *p = find(l, pid);
+	struct runtime_frame caller;
+
+	if (c && c->caller) {
+		(void)frame(l, pid, c->caller, &caller);
+		ret->file = caller.file;
+		ret->line = caller.line;
+	}
+	return c ? c->runtime->type->name : p ? p->runtime->type->name : "python";
 }

@@ -18,12 +18,17 @@ void languages_free(struct languages *l);
  * the data for that. space: a number of the process's address space. The result stays valid while
  * this number stays the same. 0: not known. */
 bool languages_find(struct languages *l, pid_t pid, uint32_t space, struct wire_language *ret);
-/* Reads the names of a code object now, while it exists: its address and id (wire/language.h). */
-void languages_learn(struct languages *l, pid_t pid, uint64_t code, uint64_t id);
-/* Returns true when an address lies in the loop of the process's interpreter. */
+/* Reads the names of a code object now, while it is there. */
+void languages_learn(struct languages *l, pid_t pid, const struct wire_unwind_ask *ask);
+/* Does an address lie in the loop of the process's interpreter? is_part: as runtime_is_part(). */
 bool languages_is_loop(const struct languages *l, pid_t pid, uint64_t addr);
-/* Returns the function and line of a frame. The strings live as long as l. Returns false when they
- * are not known. */
-bool languages_frame(struct languages *l, pid_t pid, uint64_t word, struct runtime_frame *ret);
+bool languages_is_part(const struct languages *l, pid_t pid, uint64_t addr);
+/* A frame that the frame `caller` called. The word of a function that has no place of its own (one
+ * of Ruby's in C) becomes one that has the caller's place. */
+uint64_t languages_called(struct languages *l, pid_t pid, uint64_t word, uint64_t caller);
+/* The function and line of a frame, as far as they are known; strings live as long as l. Returns
+ * the language's name. */
+const char *languages_frame(const struct languages *l, pid_t pid, uint64_t word,
+			    struct runtime_frame *ret);
 
 #endif

@@ -39,12 +39,13 @@ bool runtime_is_loop(const void *runtime, uint64_t addr)
 	return r->type->is_loop(r, addr);
 }
 
-/* Without anchors, counts the runs. When there are more native frames of the loop than runs, the
- * innermost ones are those that have not made a frame yet. But when the language's frames are cut
- * off, the outermost native frames have none. */
-static uint32_t loops_without_run(const struct runtime_stack *st)
+/* Without anchors, runs are counted. Native frames of the loop that are more than the runs are the
+ * innermost ones, which have not made a frame yet; but when the language's frames are cut off, the
+ * outermost ones have lost theirs. Runs that are more than the loop's frames have not begun, if no
+ * native frame is missing. Returns how many loops or (below 0) runs stand alone. */
+static int32_t loops_without_run(const struct runtime_stack *st)
 {
-	uint32_t loops = 0, runs = 0;
+	int32_t loops = 0, runs = 0;
 
 	if (!st->nframes || !st->frames[st->nframes - 1].entry)
 		return 0;
@@ -55,13 +56,19 @@ static uint32_t loops_without_run(const struct runtime_stack *st)
 	}
 	for (uint32_t i = 0; i < st->n; i++)
 		loops += st->is_loop(st->arg, st->pcs[i] - (i > 0));
-	return loops > runs ? loops - runs : 0;
+	return loops > runs || st->whole ? loops - runs : 0;
 }
 
 void runtime_merge(const struct runtime_stack *st, bool both, runtime_merged_vec *ret)
 {
-	uint32_t next = 0, end = end_of_run(st, 0), early = loops_without_run(st);
+	uint32_t next = 0, end = end_of_run(st, 0);
+	int32_t early = loops_without_run(st);
 
+	for (; early < 0; early++) {
+		for (; next < end; next++)
+			vec_push(ret, (struct runtime_merged){ true, next });
+		end = end_of_run(st, next);
+	}
 	for (uint32_t i = 0; i < st->n; i++) {
 		bool run = next < st->nframes && is_run(st, i, &st->frames[end - 1]);
 

@@ -52,11 +52,12 @@ struct runtime_type {
 	/* Fills in the data by which programs in the kernel walk the frames (wire/language.h).
 	 * NULL: they cannot. */
 	void (*wire)(const struct runtime *r, struct wire_language *ret);
-	/* Reads the code object at an address now, if it is still the one with this id
-	 * (wire_language_id()). It lives as long as r. Returns NULL when it is another one or
+	/* The code object at an address (with a method's entry at another, or 0), read now, if it
+	 * is still the one with this id (wire/language.h); lives as long as r. NULL: it is not, or
 	 * cannot be read. */
-	const void *(*learn)(struct runtime *r, uint64_t address, uint64_t id);
-	/* Returns function, file and line of a byte of its code, or of WIRE_LANGUAGE_BEFORE. */
+	const void *(*learn)(struct runtime *r, uint64_t address, uint64_t entry, uint64_t id);
+	/* Function, file and line of a place in its code (WIRE_LANGUAGE_AT()). A function that has
+	 * no lines of its own has no file either: it is where its caller is. */
 	void (*describe)(struct runtime *r, const void *code, uint32_t at,
 			 struct runtime_frame *ret);
 	void (*free)(struct runtime *r);
@@ -105,6 +106,7 @@ struct runtime_stack {
 	 * stack pointer of frame i. */
 	const uint64_t *pcs, *sps; /* sps NULL: not known */
 	uint32_t n;
+	bool whole; /* the native frames go to the thread's first one */
 	const struct runtime_frame *frames;
 	uint32_t nframes;
 	const char *language; /* of frames: runtime_type's name; NULL: there are none */

@@ -159,7 +159,7 @@ static bool has_id(const struct python *p, uint64_t address, uint64_t id)
 	       wire_language_id((uint32_t)p->runtime.space->pid, address, about) == id;
 }
 
-const void *python_learn(struct runtime *r, uint64_t address, uint64_t id)
+const void *python_learn(struct runtime *r, uint64_t address, uint64_t entry, uint64_t id)
 {
 	struct python *p = (struct python *)r;
 	const struct python_code *c = NULL;

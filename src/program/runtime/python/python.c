@@ -176,9 +176,8 @@ static void python_wire(const struct runtime *r, struct wire_language *ret)
 			       (int)WIRE_LANGUAGE_CFRAMES == PYTHON_CFRAMES &&
 			       (int)WIRE_LANGUAGE_SHIMS == PYTHON_SHIMS,
 		       "kinds of frames");
-	*ret = (struct wire_language){
-		.interpreters = p->interpreters,
-		.frames = l->frames,
+	*ret = (struct wire_language){ .root = p->interpreters, .frames = l->frames };
+	ret->python = (struct wire_python){
 		.shim = l->shim,
 		.scale = l->wordcode ? 2 : 1,
 		.interpreter_threads = l->interpreter_threads,

@@ -87,7 +87,7 @@ const struct python_code *python_code(struct python *p, uint64_t address);
 /* Returns the line of the instruction at byte `at` of the code, or 0 when it has none. */
 uint32_t python_line(const struct python *p, const struct python_code *c, uint32_t at);
 
-const void *python_learn(struct runtime *r, uint64_t address, uint64_t id);
+const void *python_learn(struct runtime *r, uint64_t address, uint64_t entry, uint64_t id);
 void python_describe(struct runtime *r, const void *code, uint32_t at, struct runtime_frame *ret);
 
 /* --- lines.c --- */

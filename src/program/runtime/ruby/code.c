@@ -2,13 +2,12 @@
 #include <string.h>
 
 #include "program/runtime/ruby/ruby.h"
+#include "wire/language.h"
 
 enum {
-	ISEQ_BODY = 16,
 	/* in the body */
 	BODY_KIND = 0,
 	BODY_SIZE = 4,
-	BODY_INSTRUCTIONS = 8,
 	BODY_FILE = 64,
 	BODY_BASE = 72,
 	BODY_LABEL = 80,
@@ -81,25 +80,30 @@ static void read_lines(struct ruby *r, struct ruby_code *c, const uint8_t *lines
 		c->positions = copy(r, load(lines + LINES_POSITIONS), (size_t)n * 4);
 }
 
-const struct ruby_code *ruby_code(struct ruby *r, uint64_t address)
+bool ruby_code_is(const struct ruby *r, uint64_t address, uint32_t kind)
+{
+	uint64_t at, word;
+
+	return ruby_imemo(r, address) == RUBY_IMEMO_ISEQ &&
+	       ruby_word(r, address + WIRE_RUBY_ISEQ_BODY, &at) &&
+	       ruby_word(r, at + BODY_KIND, &word) && (uint32_t)word == kind;
+}
+
+const struct ruby_code *ruby_code_read(struct ruby *r, uint64_t address)
 {
 	uint8_t body[BODY_BYTES];
 	struct ruby_code *c;
-	uint64_t at, *known;
-	bool new;
+	uint64_t at;
 
-	if (ruby_imemo(r, address) != RUBY_IMEMO_ISEQ || !ruby_word(r, address + ISEQ_BODY, &at) ||
+	if (ruby_imemo(r, address) != RUBY_IMEMO_ISEQ ||
+	    !ruby_word(r, address + WIRE_RUBY_ISEQ_BODY, &at) || !ruby_afford(r, sizeof(*c)) ||
 	    space_read_some(r->runtime.space, at, body, sizeof(body)) != sizeof(body))
 		return NULL;
-	known = hash_put(&r->codes, &address, sizeof(address), &new);
-	if (!new)
-		return (const struct ruby_code *)(uintptr_t)*known;
 	c = arena_new(&r->names, struct ruby_code);
-	*known = (uintptr_t)c;
 	c->address = address;
 	c->kind = load32(body + BODY_KIND);
 	c->size = load32(body + BODY_SIZE);
-	c->instructions = load(body + BODY_INSTRUCTIONS);
+	c->instructions = load(body + WIRE_RUBY_BODY_INSTRUCTIONS);
 	c->local = load(body + r->layout.body_local);
 	c->file = path(r, load(body + BODY_FILE));
 	c->base = ruby_text(r, load(body + BODY_BASE));
@@ -111,7 +115,20 @@ const struct ruby_code *ruby_code(struct ruby *r, uint64_t address)
 	return c;
 }
 
-/* Counts the entries that begin at an instruction or before it, by their positions. */
+const struct ruby_code *ruby_code(struct ruby *r, uint64_t address)
+{
+	const uint64_t *known = hash_get(&r->codes, &address, sizeof(address));
+	const struct ruby_code *c;
+
+	if (known)
+		return (const struct ruby_code *)(uintptr_t)*known;
+	c = ruby_code_read(r, address);
+	if (c)
+		*hash_put(&r->codes, &address, sizeof(address), NULL) = (uintptr_t)c;
+	return c;
+}
+
+/* How many entries begin at an instruction or before it, by their positions. */
 static uint32_t rank_by_positions(const struct ruby_code *c, uint32_t at)
 {
 	uint32_t n = 0;

@@ -3,28 +3,11 @@
 
 #include "program/runtime/circle.h"
 #include "program/runtime/ruby/ruby.h"
+#include "wire/language.h"
 
 enum { THREADS_MAX = 1 << 16, SCOPES_MAX = 1 << 18, TAGS_MAX = 1 << 16 };
 enum {
-	/* rb_execution_context_t */
-	CONTEXT_STACK = 0,
-	CONTEXT_STACK_SIZE = 8, /* words */
-	CONTEXT_FRAME = 16,
-	CONTEXT_TAG = 24,
-	STACK_SIZE_MAX = 1 << 28,
-	/* flags of a frame */
-	MAGIC_MASK = 0x7fff0001,
-	MAGIC_C = 0x55550001,
-	FLAG_LOCAL = 0x2,
-	FLAG_FINISH = 0x20, /* the loop returns together with this frame */
-	/* rb_method_entry_t, rb_method_definition_t */
-	METHOD_DEFINITION = 16,
-	METHOD_OWNER = 32,
-	DEFINITION_ISEQ = 8,
-	DEFINITION_ID = 32,
-	DEFINITION_KIND_MASK = 15,
-	KIND_ISEQ = 0,
-	SVAR_METHOD = 8,
+	CONTEXT_TAG = 24, /* in rb_execution_context_t */
 	/* struct rb_vm_tag with the buffer of __builtin_setjmp(), and with that of glibc's */
 	TAG_LABEL = 24,
 	TAG_PREVIOUS = 56,
@@ -49,21 +32,8 @@ struct walk {
 	VEC(uint64_t) tags; /* anchors of these calls, innermost first */
 };
 
-/* Returns the method entry in a value of a scope, or in a structure in its place. */
-static uint64_t method_of(const struct ruby *r, uint64_t value, bool svar)
-{
-	switch (ruby_imemo(r, value)) {
-	case RUBY_IMEMO_METHOD: return value;
-	case RUBY_IMEMO_SVAR:
-		return svar && ruby_word(r, value + SVAR_METHOD, &value)
-			       ? method_of(r, value, false)
-			       : 0;
-	}
-	return 0;
-}
-
-/* Returns the method entry of a frame, from its scope or from one around it. scope[0] are flags,
- * scope[-1] is the scope around it, scope[-2] the entry. 0: none. */
+/* The method entry of a frame: its scope has it, or one of those around it. scope[0] are flags,
+ * scope[-1] the scope around it, scope[-2] the entry. 0: none. */
 static uint64_t method_entry(struct walk *w, uint64_t scope)
 {
 	const struct ruby *r = w->r;
@@ -75,72 +45,13 @@ static uint64_t method_entry(struct walk *w, uint64_t scope)
 
 		if (space_read_some(r->runtime.space, scope - 16, v, sizeof(v)) != sizeof(v))
 			return 0;
-		local = v[2] & FLAG_LOCAL;
-		entry = method_of(r, v[0], local);
+		local = v[2] & WIRE_RUBY_FLAG_LOCAL;
+		entry = ruby_method(r, v[0], local);
 		if (entry || local)
 			return entry;
 		scope = v[1] & ~3ull;
 	}
 	return 0;
-}
-
-/* Returns "Order#save" or "Order.find"; the method's name alone when its class has no name. */
-static const char *method_name(struct ruby *r, uint64_t entry, const char *prefix, const char *name)
-{
-	const char *class;
-	uint64_t owner;
-	bool singleton;
-
-	if (!ruby_word(r, entry + METHOD_OWNER, &owner))
-		return name;
-	class = ruby_class_name(r, owner, &singleton);
-	if (!class || !ruby_afford(r, strlen(prefix) + strlen(class) + strlen(name) + 2))
-		return NULL;
-	return arena_printf(&r->names, "%s%s%c%s", prefix, class, singleton ? '.' : '#', name);
-}
-
-/* Returns true when the code is a part of the entry's method. */
-static bool is_method_of(struct ruby *r, const struct ruby_code *c, uint64_t entry)
-{
-	const struct ruby_code *local = ruby_code(r, c->local);
-	uint64_t definition, kind, iseq;
-
-	return local && local->kind == RUBY_ISEQ_METHOD &&
-	       ruby_word(r, entry + METHOD_DEFINITION, &definition) &&
-	       ruby_word(r, definition, &kind) && (kind & DEFINITION_KIND_MASK) == KIND_ISEQ &&
-	       ruby_word(r, definition + DEFINITION_ISEQ, &iseq) && iseq == c->local;
-}
-
-/* Returns the label with the class in front of the method's name: "block in Order#save". */
-static const char *label(struct ruby *r, const struct ruby_code *c, uint64_t entry)
-{
-	size_t n, base;
-	const char *name;
-	char *prefix;
-
-	if (!c->label || !c->base || !entry || !is_method_of(r, c, entry))
-		return c->label;
-	n = strlen(c->label);
-	base = strlen(c->base);
-	if (n < base || strcmp(c->label + n - base, c->base) || !ruby_afford(r, n - base + 1))
-		return c->label;
-	prefix = arena_strndup(&r->names, c->label, n - base);
-	name = method_name(r, entry, prefix, c->base);
-	return name == c->base || !name ? c->label : name;
-}
-
-/* Returns the name of a C function that is a method. */
-static const char *c_name(struct ruby *r, uint64_t entry)
-{
-	uint64_t definition, id;
-	const char *name, *full;
-
-	if (!ruby_word(r, entry + METHOD_DEFINITION, &definition) ||
-	    !ruby_word(r, definition + DEFINITION_ID, &id))
-		return NULL;
-	name = ruby_id_name(r, id);
-	full = name ? method_name(r, entry, "", name) : NULL;
-	return full ?: name;
 }
 
 static const char *function(struct ruby *r, const struct ruby_code *c, uint64_t entry)
@@ -152,7 +63,7 @@ static const char *function(struct ruby *r, const struct ruby_code *c, uint64_t 
 	known = hash_put(&r->functions, key, sizeof(key), &new);
 	if (!new)
 		return (const char *)(uintptr_t)*known;
-	name = c ? label(r, c, entry) : c_name(r, entry);
+	name = ruby_function_name(r, c, entry);
 	*hash_put(&r->functions, key, sizeof(key), NULL) = (uintptr_t)name;
 	return name;
 }
@@ -200,9 +111,9 @@ static void walk_frames(struct walk *w, uint64_t context)
 	uint64_t stack, size, at;
 	struct control_frame f;
 
-	if (!ruby_word(r, context + CONTEXT_STACK, &stack) ||
-	    !ruby_word(r, context + CONTEXT_STACK_SIZE, &size) ||
-	    !ruby_word(r, context + CONTEXT_FRAME, &at) || size > STACK_SIZE_MAX)
+	if (!ruby_word(r, context + WIRE_RUBY_CONTEXT_STACK, &stack) ||
+	    !ruby_word(r, context + WIRE_RUBY_CONTEXT_STACK_SIZE, &size) ||
+	    !ruby_word(r, context + WIRE_RUBY_CONTEXT_FRAME, &at) || size > WIRE_RUBY_STACK_SIZE_MAX)
 		return;
 	for (; at >= stack && at - stack + 2 * r->layout.frame_size <= size * 8 &&
 	       w->ret->n - w->first < RUNTIME_FRAMES_MAX;
@@ -213,9 +124,9 @@ static void walk_frames(struct walk *w, uint64_t context)
 		    !ruby_word(r, f.scope, &flags))
 			return;
 		if (f.iseq && f.pc) {
-			if (!add_ruby(w, &f, flags & FLAG_FINISH))
+			if (!add_ruby(w, &f, flags & WIRE_RUBY_FLAG_FINISH))
 				return;
-		} else if (!f.iseq && (flags & MAGIC_MASK) == MAGIC_C) {
+		} else if (!f.iseq && (flags & WIRE_RUBY_MAGIC_MASK) == WIRE_RUBY_MAGIC_C) {
 			add_c(w, &f);
 		}
 	}

@@ -28,9 +28,11 @@ bool ruby_word(const struct ruby *r, uint64_t addr, uint64_t *ret)
 
 bool ruby_afford(struct ruby *r, size_t n)
 {
-	if (n > r->budget)
+	size_t *budget = r->runtime.budget ? r->runtime.budget : &r->budget;
+
+	if (n > *budget)
 		return false;
-	r->budget -= n;
+	*budget -= n;
 	return true;
 }
 

@@ -154,5 +154,8 @@ const struct runtime_type runtime_ruby = {
 	.frames = ruby_frames,
 	.is_loop = is_loop,
 	.is_part = is_part,
+	.wire = ruby_wire,
+	.learn = ruby_learn,
+	.describe = ruby_describe,
 	.free = ruby_free,
 };

@@ -47,10 +47,10 @@ struct ruby {
 	/* address of the word that has class String's address; 0: not known */
 	uint64_t string_class;
 	uint64_t path_variable;  /* ID of the variable that has the names of classes; 0 not known */
-	uint64_t symbols;        /* address of the table of symbols; 0: not known */
-	bool symbols_looked_for; /* the table was searched; this happens once */
-	/* The loop has two functions: exec pushes a tag for longjmp() and calls core, which has the
-	 * instructions. Size 0: not known (yet). */
+	uint64_t symbols;        /* of the table of symbols; 0 not known */
+	uint32_t symbol_searches;
+	/* The loop has two functions: exec pushes a tag for longjmp() and calls core, in which the
+	 * instructions are. Size 0: not known (yet). */
 	struct ruby_range exec, core;
 	struct ruby_range text; /* the object's code */
 	uint8_t *table;         /* .eh_frame_hdr, which has the beginnings of functions */
@@ -117,10 +117,29 @@ enum { RUBY_VARIABLE_WORDS = 4 }; /* number of words at w, the word at addr firs
 const char *ruby_class_name(struct ruby *r, uint64_t class, bool *ret_singleton);
 
 /* --- code.c --- */
-/* Returns NULL when there is no iseq. */
+/* What was read of the iseq at an address first. NULL: there is none. */
 const struct ruby_code *ruby_code(struct ruby *r, uint64_t address);
-/* Returns the line of an instruction pointer, which points behind its instruction. 0: not known. */
+/* The same, read now. */
+const struct ruby_code *ruby_code_read(struct ruby *r, uint64_t address);
+/* Is an iseq at the address, of this kind (enum iseq_type)? */
+bool ruby_code_is(const struct ruby *r, uint64_t address, uint32_t kind);
+/* The line that an instruction pointer is in, 0: not known. Points behind the instruction. */
 uint32_t ruby_line(const struct ruby *r, const struct ruby_code *c, uint64_t pc);
+
+/* --- name.c --- */
+/* The method entry that a value of a scope has, or that a structure has in its place (svar). 0:
+ * none. */
+uint64_t ruby_method(const struct ruby *r, uint64_t value, bool svar);
+/* The name of a frame's function, by its code (NULL: it is one of C) and its method entry (0:
+ * none). NULL: not known. */
+const char *ruby_function_name(struct ruby *r, const struct ruby_code *c, uint64_t entry);
+
+/* --- live.c --- */
+/* How programs walk the frames, and what they met: see struct runtime_type. */
+void ruby_wire(const struct runtime *runtime, struct wire_language *ret);
+const void *ruby_learn(struct runtime *runtime, uint64_t address, uint64_t entry, uint64_t id);
+void ruby_describe(struct runtime *runtime, const void *code, uint32_t at,
+		   struct runtime_frame *ret);
 
 /* --- lines.c --- */
 /* Returns the number of entries of the line table that begin at an instruction or before it. */

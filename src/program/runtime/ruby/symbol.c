@@ -15,6 +15,7 @@ enum {
 	/* limit of bytes of the interpreter's variables that are searched */
 	VARIABLES_MAX = 1 << 24,
 	CHUNK = 1 << 16,
+	SEARCHES_MAX = 4, /* the table may be changing, or not be there yet */
 };
 
 /* rb_symbols_t: the last number, a hash table, the Array. */
@@ -88,9 +89,9 @@ bool ruby_each_variable(struct ruby *r,
 
 void ruby_find_symbols(struct ruby *r)
 {
-	if (r->symbols_looked_for)
+	if (r->symbols || r->symbol_searches == SEARCHES_MAX)
 		return;
-	r->symbols_looked_for = true;
+	r->symbol_searches++;
 	ruby_each_variable(r, take_symbols);
 }
 
