@@ -125,6 +125,25 @@ INLINE struct wire_unwind_process *native_process(struct wire_unwind_process *co
 #include "bpf/stack.bpf.h"
 #include "bpf/unwind.bpf.h"
 
+/* --- what bpf/language.bpf.h reads through --- */
+
+#define LANGUAGE_READ(w, dst, size, addr) native_far(NATIVE((w)->chunks), dst, size, (u64)(addr))
+#define LANGUAGE_TGID(w) (NATIVE((w)->chunks)->thread->pid)
+#define LANGUAGE_OF(w, processes) native_language()
+#define LANGUAGE_POINTER(w, o) (((w)->s->pthread = thread_pointer()) == 0)
+#define LANGUAGE_CODES(w) (private()->codes)
+enum { LANGUAGE_CODES_SHIFT = 13 };
+_Static_assert(1 << LANGUAGE_CODES_SHIFT == WIRE_CODES, "words");
+
+INLINE u32 native_language(void)
+{
+	struct wire_unwind_process p;
+
+	return native_process(&p) ? p.language : 0;
+}
+
+#include "bpf/language.bpf.h"
+
 static inline struct native_map of_map(u64 map, struct wire_thread *t)
 {
 	return (struct native_map){ (const struct wire_map *)map, t, 0, 0 };
@@ -141,6 +160,18 @@ ENTRY int64_t agent_ustack(u64 chunks, u64 processes, u64 wanted, u64 dst, u64 o
 	look_at_stack(&c);
 	return d_ustack(&c, &p, &w, (struct wire_stack *)dst,
 			(const struct wire_unwind_offsets *)offsets);
+}
+
+ENTRY int64_t agent_language(u64 chunks, u64 processes, u64 wanted, u64 dst, u64 offsets,
+			     struct wire_thread *t)
+{
+	struct native_map c = of_map(chunks, t), p = of_map(processes, t), w = of_map(wanted, t);
+
+	if (UNLIKELY(!is_own(t, dst, sizeof(struct wire_walk)) ||
+		     ((struct wire_stack *)dst)->n > WIRE_STACK_FRAMES))
+		return refuse(t);
+	return d_language(&c, &p, &w, (struct wire_stack *)dst,
+			  (const struct wire_unwind_offsets *)offsets);
 }
 
 ENTRY int64_t agent_stack_id(u64 stacks, u64 counters, u64 stack, u64 bytes, u64 r5,

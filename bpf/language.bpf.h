@@ -11,10 +11,10 @@ struct language_state {
 	u64 ractors, ractor, threads, end;
 	u64 scope; /* in which the frame's method entry is looked for; 0: in the next frame's */
 	u64 flags; /* of the frame */
-	u64 control[3];    /* pc, stack pointer, iseq of the frame */
-	u64 env[3];        /* of a scope: method entry, scope around it, flags */
-	u64 method[5];     /* of the entry: flags, class, definition, name, owner */
-	u32 tgid, ask;     /* a struct wire_unwind_ask, with what follows */
+	u64 control[3]; /* pc, stack pointer, iseq of the frame */
+	u64 env[3];     /* of a scope: method entry, scope around it, flags */
+	u64 method[5];  /* of the entry: flags, class, definition, name, owner */
+	u32 tgid, ask;  /* a struct wire_unwind_ask, with what follows */
 	u64 code, entry, id;
 };
 _Static_assert(sizeof(struct language_state) <= WIRE_UNWIND_STATE * 8, "room behind a stack");
@@ -28,9 +28,37 @@ struct language_walk {
 	void *wanted;
 };
 
-/* agent/routine.c has the agent's reading function. */
+/* agent/routine.c has the agent's own:
+ *
+ *	LANGUAGE_READ(w, dst, size, addr)	reads the process's memory; 0 on success
+ *	LANGUAGE_TGID(w)	the current process
+ *	LANGUAGE_OF(w, processes)	the address of its struct wire_language; 0: it has none
+ *	LANGUAGE_POINTER(w, o)	the current thread's pointer (fs base) to s->pthread; 0 on success
+ *	LANGUAGE_CODES(w)	words for hashes of the code objects that were asked for,
+ *				1 << LANGUAGE_CODES_SHIFT of them
+ */
 #ifndef DESCRY_AGENT
 #define LANGUAGE_READ(w, dst, size, addr) bpf_probe_read_user(dst, size, (const void *)(addr))
+#define LANGUAGE_TGID(w) (bpf_get_current_pid_tgid() >> 32)
+#define LANGUAGE_OF(w, processes) language_of((w)->s, processes)
+#define LANGUAGE_POINTER(w, o) language_pointer((w)->s, o)
+#define LANGUAGE_CODES(w) unwind_chunk((w)->chunks, WIRE_UNWIND_CODES << 16)
+enum { LANGUAGE_CODES_SHIFT = 16 };
+
+INLINE u32 language_of(struct language_state *s, void *processes)
+{
+	const struct wire_unwind_process *p = bpf_map_lookup_elem(processes, &s->tgid);
+
+	return p ? p->language : 0;
+}
+
+INLINE long language_pointer(struct language_state *s, const struct wire_unwind_offsets *o)
+{
+	if (o->thread_fsbase == WIRE_NO_OFFSET)
+		return 1;
+	return bpf_probe_read_kernel(
+		&s->pthread, 8, KERNEL(bpf_get_current_task() + o->task_thread + o->thread_fsbase));
+}
 #endif
 
 INLINE bool language_read(struct language_walk *w, u64 *dst, u64 addr)
@@ -58,7 +86,8 @@ CALLBACK python_thread(u32 i, struct language_walk *w)
 INLINE void language_ask(struct language_walk *w)
 {
 	struct language_state *s = w->s;
-	u32 at = (u32)s->id & 0xffff, word = (u32)(s->id >> 16) | 1u << 31;
+	u32 at = (u32)s->id & ((1u << LANGUAGE_CODES_SHIFT) - 1);
+	u32 word = (u32)(s->id >> LANGUAGE_CODES_SHIFT) | 1u << 31;
 
 	if (w->codes[at] == word)
 		return;
@@ -140,7 +169,8 @@ INLINE void python_walk(struct language_walk *w)
 	if (!language_read(w, &s->thread, s->word + w->l->python.interpreter_threads))
 		return;
 	bpf_loop(WIRE_LANGUAGE_THREADS, python_thread, w, 0);
-	if (python_innermost(w))
+	/* of many threads, the last one that was looked at may be another's */
+	if (s->word == s->pthread && python_innermost(w))
 		bpf_loop(2 * WIRE_STACK_FRAMES, python_frame, w, 0);
 }
 
@@ -168,8 +198,7 @@ CALLBACK ruby_thread(u32 i, struct language_walk *w)
 	s->word = s->thread;
 	if (l->thread_native && !language_read(w, &s->word, s->thread + l->thread_native))
 		s->word = 0;
-	if (s->word && language_read(w, &s->word, s->word + l->thread_id) &&
-	    s->word == s->pthread)
+	if (s->word && language_read(w, &s->word, s->word + l->thread_id) && s->word == s->pthread)
 		return 1;
 	if (language_read(w, &s->thread, s->thread))
 		return 0;
@@ -178,7 +207,7 @@ CALLBACK ruby_thread(u32 i, struct language_walk *w)
 }
 
 /* Takes the entry of a method at an address, which a scope has: true when it is one. */
-INLINE bool ruby_method(struct language_walk *w, u64 at)
+INLINE bool ruby_entry(struct language_walk *w, u64 at)
 {
 	struct language_state *s = w->s;
 
@@ -201,8 +230,7 @@ INLINE long ruby_add(struct language_walk *w, bool finish)
 	s->code = s->control[2];
 	if (s->code) {
 		if (!language_read(w, &s->word, s->code + WIRE_RUBY_ISEQ_BODY) ||
-		    LANGUAGE_READ(w, s->about, sizeof(s->about),
-				  s->word + WIRE_RUBY_BODY_ABOUT) ||
+		    LANGUAGE_READ(w, s->about, sizeof(s->about), s->word + WIRE_RUBY_BODY_ABOUT) ||
 		    !language_read(w, &s->word, s->word + WIRE_RUBY_BODY_INSTRUCTIONS))
 			return 1;
 		at = (s->control[0] - s->word) >> 3;
@@ -241,10 +269,10 @@ CALLBACK ruby_frame(u32 i, struct language_walk *w)
 		return 1;
 	}
 	local = s->env[2] & WIRE_RUBY_FLAG_LOCAL;
-	found = ruby_method(w, s->env[0]);
+	found = ruby_entry(w, s->env[0]);
 	if (!found && local && (s->method[0] & WIRE_RUBY_KIND_MASK) == WIRE_RUBY_SVAR &&
 	    language_read(w, &s->word, s->env[0] + WIRE_RUBY_SVAR_METHOD))
-		found = ruby_method(w, s->word);
+		found = ruby_entry(w, s->word);
 	s->scope = s->env[1] & ~3ull;
 	if (!found && !local && s->scope)
 		return 0;
@@ -263,7 +291,8 @@ INLINE void ruby_walk(struct language_walk *w)
 			  : !language_read(w, &s->thread, s->threads))
 		return;
 	bpf_loop(WIRE_LANGUAGE_THREADS, ruby_thread, w, 0);
-	if (!s->thread || !language_read(w, &s->word, s->thread + l->thread_context) || !s->word ||
+	if (!s->thread || s->word != s->pthread || /* as in python_walk() */
+	    !language_read(w, &s->word, s->thread + l->thread_context) || !s->word ||
 	    !language_read(w, &s->frame, s->word + WIRE_RUBY_CONTEXT_FRAME) ||
 	    LANGUAGE_READ(w, s->env, 16, s->word + WIRE_RUBY_CONTEXT_STACK) ||
 	    s->env[1] > WIRE_RUBY_STACK_SIZE_MAX || s->frame < s->env[0])
@@ -273,41 +302,46 @@ INLINE void ruby_walk(struct language_walk *w)
 	bpf_loop(WIRE_LANGUAGE_STEPS * WIRE_STACK_FRAMES, ruby_frame, w, 0);
 }
 
+/* Of the current thread, by the interpreter that the process has. */
+INLINE void language_walk(struct language_walk *w, void *processes,
+			  const struct wire_unwind_offsets *o)
+{
+	struct language_state *s = w->s;
+	const u32 *words;
+	u32 at;
+
+	s->tgid = LANGUAGE_TGID(w);
+	at = LANGUAGE_OF(w, processes);
+	if (!at)
+		return;
+	words = unwind_chunk(w->chunks, at);
+	w->codes = LANGUAGE_CODES(w);
+	if (!words || !w->codes)
+		return;
+	w->l = (const void *)(words + (at & 0xffe0));
+	if (LANGUAGE_POINTER(w, o) || !language_read(w, &s->word, w->l->root) || !s->word)
+		return;
+	if (w->l->frames == WIRE_LANGUAGE_RUBY)
+		ruby_walk(w);
+	else
+		python_walk(w);
+}
+
 /* Adds the frames of the language that the current thread runs to a stack that d_ustack took, with
  * the same arguments. Returns the bytes of all frames. */
 ROUTINE s64 d_language(void *chunks, void *processes, void *wanted, struct wire_stack *dst,
 		       const struct wire_unwind_offsets *o)
 {
 	struct language_walk w;
-	struct language_state *s = (struct language_state *)((struct wire_walk *)dst)->state;
-	struct wire_unwind_process *p;
-	const u32 *words;
 	u64 n = dst->n;
 
-	s->tgid = bpf_get_current_pid_tgid() >> 32;
-	p = bpf_map_lookup_elem(processes, &s->tgid);
-	if (!p || !p->language || o->thread_fsbase == WIRE_NO_OFFSET)
-		return (s64)(n * 8);
-	words = unwind_chunk(chunks, p->language);
-	w.codes = unwind_chunk(chunks, WIRE_UNWIND_CODES << 16);
-	if (!words || !w.codes)
-		return (s64)(n * 8);
 	w.chunks = chunks;
-	w.l = (const void *)(words + (p->language & 0xffe0));
 	w.dst = dst;
-	w.s = s;
+	w.s = (struct language_state *)((struct wire_walk *)dst)->state;
 	w.wanted = wanted;
-	s->n = n;
-	if (bpf_probe_read_kernel(
-		    &s->pthread, 8,
-		    KERNEL(bpf_get_current_task() + o->task_thread + o->thread_fsbase)) ||
-	    !language_read(&w, &s->word, w.l->root) || !s->word)
-		return (s64)(n * 8);
-	if (w.l->frames == WIRE_LANGUAGE_RUBY)
-		ruby_walk(&w);
-	else
-		python_walk(&w);
-	n = s->n;
+	w.s->n = n;
+	language_walk(&w, processes, o);
+	n = w.s->n;
 	if (n > WIRE_STACK_FRAMES)
 		n = WIRE_STACK_FRAMES;
 	dst->n = (u32)n;

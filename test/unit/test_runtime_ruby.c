@@ -3,6 +3,7 @@
 #include "unit.h"
 
 #include "ruby_memory.h"
+#include "language_walk.h"
 
 enum { DEPTH = 3, FLAGS_METHOD = 0x11110003, FLAGS_C = 0x55550083, FINISH = 0x20 };
 enum { TEXT_LABEL, TEXT_BASE, TEXT_FILE, TEXT_OWNER, TEXT_STRING, TEXT_PUTS };
@@ -334,6 +335,112 @@ static void test_lines(void **state)
 	assert_int_equal(ruby_lines_rank(b, 48, 60), 0);
 }
 
+/* --- as programs walk them --- */
+
+static struct language_made made;
+
+static u32 walk(struct ruby_memory *m, u32 native)
+{
+	struct wire_language l;
+
+	m->ruby.runtime.type = &runtime_ruby;
+	ruby_wire(&m->ruby.runtime, &l);
+	return language_made_walk(&made, &m->made, &l, native);
+}
+
+/* The function of a word, by what was asked for. */
+static struct runtime_frame described(struct ruby_memory *m, u64 word)
+{
+	struct runtime_frame f = { 0 };
+
+	for (u32 i = 0; i < made.nasks; i++) {
+		const struct wire_unwind_ask *a = &made.asks[i];
+		const void *met;
+
+		if (a->id != WIRE_LANGUAGE_ID(word))
+			continue;
+		met = ruby_learn(&m->ruby.runtime, a->code, a->entry, a->id);
+		if (met)
+			ruby_describe(&m->ruby.runtime, met, WIRE_LANGUAGE_AT(word), &f);
+	}
+	return f;
+}
+
+static void test_walk(void **state)
+{
+	const uint64_t *pc = made.walk.stack.pc;
+
+	for (size_t i = 0; i < ARRAY_SIZE(versions); i++) {
+		struct runtime_frame f;
+		struct ruby_memory m;
+
+		make(&m, versions[i][0], versions[i][1]);
+		assert_int_equal(walk(&m, 2), 2 + DEPTH);
+		assert_int_equal(made.nasks, 2); /* the two frames of the method have one code */
+		for (u32 k = 2; k < 2 + DEPTH; k++)
+			assert_true(pc[k] & WIRE_LANGUAGE_FRAME);
+		f = described(&m, pc[2]);
+		assert_string_equal(f.function, "Order#puts");
+		assert_null(f.file); /* it is where it was called */
+		f = described(&m, pc[3]);
+		assert_frame(&f, "rescue in Order#save", 41);
+		f = described(&m, pc[4]);
+		assert_frame(&f, "rescue in Order#save", 40);
+		assert_false(pc[3] & WIRE_LANGUAGE_ENTRY);
+		assert_true(pc[4] & WIRE_LANGUAGE_ENTRY);
+		ruby_memory_fini(&m);
+	}
+}
+
+/* The frames end where there is no room, and where the stack of frames does. */
+static void test_walk_room(void **state)
+{
+	struct ruby_memory m;
+
+	make(&m, 3, 1);
+	assert_int_equal(walk(&m, WIRE_STACK_FRAMES - 1), WIRE_STACK_FRAMES);
+	assert_int_equal(walk(&m, WIRE_STACK_FRAMES), WIRE_STACK_FRAMES);
+	made_memory_put(&m.made, RUBY_CONTEXT + 8, 2 * m.ruby.layout.frame_size / 8, 8);
+	assert_int_equal(walk(&m, 0), 1);
+	made_memory_put(&m.made, RUBY_CONTEXT + 8, ~0ull, 8);
+	assert_int_equal(walk(&m, 0), 0);
+	ruby_memory_fini(&m);
+}
+
+/* Lists and scopes that lead back to themselves end; the name of what has changed is not learnt. */
+static void test_walk_hostile(void **state)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(versions); i++) {
+		struct ruby_memory m;
+		u32 n;
+
+		make(&m, versions[i][0], versions[i][1]);
+		made_memory_put(&m.made, RUBY_SCOPES + 0x40 - 8, RUBY_SCOPES + 0x40, 8);
+		made_memory_put(&m.made, RUBY_SCOPES + 0x40 - 16, 0, 8);
+		made_memory_put(&m.made, RUBY_SCOPES + 0x40, 0x22220001, 8);
+		n = walk(&m, 0);
+		assert_int_equal(n, 1); /* the second frame's scope never ends */
+		assert_true(made.reads < 20000);
+		made_memory_put(&m.made, RUBY_THREAD, RUBY_THREAD, 8);
+		made_memory_put(&m.made, RUBY_RACTOR + m.ruby.layout.ractor_node,
+				RUBY_RACTOR + m.ruby.layout.ractor_node, 8);
+		m.made.thread.regs.fs_base++;
+		assert_int_equal(walk(&m, 0), 0);
+		assert_true(made.reads < 20000);
+		ruby_memory_fini(&m);
+
+		make(&m, versions[i][0], versions[i][1]);
+		assert_int_equal(walk(&m, 0), DEPTH);
+		made_memory_put(&m.made, RUBY_ENTRY + 32, RUBY_STRING_OBJECT, 8);
+		made_memory_put(&m.made, RUBY_C_DEFINITION + 32, PUTS_ID, 8);
+		assert_null(described(&m, made.walk.stack.pc[1]).function);
+		assert_string_equal(described(&m, made.walk.stack.pc[0]).function, "Order#puts");
+		made_memory_put(&m.made, RUBY_C_ENTRY, RUBY_STRING, 8);
+		assert_null(described(&m, made.walk.stack.pc[0]).function);
+		ruby_memory_fini(&m);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -344,6 +451,9 @@ int main(void)
 		cmocka_unit_test(test_loops),
 		cmocka_unit_test(test_hostile),
 		cmocka_unit_test(test_lines),
+		cmocka_unit_test(test_walk),
+		cmocka_unit_test(test_walk_room),
+		cmocka_unit_test(test_walk_hostile),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -102,12 +102,17 @@ static struct ir_val walk(struct gen *g, struct ir_val s, uint32_t frames, struc
 static struct ir_val add_language(struct gen *g, struct ir_val s, struct ir_val n)
 {
 	struct ir_fn *f = g->f;
+	struct ir_val all = ir_new_reg(f);
+	uint32_t done = ir_new_label(f);
 
-	if (g->target->inside)
-		return n;
-	return ir_routine(f, "d_language", 5, ir_map(f, gen_fixed_map(g, MAP_UNWIND)),
+	ir_set(f, all, n);
+	ir_if(f, all, IF_SLE, IR_I(0), done);
+	ir_set(f, all,
+	       ir_routine(f, "d_language", 5, ir_map(f, gen_fixed_map(g, MAP_UNWIND)),
 			  ir_map(f, gen_fixed_map(g, MAP_UNWIND_PROCESSES)),
-			  ir_map(f, gen_fixed_map(g, MAP_UNWIND_WANTED)), s, unwind_offsets(g));
+			  ir_map(f, gen_fixed_map(g, MAP_UNWIND_WANTED)), s, unwind_offsets(g)));
+	ir_place(f, done);
+	return all;
 }
 
 /* Returns true for a sample, which interrupts a thread. Most samples are of user mode, where there

@@ -43,6 +43,7 @@ static const struct jit_helper helpers[] = {
 	{ JIT_QUANTIZE_BUCKET, -1, false, 'b', "." },
 	{ JIT_SCRATCH_GET, -1, false, 'v', "M" },
 	{ JIT_USTACK, WIRE_AGENT_ustack, true, '.', "mMMWO" },
+	{ JIT_LANGUAGE, WIRE_AGENT_language, true, '.', "mMMWO" },
 	{ JIT_STACK_ID, WIRE_AGENT_stack_id, false, '.', "mMS." },
 };
 
@@ -55,6 +56,7 @@ uint32_t jit_native(const char *routine)
 		{ "d_quantize_bucket", JIT_QUANTIZE_BUCKET },
 		{ "d_scratch_get", JIT_SCRATCH_GET },
 		{ "d_ustack", JIT_USTACK },
+		{ "d_language", JIT_LANGUAGE },
 		{ "d_stack_id", JIT_STACK_ID },
 	};
 

@@ -39,7 +39,7 @@ struct jit_helper {
 };
 const struct jit_helper *jit_helper(uint32_t id);
 /* Routines that are called as helpers. */
-enum { JIT_QUANTIZE_BUCKET = 1 << 16, JIT_USTACK, JIT_STACK_ID, JIT_SCRATCH_GET };
+enum { JIT_QUANTIZE_BUCKET = 1 << 16, JIT_USTACK, JIT_STACK_ID, JIT_SCRATCH_GET, JIT_LANGUAGE };
 
 /* Returns the bytes that a load or store moves. */
 static inline uint32_t jit_access_size(const struct bpf_insn *ins)

@@ -307,6 +307,7 @@ static void inproc_drain(struct engine *en,
 						 &e->tails[k][i], &e->aggs.copy, drain_record, &to);
 		}
 	}
+	to.any |= unwind_learn(e);
 	if (to.any || e->family.execs.n || !settled)
 		e->bells.nap_ms = NAP_MIN_MS;
 	else if (e->bells.nap_ms < (seccomp_any(e) ? NAP_QUIET_MS : NAP_MAX_MS))
@@ -562,6 +563,7 @@ static struct engine *inproc_new(const struct engine_setting *setting)
 	e->named.targets = setting->targets;
 	e->named.ntargets = setting->ntargets;
 	e->symbols = setting->symbols;
+	e->languages = setting->languages;
 	e->named.scope = setting->scope;
 	return &e->base;
 }

@@ -32,6 +32,7 @@ struct later {
 	uint32_t pid;
 	uint64_t at_ns;
 };
+typedef VEC(struct later) later_vec;
 
 /* A file that a process has mapped. */
 struct mapped_file {
@@ -51,9 +52,9 @@ struct unwind_tables {
 	int inner;       /* the pattern map that the array of maps requires */
 	uint32_t nknown; /* number of chunks for remembered rules */
 	struct ring wanted;
-	struct hash read_ns;     /* pid -> when its mappings were read */
-	VEC(struct later) later; /* each process once, after tidy_later() */
-	VEC(uint32_t) met;       /* processes whose first stack was taken */
+	struct hash read_ns; /* pid -> when its mappings were read */
+	later_vec later;     /* each process once, after tidy_later() */
+	VEC(uint32_t) met;   /* processes whose first stack was taken */
 	uint64_t scan_ns;
 	bool preloaded, parent, overflowed; /* parent: a target has forked */
 	uint32_t mm, asked, language;       /* of the process that is being written to the map */
@@ -304,11 +305,16 @@ static void find_language(struct unwind_tables *t, uint32_t pid)
 {
 	struct wire_language l;
 	uint64_t *at;
+	uint32_t ms;
 
 	t->language = 0;
-	if (!t->languages || !may_read(t, pid) ||
-	    !languages_find(t->languages, (pid_t)pid, t->mm, &l))
+	if (!t->languages || !may_read(t, pid))
 		return;
+	if (!languages_find(t->languages, (pid_t)pid, t->mm, &l, &ms)) {
+		if (ms)
+			vec_push(&t->later, (struct later){ pid, now_ns() + ms * 1000000ull });
+		return;
+	}
 	at = hash_put(&t->interpreters, &pid, sizeof(pid), NULL);
 	*at = unwind_store_words_at(t->store, (uint32_t)*at, &l, WIRE_LANGUAGE_WORDS,
 				    WIRE_LANGUAGE_WORDS);
@@ -554,7 +560,7 @@ static void tidy_later(struct unwind_tables *t)
 
 void unwind_tables_refresh(struct unwind_tables *t)
 {
-	uint32_t kept = 0;
+	later_vec planned;
 	uint64_t now;
 
 	map_watch_drain(t->watch);
@@ -565,15 +571,17 @@ void unwind_tables_refresh(struct unwind_tables *t)
 	now = now_ns();
 	if (t->later.n)
 		tidy_later(t);
-	for (uint32_t i = 0; i < t->later.n; i++) {
+	planned = t->later;
+	t->later = (later_vec){ 0 }; /* add_process() may plan again */
+	for (uint32_t i = 0; i < planned.n; i++) {
 		/* Ignores errors: walks of a process that has ended or whose tables do not fit use
 		 * frame pointers. */
-		if (t->later.v[i].at_ns <= now)
-			err_free(add_process(t, (pid_t)t->later.v[i].pid));
+		if (planned.v[i].at_ns <= now)
+			err_free(add_process(t, (pid_t)planned.v[i].pid));
 		else
-			t->later.v[kept++] = t->later.v[i];
+			vec_push(&t->later, planned.v[i]);
 	}
-	t->later.n = kept;
+	vec_fini(&planned);
 	if (now - t->scan_ns >= SCAN_NS) {
 		t->scan_ns = now;
 		scan(t, now);

@@ -24,15 +24,18 @@ enum {
 	BUDGET = 64 << 20,    /* bytes of names and tables of all processes */
 	PROCESSES_MAX = 4096, /* limit of processes that are examined in a run */
 	KNOWN_MAX = 1 << 18,  /* code objects */
+	TRIES_MAX = 10,       /* to find an interpreter that has not begun */
+	AGAIN_MS = 10,        /* until the second of them; each time twice as long */
+	AGAIN_MAX_MS = 1000,
 };
 
 struct languages {
 	size_t budget;
 	struct hash codes; /* struct code_key -> index in known */
 	VEC(struct code) known;
-	struct hash pids; /* pid -> index in processes */
-	/* processes before an execve() stay, because frames have their names */
-	VEC(struct process) processes;
+	struct hash tries;             /* pid -> how often no interpreter was found */
+	struct hash pids;              /* pid -> index in processes */
+	VEC(struct process) processes; /* those before an execve() stay: frames have their names */
 };
 
 struct languages *languages_new(void)
@@ -59,6 +62,7 @@ void languages_free(struct languages *l)
 	vec_fini(&l->known);
 	hash_fini(&l->codes);
 	hash_fini(&l->pids);
+	hash_fini(&l->tries);
 	free(l);
 }
 
@@ -70,16 +74,33 @@ static struct process *find(const struct languages *l, pid_t pid)
 	return i ? &l->processes.v[*i] : NULL;
 }
 
-static struct process *look(struct languages *l, pid_t pid, uint32_t number)
+/* How many milliseconds later an interpreter should be looked for again, of which the structures
+ * are not what they should be: it may just begin. 0: never. */
+static uint32_t again(struct languages *l, pid_t pid)
+{
+	uint32_t key = (uint32_t)pid, ms;
+	uint64_t *n = hash_put(&l->tries, &key, sizeof(key), NULL);
+
+	if (*n >= TRIES_MAX)
+		return 0;
+	ms = AGAIN_MS << (*n)++;
+	return ms < AGAIN_MAX_MS ? ms : AGAIN_MAX_MS;
+}
+
+static struct process *look(struct languages *l, pid_t pid, uint32_t number, uint32_t *ret_ms)
 {
 	struct process p = { .number = number };
 	uint32_t key = (uint32_t)pid;
+	struct err *e = NULL;
 
 	if (l->processes.n == PROCESSES_MAX)
 		return NULL;
 	err_free(space_live(pid, &p.space));
 	if (p.space)
-		err_free(runtime_find_met(p.space, &l->budget, &p.runtime));
+		e = runtime_find_met(p.space, &l->budget, &p.runtime);
+	if (e)
+		*ret_ms = again(l, pid);
+	err_free(e);
 	if (!p.runtime) {
 		process_fini(&p);
 		return NULL;
@@ -89,12 +110,14 @@ static struct process *look(struct languages *l, pid_t pid, uint32_t number)
 	return vec_last(&l->processes);
 }
 
-bool languages_find(struct languages *l, pid_t pid, uint32_t space, struct wire_language *ret)
+bool languages_find(struct languages *l, pid_t pid, uint32_t space, struct wire_language *ret,
+		    uint32_t *ret_ms)
 {
 	struct process *p = find(l, pid);
 
+	*ret_ms = 0;
 	if (!p || (space && p->number && p->number != space))
-		p = look(l, pid, space);
+		p = look(l, pid, space, ret_ms);
 	if (!p || !p->runtime->type->wire)
 		return false;
 	p->runtime->type->wire(p->runtime, ret);

@@ -14,10 +14,12 @@
 struct languages;
 struct languages *languages_new(void);
 void languages_free(struct languages *l);
-/* Looks for an interpreter in a process. Returns true when programs can walk its frames; *ret has
- * the data for that. space: a number of the process's address space. The result stays valid while
- * this number stays the same. 0: not known. */
-bool languages_find(struct languages *l, pid_t pid, uint32_t space, struct wire_language *ret);
+/* Looks for an interpreter in a process. True: there is one that programs can walk, and *ret says
+ * how. space: a number of the process's address space; while it is the same, what was found stays.
+ * 0: not known. False: *ret_ms says how many milliseconds later this should be called again,
+ * because an interpreter seems to begin; 0: never. */
+bool languages_find(struct languages *l, pid_t pid, uint32_t space, struct wire_language *ret,
+		    uint32_t *ret_ms);
 /* Reads the names of a code object now, while it is there. */
 void languages_learn(struct languages *l, pid_t pid, const struct wire_unwind_ask *ask);
 /* Does an address lie in the loop of the process's interpreter? is_part: as runtime_is_part(). */

@@ -7,13 +7,26 @@
 #include "load/inproc/follow/inproc_follow.h"
 #include "load/inproc/state/area.h"
 #include "load/inproc/state/process_state.h"
+#include "program/runtime/languages.h"
 #include "program/unwind/unwind.h"
+
+/* A process in which an interpreter seems to begin: when it is looked at again. */
+struct later {
+	pid_t pid;
+	uint64_t at_ns;
+};
+typedef VEC(struct later) later_vec;
 
 struct inproc_unwind {
 	struct unwind_store *store;
 	struct inproc_engine *e;
-	struct wire_map *chunks; /* the tracer's copy */
-	VEC(uint64_t) bases;     /* address of each chunk's value, 0 none */
+	struct wire_map *chunks;        /* the tracer's copy */
+	VEC(uint64_t) bases;            /* of each chunk's value, 0 none */
+	struct hash languages;          /* pid -> address of its struct wire_language */
+	uint32_t language;              /* of the process that is being added */
+	uint64_t tails[INPROC_THREADS]; /* of MAP_UNWIND_WANTED's rings: how far they were read */
+	bool any;                       /* a name was asked for */
+	later_vec later;
 };
 
 /* Changes the version before and after tables are written, so that walks drop the rules that they
@@ -68,7 +81,8 @@ static void walk_all(struct inproc_engine *e, pid_t pid)
 
 static struct err *put_process(void *arg, uint32_t pid, const struct wire_unwind_process *p)
 {
-	struct inproc_engine *e = ((struct inproc_unwind *)arg)->e;
+	const struct inproc_unwind *u = arg;
+	struct inproc_engine *e = u->e;
 	uint32_t i = 0;
 
 	while (i < e->walks.n && e->walks.v[i].pid != (pid_t)pid)
@@ -76,6 +90,7 @@ static struct err *put_process(void *arg, uint32_t pid, const struct wire_unwind
 	if (i == e->walks.n)
 		vec_push(&e->walks, ((struct inproc_walk){ .pid = (pid_t)pid }));
 	e->walks.v[i].how = *p;
+	e->walks.v[i].how.language = u->language;
 	change(e);
 	walk_all(e, (pid_t)pid);
 	change(e);
@@ -115,24 +130,111 @@ struct err *unwind_start(struct inproc_engine *e)
 	return put_chunk(e->unwind, 0, none);
 }
 
+/* The number of the process's address space: of the programs that it has executed. */
+static uint32_t space_number(const struct inproc_engine *e, pid_t pid)
+{
+	for (uint32_t i = 0; i < e->processes.n; i++)
+		if (e->processes.v[i].pid == pid)
+			return e->processes.v[i].execs | 1u << 31;
+	return 1u << 31;
+}
+
+/* Looks for an interpreter in the process, for the next put_process(). */
+static void find_language(struct inproc_engine *e, pid_t pid)
+{
+	uint32_t key = (uint32_t)pid;
+	struct wire_language l;
+	uint64_t *at;
+	uint32_t ms;
+
+	e->unwind->language = 0;
+	if (!e->languages)
+		return;
+	if (!languages_find(e->languages, pid, space_number(e, pid), &l, &ms)) {
+		if (ms)
+			vec_push(&e->unwind->later,
+				 (struct later){ pid, now_ns() + ms * 1000000ull });
+		return;
+	}
+	at = hash_put(&e->unwind->languages, &key, sizeof(key), NULL);
+	*at = unwind_store_words_at(e->unwind->store, (uint32_t)*at, &l, WIRE_LANGUAGE_WORDS,
+				    WIRE_LANGUAGE_WORDS);
+	e->unwind->language = (uint32_t)*at;
+}
+
 void unwind_add(struct inproc_engine *e, pid_t pid)
 {
-	/* When the process cannot be read, walks of its stacks use frame pointers. */
-	if (e->unwind)
-		err_free(unwind_store_add(e->unwind->store, pid));
+	/* One that may not be looked into is walked by frame pointer. */
+	if (!e->unwind)
+		return;
+	find_language(e, pid);
+	err_free(unwind_store_add(e->unwind->store, pid));
+}
+
+/* A process asks for the name of a code object. What it says is read once and checked: it may name
+ * only processes that are traced, and the name is believed if the object has the id. */
+static void asked(void *arg, const void *record, uint32_t n)
+{
+	struct inproc_engine *e = arg;
+	struct wire_unwind_ask ask;
+
+	if (n != sizeof(ask))
+		return;
+	memcpy(&ask, record, sizeof(ask));
+	for (uint32_t i = 0; i < e->processes.n; i++)
+		if (ask.what & WIRE_UNWIND_ASK_CODE && e->processes.v[i].attached &&
+		    e->processes.v[i].pid == (pid_t)ask.pid) {
+			languages_learn(e->languages, (pid_t)ask.pid, &ask);
+			e->unwind->any = true;
+			return;
+		}
+}
+
+bool unwind_learn(struct inproc_engine *e)
+{
+	int map = image_find_map(e->base.image, MAP_UNWIND_WANTED);
+
+	if (!e->unwind || !e->languages || map < 0)
+		return false;
+	e->unwind->any = false;
+	for (uint32_t i = 1; i < INPROC_THREADS; i++) {
+		uint8_t *t = (uint8_t *)area_thread(e, i);
+
+		if (__atomic_load_n(&((struct wire_thread *)t)->owner, __ATOMIC_ACQUIRE))
+			shared_ring_take((struct wire_ring *)(t + e->maps[map].base),
+					 e->maps[map].max_entries, &e->unwind->tails[i],
+					 &e->aggs.copy, asked, e);
+	}
+	return e->unwind->any;
+}
+
+static void look_again(struct inproc_engine *e)
+{
+	later_vec planned = e->unwind->later;
+	uint64_t now = now_ns();
+
+	e->unwind->later = (later_vec){ 0 }; /* unwind_add() may plan again */
+	for (uint32_t i = 0; i < planned.n; i++)
+		if (planned.v[i].at_ns <= now)
+			unwind_add(e, planned.v[i].pid);
+		else
+			vec_push(&e->unwind->later, planned.v[i]);
+	vec_fini(&planned);
 }
 
 /* Reads the mappings again of processes in which a walk has met an address outside its known
  * mappings. */
 void unwind_refresh(struct inproc_engine *e)
 {
+	if (e->unwind && e->unwind->later.n)
+		look_again(e);
 	for (uint32_t i = 0; e->unwind && i < e->processes.n; i++) {
 		const struct inproc_process *p = &e->processes.v[i];
 
 		if (p->attached &&
 		    __atomic_load_n(&e->said[p->index].unwind_asked, __ATOMIC_ACQUIRE) &
 			    WIRE_UNWIND_ASK_LIST)
-			err_free(unwind_store_add(e->unwind->store, p->pid));
+			unwind_add(e, p->pid);
 	}
 	if (e->unwind)
 		err_free(unwind_store_tidy(e->unwind->store, NULL, now_ns()));
@@ -144,6 +246,8 @@ void unwind_stop(struct inproc_engine *e)
 		return;
 	unwind_store_free(e->unwind->store);
 	vec_fini(&e->unwind->bases);
+	vec_fini(&e->unwind->later);
+	hash_fini(&e->unwind->languages);
 	free(e->unwind);
 	e->unwind = NULL;
 }

@@ -7,14 +7,28 @@
 
 #include "load/inproc/memory/agent_blob.h"
 #include "load/inproc/patch/inproc_patch.h"
+#include "program/runtime/runtime.h"
 
 enum { READ_USER = 112, READ_USER_STR = 114, COPY_FROM_USER = 148, SIGSET = 8 };
 
 /* rt_sigaction(2)'s flags that <signal.h> has as int, or not at all. */
 static const uint64_t SIGINFO = 0x4, RESTORER = 0x04000000, RESETHAND = 0x80000000;
 
-bool guard_wanted(const struct inproc_engine *e)
+/* Walks of an interpreted language's frames read what the interpreter has. */
+static bool walks_language(const struct inproc_engine *e, const struct mappings *maps)
 {
+	if (!e->languages || image_find_map(e->base.image, MAP_UNWIND) < 0)
+		return false;
+	for (uint32_t i = 0; i < maps->n; i++)
+		if (maps->v[i].exec && maps->v[i].path && runtime_is_library(maps->v[i].path))
+			return true;
+	return false;
+}
+
+bool guard_wanted(const struct inproc_engine *e, const struct mappings *maps)
+{
+	if (walks_language(e, maps))
+		return true;
 	for (uint32_t i = 0; i < e->base.image->nprogs; i++) {
 		const struct linked *l = &e->progs[i].linked;
 		const struct image_prog *p = &e->base.image->progs[i];

@@ -29,11 +29,10 @@ bool loads_may_change(const struct inproc_engine *e, const struct inproc_process
 /* Adds probes to modules of an attached process: those that are mapped and not enabled. */
 struct err *process_extend(struct inproc_engine *e, struct inproc_process *p);
 
-/* guard.c: installs fault handlers in the process, so that a read of its memory is a plain load. */
-/* Returns true when programs of the image read memory of the process. */
-bool guard_wanted(const struct inproc_engine *e);
-/* Installs handlers for SIGSEGV and SIGBUS in front of the program's own. The process is stopped,
- * and the memory is mapped. */
+/* guard.c: fault handlers in the process, so that reading its memory is a plain load. */
+/* Do programs of the image read memory of the process? */
+bool guard_wanted(const struct inproc_engine *e, const struct mappings *maps);
+/* Handlers for SIGSEGV and SIGBUS, the program's own behind them. While it is stopped, mapped. */
 struct err *guard_install(struct inproc_engine *e, const struct inproc_process *p,
 			  struct control *c);
 

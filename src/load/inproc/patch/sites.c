@@ -373,7 +373,7 @@ static void plan_fork(struct plan *pl, uint32_t module, const struct text_syscal
  * child that is not followed. */
 static struct err *plan_books(struct plan *pl)
 {
-	const bool guard = guard_wanted(pl->e), forks = !pl->e->area->follow;
+	const bool guard = guard_wanted(pl->e, &pl->maps), forks = !pl->e->area->follow;
 	struct err *err = NULL;
 	bool all = true, any = false;
 

@@ -290,6 +290,7 @@ struct inproc_engine {
 	struct inproc_prog *progs;      /* as image.progs */
 	VEC(struct inproc_process) processes;
 	struct symbols *symbols;
+	struct languages *languages; /* the session's; NULL: none are wanted */
 	struct inproc_layout room;
 	struct inproc_aggs aggs;
 	struct inproc_bells bells;

@@ -113,7 +113,8 @@ static void walk_frames(struct walk *w, uint64_t context)
 
 	if (!ruby_word(r, context + WIRE_RUBY_CONTEXT_STACK, &stack) ||
 	    !ruby_word(r, context + WIRE_RUBY_CONTEXT_STACK_SIZE, &size) ||
-	    !ruby_word(r, context + WIRE_RUBY_CONTEXT_FRAME, &at) || size > WIRE_RUBY_STACK_SIZE_MAX)
+	    !ruby_word(r, context + WIRE_RUBY_CONTEXT_FRAME, &at) ||
+	    size > WIRE_RUBY_STACK_SIZE_MAX)
 		return;
 	for (; at >= stack && at - stack + 2 * r->layout.frame_size <= size * 8 &&
 	       w->ret->n - w->first < RUNTIME_FRAMES_MAX;

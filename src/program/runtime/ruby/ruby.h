@@ -43,11 +43,10 @@ struct ruby {
 	struct object *object;
 	uint64_t bias;
 	struct ruby_layout layout;
-	uint64_t vm; /* address of the word that has the VM's address */
-	/* address of the word that has class String's address; 0: not known */
-	uint64_t string_class;
-	uint64_t path_variable;  /* ID of the variable that has the names of classes; 0 not known */
-	uint64_t symbols;        /* of the table of symbols; 0 not known */
+	uint64_t vm;            /* address of the word that has the VM's */
+	uint64_t string_class;  /* of the word that has class String's; 0 not known */
+	uint64_t path_variable; /* ID of the variable that has the names of classes; 0 not known */
+	uint64_t symbols;       /* of the table of symbols; 0 not known */
 	uint32_t symbol_searches;
 	/* The loop has two functions: exec pushes a tag for longjmp() and calls core, in which the
 	 * instructions are. Size 0: not known (yet). */
