@@ -82,6 +82,20 @@ enum user_reg { /* pt_regs order of x86-64 <asm/ptrace.h> */
 		UREG_COUNT
 };
 
+/* From an operand on, through memory: what lies at `steps[0]` behind the value, at steps[1] behind
+ * that, and so on. The last one has the operand's size; the others are addresses. */
+struct usdt_path {
+	uint8_t n;
+	uint16_t steps[3];
+	/* text.state != 0: the last one is the address of a str of CPython 3, and the value that of
+	 * its text: at `ascii`, when bit ASCII_BIT is set in the word at `state`, else the address
+	 * at `utf8`, which may be 0. */
+	struct {
+		uint8_t state, ascii, utf8;
+	} text;
+};
+enum { USDT_ASCII_BIT = 0x40 };
+
 /* A decoded operand such as "-4@-12(%rbp)": the value is *(size *)(reg(base) + index * scale +
  * disp), or the register, or the constant. */
 struct usdt_operand {
@@ -91,6 +105,7 @@ struct usdt_operand {
 	int8_t base, index; /* enum user_reg, -1 none */
 	uint8_t scale;
 	uint8_t reg_shift; /* %ah: 8 */
+	struct usdt_path path;
 };
 
 struct probe_arg {

@@ -26,6 +26,9 @@ struct usdt_place {
 	uint64_t addr;
 	const char *args;
 	const char *types; /* as struct object_usdt's */
+	/* instead of args, when noperands is not 0 */
+	struct usdt_operand operands[USDT_PYTHON_ARGS];
+	uint32_t noperands;
 };
 
 struct match {
@@ -118,6 +121,25 @@ static void add_asks(struct probe_set *ps, struct probe *p, struct object *o,
 			p->note);
 }
 
+/* How the place can be probed: its note, or why it cannot. */
+static void classify(struct probe *p, const struct process_object *po)
+{
+	enum uprobe_class class;
+	const char *reason;
+	uint8_t code[16];
+	uint32_t len;
+
+	class = uprobe_classify(code, object_read(po->object, p->addr, code, sizeof(code)), &len,
+				&reason);
+	p->red_zone = class == UPROBE_NOP5 && object_uses_red_zone(po->object, p->addr);
+	if (class == UPROBE_REFUSED)
+		p->unavailable = reason;
+	else if (!object_is_x86_64(po->object))
+		p->unavailable = "it is not x86-64 code";
+	else
+		p->note = process_price(class, ATTACH_UPROBE);
+}
+
 static void add_usdt(struct match *m, pid_t pid, const struct process_object *po, const char *prov,
 		     const char *name, const struct object_usdt *u)
 {
@@ -127,10 +149,6 @@ static void add_usdt(struct match *m, pid_t pid, const struct process_object *po
 
 	if (is_new) {
 		struct usdt_place *place = arena_new(&m->ps->arena, struct usdt_place);
-		enum uprobe_class class;
-		const char *reason;
-		uint8_t code[16];
-		uint32_t len;
 
 		*place = (struct usdt_place){
 			.object = po->object, .addr = u->addr, .args = u->args, .types = u->types
@@ -140,18 +158,49 @@ static void add_usdt(struct match *m, pid_t pid, const struct process_object *po
 		p->semaphore = u->semaphore;
 		p->semaphore_shares_page = u->semaphore &&
 					   object_shares_page(po->object, u->semaphore);
-		class = uprobe_classify(code, object_read(po->object, u->addr, code, sizeof(code)),
-					&len, &reason);
-		p->red_zone = class == UPROBE_NOP5 && object_uses_red_zone(po->object, u->addr);
-		if (class == UPROBE_REFUSED)
-			p->unavailable = reason;
-		else if (!object_is_x86_64(po->object))
-			p->unavailable = "it is not x86-64 code";
-		else
-			p->note = arguments_note(m->ps, po, u, process_price(class, ATTACH_UPROBE));
+		classify(p, po);
+		if (p->note)
+			p->note = arguments_note(m->ps, po, u, p->note);
 		add_asks(m->ps, p, po->object, u);
 	}
 	m->found(m->arg, p);
+}
+
+/* The probe of CPython 3.11 that its note makes only while line is enabled. */
+static void add_python_entry(struct match *m, pid_t pid, const struct process_object *po,
+			     const char *prov, const char *name, const struct object_usdt *u)
+{
+	struct usdt_python places[USDT_PYTHON_PLACES];
+	const char *reason = usdt_python_places(po->object, places);
+
+	if (reason) {
+		process_note(m->ps, xasprintf("%s:%s::%s fires only while line is enabled, too: %s",
+					      prov, po->name, name, reason));
+		add_usdt(m, pid, po, prov, name, u);
+		return;
+	}
+	for (uint32_t i = 0; i < USDT_PYTHON_PLACES; i++) {
+		struct usdt_place *place;
+		struct probe *p;
+		uint64_t offset;
+		bool is_new;
+
+		if (!object_addr_to_offset(po->object, places[i].addr, &offset))
+			continue;
+		p = process_add_probe(m->ps, m->pv, pid, po, prov, u->func, name, ATTACH_UPROBE,
+				      offset, &is_new);
+		if (is_new) {
+			place = arena_new(&m->ps->arena, struct usdt_place);
+			place->object = po->object;
+			place->addr = places[i].addr;
+			place->noperands = USDT_PYTHON_ARGS;
+			memcpy(place->operands, places[i].args, sizeof(place->operands));
+			p->priv = place;
+			p->addr = places[i].addr;
+			classify(p, po);
+		}
+		m->found(m->arg, p);
+	}
 }
 
 static void match_object(struct match *m, pid_t pid, const struct process_object *po)
@@ -168,7 +217,10 @@ static void match_object(struct match *m, pid_t pid, const struct process_object
 		name = dtrace_name(m->ps, u[k].name);
 		if (!glob_match(m->pd->name, name) && !glob_match(m->pd->name, u[k].name))
 			continue;
-		add_usdt(m, pid, po, prov, name, &u[k]);
+		if (usdt_is_python_entry(po->object, &u[k]))
+			add_python_entry(m, pid, po, prov, name, &u[k]);
+		else
+			add_usdt(m, pid, po, prov, name, &u[k]);
 		m->any = true;
 	}
 }
@@ -334,6 +386,15 @@ static struct err *usdt_args(struct probe_set *ps, const struct probe *p, struct
 	const char *text = place->args, *types = place->types, *start;
 	size_t n;
 
+	ret->known = true;
+	for (uint32_t i = 0; i < place->noperands; i++) {
+		ret->arg[i] = (struct probe_arg){ .source = ARG_USDT, .usdt = place->operands[i] };
+		ret->typed[i] = ret->arg[i];
+		ret->typed[i].type = type_of_size(ret->arg[i].usdt.size);
+		ret->ntyped = i + 1;
+	}
+	if (place->noperands)
+		return NULL;
 	for (uint32_t i = 0; i < ARRAY_SIZE(ret->arg) && usdt_next_operand(&text, &start, &n);
 	     i++) {
 		struct probe_arg *a = &ret->arg[i];
@@ -350,7 +411,6 @@ static struct err *usdt_args(struct probe_set *ps, const struct probe *p, struct
 		ret->typed[i].type = a->source == ARG_NONE ? T_INT64 : next_type(ps, &types, a);
 		ret->ntyped = i + 1;
 	}
-	ret->known = true;
 	return NULL;
 }
 

@@ -304,6 +304,38 @@ static struct ir_val reg_value(struct gen *g, int64_t reg)
 	return ir_load(g->f, g->ctx, (int32_t)(8 * reg), 8, false);
 }
 
+/* The address of a str's text: see struct usdt_path. */
+static struct ir_val python_text(struct gen *g, const struct usdt_path *p, struct ir_val str,
+				 loc_t loc)
+{
+	struct ir_val state, text = ir_new_reg(g->f);
+	uint32_t done = ir_new_label(g->f), other = ir_new_label(g->f);
+
+	state = user_read(g, ir_bin(g->f, ALU_ADD, str, IR_I(p->text.state)), 4, false, loc);
+	ir_if(g->f, ir_bin(g->f, ALU_AND, state, IR_I(USDT_ASCII_BIT)), IF_EQ, IR_I(0), other);
+	ir_set(g->f, text, ir_bin(g->f, ALU_ADD, str, IR_I(p->text.ascii)));
+	ir_goto(g->f, done);
+	ir_place(g->f, other);
+	ir_set(g->f, text,
+	       user_read(g, ir_bin(g->f, ALU_ADD, str, IR_I(p->text.utf8)), 8, false, loc));
+	ir_place(g->f, done);
+	return text;
+}
+
+static struct ir_val usdt_path(struct gen *g, const struct usdt_operand *u, struct ir_val v,
+			       loc_t loc)
+{
+	const struct usdt_path *p = &u->path;
+
+	for (uint32_t i = 0; i < p->n; i++) {
+		bool last = i + 1 == p->n;
+
+		v = user_read(g, ir_bin(g->f, ALU_ADD, v, IR_I(p->steps[i])),
+			      last ? (uint32_t)abs(u->size) : 8, last && u->size < 0, loc);
+	}
+	return p->text.state ? python_text(g, p, v, loc) : v;
+}
+
 static struct ir_val usdt_operand(struct gen *g, const struct usdt_operand *u, loc_t loc)
 {
 	uint32_t size = (uint32_t)abs(u->size);
@@ -314,6 +346,8 @@ static struct ir_val usdt_operand(struct gen *g, const struct usdt_operand *u, l
 	case USDT_CONST: return v;
 	case USDT_REG:
 		v = reg_value(g, u->base);
+		if (u->path.n)
+			return usdt_path(g, u, v, loc);
 		return ir_ext(g->f, ir_bin(g->f, ALU_SHR, v, IR_I(u->reg_shift)), size, sign);
 	default:
 		if (gen_on_trampoline(g))

@@ -145,6 +145,20 @@ static uint64_t le64(const uint8_t *p)
 	return v;
 }
 
+/* Are the four bytes at i a displacement from the instruction pointer, so that they are no address?
+ * The byte in front says so (mod 00, r/m 101), unless it is the second byte of an address form, or a
+ * displacement in front of a constant. 05 and 2d are also `add` and `sub` of a constant. */
+static bool is_relative(const uint8_t *b, uint64_t i)
+{
+	if (i < 4 || (b[i - 1] & 0xc7) != 0x05 || b[i - 1] == 0x05 || b[i - 1] == 0x2d)
+		return false;
+	if ((b[i - 2] & 0xc7) == 0x04) /* disp32(,%reg,1) */
+		return false;
+	/* movl $label, disp8(%reg) */
+	return !(b[i - 3] == 0xc7 && b[i - 2] >> 6 == 1) &&
+	       !(b[i - 4] == 0xc7 && b[i - 3] >> 6 == 1);
+}
+
 /* Marks the target of everything that looks like a long branch or a code address, at any byte. */
 static void scan_text(struct text *t, const struct text_segment *g)
 {
@@ -186,7 +200,7 @@ static void scan_text(struct text *t, const struct text_segment *g)
 	for (uint64_t i = 0; i + 4 <= g->size; i++) {
 		uint32_t v = le32(b + i);
 
-		if (v >= t->lo && v < t->hi)
+		if (v >= t->lo && v < t->hi && !is_relative(b, i))
 			text_mark(t, v, MARK_TAKEN);
 	}
 }

@@ -94,6 +94,20 @@ void python_describe(struct runtime *r, const void *code, uint32_t at, struct ru
 uint32_t python_lines_find(enum python_lines how, const uint8_t *table, uint32_t n,
 			   uint32_t first_line, uint32_t at);
 
+/* --- entries.c --- */
+/* A place in the interpreter's loop that is passed whenever a function begins, or a generator goes
+ * on: link-time address, and the register that then has the frame's address (x86's number). */
+struct python_entry {
+	uint64_t addr;
+	uint8_t frame;
+	const struct python_layout *layout;
+};
+enum { PYTHON_ENTRIES = 2 }; /* exactly one of them is passed */
+/* NULL, or the reason why they are not known. */
+const char *python_entries(struct object *o, struct python_entry ret[PYTHON_ENTRIES]);
+/* Does the interpreter ask for its probe function__entry only while line is enabled? */
+bool python_asks_for_lines(struct object *o);
+
 /* --- frames.c --- */
 void python_frames(struct runtime *r, const struct space_thread *t, runtime_frame_vec *ret);
 

@@ -1,0 +1,63 @@
+/* function-entry of CPython 3.11, whose own note is passed only while line is enabled, too: places
+ * in the interpreter's loop instead, and arguments from the frame. */
+#include <string.h>
+
+#include "probe/usdt.h"
+#include "program/runtime/python/python.h"
+
+enum { STATE = 32, UTF8 = 56 }; /* in a str: its kind; of one that is not ASCII, its UTF-8 */
+
+bool usdt_is_python_entry(struct object *o, const struct object_usdt *u)
+{
+	return !strcmp(u->provider, "python") && !strcmp(u->name, "function__entry") &&
+	       python_asks_for_lines(o);
+}
+
+static enum user_reg user_reg(uint8_t x86)
+{
+	static const uint8_t regs[] = { UREG_RAX, UREG_RCX, UREG_RDX, UREG_RBX,
+					UREG_RSP, UREG_RBP, UREG_RSI, UREG_RDI };
+
+	return x86 < ARRAY_SIZE(regs) ? (enum user_reg)regs[x86]
+				      : (enum user_reg)(UREG_R8 - (x86 - 8));
+}
+
+/* What the code object of the frame has at `member`. */
+static struct usdt_operand of_code(const struct python_entry *e, uint32_t member, int8_t size)
+{
+	struct usdt_operand u = { .size = size, .mode = USDT_REG, .index = -1 };
+
+	u.base = (int8_t)user_reg(e->frame);
+	u.path.n = 2;
+	u.path.steps[0] = (uint16_t)e->layout->frame_code;
+	u.path.steps[1] = (uint16_t)member;
+	return u;
+}
+
+static struct usdt_operand text_of_code(const struct python_entry *e, uint32_t member)
+{
+	struct usdt_operand u = of_code(e, member, 8);
+
+	u.path.text.state = STATE;
+	u.path.text.ascii = (uint8_t)e->layout->text_ascii;
+	u.path.text.utf8 = UTF8;
+	return u;
+}
+
+const char *usdt_python_places(struct object *o, struct usdt_python ret[USDT_PYTHON_PLACES])
+{
+	struct python_entry entries[PYTHON_ENTRIES];
+	const char *reason = python_entries(o, entries);
+
+	_Static_assert((int)USDT_PYTHON_PLACES == PYTHON_ENTRIES, "one each");
+	for (uint32_t i = 0; !reason && i < PYTHON_ENTRIES; i++) {
+		const struct python_entry *e = &entries[i];
+
+		ret[i].addr = e->addr;
+		/* file and name are neighbours; the layout's code_name is the qualified one */
+		ret[i].args[0] = text_of_code(e, e->layout->code_file);
+		ret[i].args[1] = text_of_code(e, e->layout->code_file + 8);
+		ret[i].args[2] = of_code(e, e->layout->code_first_line, -4);
+	}
+	return reason;
+}

@@ -1,0 +1,145 @@
+/* Where the interpreter's loop begins to execute a function: its code for the instruction RESUME.
+ *
+ * 3.11 asks whether the probe function__entry is enabled only while line is enabled, too. So probes
+ * go to the code itself. Its address is in the table by which the loop jumps; the code is known by
+ * what it does: it stores the next instruction's address in the frame, of which it has the address
+ * in a register. */
+#include <string.h>
+
+#include <Zydis/Zydis.h>
+
+#include "program/runtime/python/python.h"
+
+enum {
+	TARGETS = 256,   /* words of the table, one for each instruction */
+	IN_LOOP = 128,   /* so many of them lead into the loop at least: others to its cold part */
+	CODE_BYTES = 64, /* of an instruction that are looked at */
+	CODE_MAX = 8,    /* machine instructions */
+	/* Include/opcode.h, the same in all releases of 3.11 */
+	RESUME_QUICK_3_11 = 150,
+	RESUME_3_11 = 151,
+};
+
+static bool version(struct object *o, uint32_t *ret_major, uint32_t *ret_minor)
+{
+	uint64_t addr, v;
+
+	if (!object_symbol_value(o, "Py_Version", &addr) ||
+	    object_read(o, addr, &v, sizeof(v)) != sizeof(v))
+		return false;
+	*ret_major = v >> 24 & 255;
+	*ret_minor = v >> 16 & 255;
+	return true;
+}
+
+static bool is_text(const struct object *o, uint64_t addr)
+{
+	uint64_t off, n, start;
+
+	for (uint32_t i = 0; object_text_segment(o, i, &off, &n, &start); i++)
+		if (addr - start < n)
+			return true;
+	return false;
+}
+
+/* The table: TARGETS addresses of code, most of them in the loop. */
+static bool find_targets(struct object *o, const struct object_symbol *loop, uint64_t *ret)
+{
+	uint64_t addr;
+	size_t n, run = 0;
+	uint32_t best = 0, inside = 0;
+	cleanup_free uint8_t *data = object_section(o, ".rodata", &addr, &n);
+
+	for (size_t i = 0; data && i < n / 8; i++) {
+		uint64_t w, old;
+
+		memcpy(&w, data + i * 8, sizeof(w));
+		if (!is_text(o, w)) {
+			run = inside = 0;
+			continue;
+		}
+		inside += w - loop->addr < loop->size;
+		if (++run > TARGETS) {
+			memcpy(&old, data + (i - TARGETS) * 8, sizeof(old));
+			inside -= old - loop->addr < loop->size;
+		}
+		if (run >= TARGETS && inside >= IN_LOOP && inside > best) {
+			best = inside;
+			memcpy(ret, data + (i + 1 - TARGETS) * 8, TARGETS * sizeof(*ret));
+		}
+	}
+	return best;
+}
+
+/* The number of a general register in x86's order, -1: it is none of 64 bits. */
+static int number(ZydisRegister reg)
+{
+	return reg >= ZYDIS_REGISTER_RAX && reg <= ZYDIS_REGISTER_R15
+		       ? (int)(reg - ZYDIS_REGISTER_RAX)
+		       : -1;
+}
+
+/* The register that has the frame's address: the code stores a register at `instruction` behind
+ * it, and has not written it before. -1: not known. */
+static int frame_register(const struct object *o, uint64_t code, uint32_t instruction)
+{
+	ZydisDecodedOperand ops[ZYDIS_MAX_OPERAND_COUNT];
+	uint8_t bytes[CODE_BYTES];
+	uint32_t n = object_read(o, code, bytes, sizeof(bytes)), at = 0, written = 0;
+	ZydisDecodedInstruction z;
+	ZydisDecoder decoder;
+
+	ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
+	for (uint32_t i = 0; i < CODE_MAX; i++, at += z.length) {
+		const ZydisDecodedOperandMem *m = &ops[0].mem;
+		int base;
+
+		if (ZYAN_FAILED(ZydisDecoderDecodeFull(&decoder, bytes + at, n - at, &z, ops)) ||
+		    z.meta.branch_type != ZYDIS_BRANCH_TYPE_NONE)
+			return -1;
+		base = ops[0].type == ZYDIS_OPERAND_TYPE_MEMORY ? number(m->base) : -1;
+		if (z.mnemonic == ZYDIS_MNEMONIC_MOV && base >= 0 && !(written >> base & 1) &&
+		    m->index == ZYDIS_REGISTER_NONE && m->disp.value == instruction &&
+		    ops[0].size == 64 && ops[1].type == ZYDIS_OPERAND_TYPE_REGISTER)
+			return base;
+		for (uint32_t k = 0; k < z.operand_count; k++) {
+			int reg = ops[k].type == ZYDIS_OPERAND_TYPE_REGISTER
+					  ? number(ZydisRegisterGetLargestEnclosing(
+						    ZYDIS_MACHINE_MODE_LONG_64, ops[k].reg.value))
+					  : -1;
+
+			if (reg >= 0 && ops[k].actions & ZYDIS_OPERAND_ACTION_MASK_WRITE)
+				written |= 1u << reg;
+		}
+	}
+	return -1;
+}
+
+const char *python_entries(struct object *o, struct python_entry ret[PYTHON_ENTRIES])
+{
+	static const uint8_t instructions[PYTHON_ENTRIES] = { RESUME_QUICK_3_11, RESUME_3_11 };
+	const struct object_symbol *loop = object_find_name(o, "_PyEval_EvalFrameDefault");
+	uint64_t targets[TARGETS];
+	uint32_t major, minor;
+
+	if (!version(o, &major, &minor) || major != 3 || minor != 11)
+		return "descry does not know this version's instructions";
+	if (!loop || !find_targets(o, loop, targets))
+		return "descry does not find the interpreter's table of instructions";
+	for (uint32_t i = 0; i < PYTHON_ENTRIES; i++) {
+		const struct python_layout *l = python_layout(major, minor);
+		int reg = frame_register(o, targets[instructions[i]], l->frame_instruction);
+
+		if (reg < 0 || targets[instructions[i]] - loop->addr >= loop->size)
+			return "the code of the interpreter's instruction RESUME is not as in other builds";
+		ret[i] = (struct python_entry){ targets[instructions[i]], (uint8_t)reg, l };
+	}
+	return NULL;
+}
+
+bool python_asks_for_lines(struct object *o)
+{
+	uint32_t major, minor;
+
+	return version(o, &major, &minor) && major == 3 && minor == 11;
+}
