@@ -222,6 +222,40 @@ static void test_entry_fixed_immediate(void **state)
 	}
 }
 
+/* A displacement from the instruction pointer is no address, though it looks like one. */
+static void test_entry_fixed_displacement(void **state)
+{
+	static const struct {
+		const char *code; /* in front of the word */
+		uint32_t n;
+		bool relative;
+	} forms[] = {
+		{ "\x48\x8b\x3d", 3, true },      /* mov f+2(%rip),%rdi */
+		{ "\x0f\xb7\x0d", 3, true },      /* movzwl f+2(%rip),%ecx */
+		{ "\x48\x8b\x05", 3, false },     /* mov f+2(%rip),%rax: could be add $f+2,%eax */
+		{ "\x8b\x04\x05", 3, false },     /* mov f+2(,%rax,1),%eax */
+		{ "\x8b\x04\x0d", 3, false },     /* mov f+2(,%rcx,1),%eax */
+		{ "\xc7\x44\x24\x15", 4, false }, /* movl $f+2,0x15(%rsp) */
+		{ "\xc7\x40\x15", 3, false },     /* movl $f+2,0x15(%rax) */
+	};
+	uint32_t word = T + 2;
+
+	for (size_t i = 0; i < ARRAY_SIZE(forms); i++) {
+		char code[0x50];
+		struct made m;
+
+		memset(code, 0x90, sizeof(code));
+		memcpy(code, plain, 7);
+		memcpy(code + 0x40, forms[i].code, forms[i].n);
+		memcpy(code + 0x40 + forms[i].n, &word, 4);
+		m = make(code, sizeof(code), NULL, 0, SYMBOLS(FUNC("f", 0, 7)));
+		((Elf64_Ehdr *)(void *)m.e.image)->e_type = ET_EXEC;
+		begin(&m);
+		assert_int_equal(entry(&m, 0).mode, forms[i].relative ? TEXT_PATCH : TEXT_TRAP);
+		end(&m);
+	}
+}
+
 static void test_entry_stuck(void **state)
 {
 	/* f: ud2.  g: nop; int3; ret...  h: syscall; ret; sigreturn: mov $15,%rax; syscall */
@@ -744,6 +778,7 @@ int main(void)
 		cmocka_unit_test(test_entry_data_in_text),
 		cmocka_unit_test(test_entry_relocation),
 		cmocka_unit_test(test_entry_fixed_immediate),
+		cmocka_unit_test(test_entry_fixed_displacement),
 		cmocka_unit_test(test_entry_stuck),
 		cmocka_unit_test(test_entry_not_called),
 		cmocka_unit_test(test_go),
