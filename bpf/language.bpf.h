@@ -28,11 +28,11 @@ struct language_walk {
 	void *wanted;
 };
 
-/* agent/routine.c has the agent's own:
+/* The agent has its own definitions of these (agent/routine.c):
  *
  *	LANGUAGE_READ(w, dst, size, addr)	reads the process's memory; 0 on success
  *	LANGUAGE_TGID(w)	the current process
- *	LANGUAGE_OF(w, processes)	the address of its struct wire_language; 0: it has none
+ *	LANGUAGE_OF(w, processes)	the address of its struct wire_language, 0: none
  *	LANGUAGE_POINTER(w, o)	the current thread's pointer (fs base) to s->pthread; 0 on success
  *	LANGUAGE_CODES(w)	words for hashes of the code objects that were asked for,
  *				1 << LANGUAGE_CODES_SHIFT of them
@@ -66,7 +66,7 @@ INLINE bool language_read(struct language_walk *w, u64 *dst, u64 addr)
 	return !LANGUAGE_READ(w, dst, 8, addr);
 }
 
-/* A step along the list of threads: 1 at the current one, or at the end. */
+/* Makes a step along the list of threads. Returns 1 at the current one, or at the end. */
 CALLBACK python_thread(u32 i, struct language_walk *w)
 {
 	struct language_state *s = w->s;
@@ -150,7 +150,7 @@ CALLBACK python_frame(u32 i, struct language_walk *w)
 	return 0;
 }
 
-/* The innermost frame of the thread's state. */
+/* Finds the innermost frame of the thread's state. */
 INLINE bool python_innermost(struct language_walk *w)
 {
 	struct language_state *s = w->s;
@@ -174,7 +174,7 @@ INLINE void python_walk(struct language_walk *w)
 		bpf_loop(2 * WIRE_STACK_FRAMES, python_frame, w, 0);
 }
 
-/* Goes to the first thread of the Ractor that s->ractor is. */
+/* Goes to the first thread of the Ractor at s->ractor. */
 INLINE bool ruby_ractor(struct language_walk *w)
 {
 	struct language_state *s = w->s;
@@ -183,7 +183,8 @@ INLINE bool ruby_ractor(struct language_walk *w)
 	return s->ractor != s->ractors && language_read(w, &s->thread, s->threads);
 }
 
-/* A step along the lists of threads, one for each Ractor: 1 at the current one, or at the end. */
+/* Makes a step along the lists of threads, one for each Ractor. Returns 1 at the current thread, or
+ * at the end. */
 CALLBACK ruby_thread(u32 i, struct language_walk *w)
 {
 	const struct wire_ruby *l = &w->l->ruby;
@@ -206,7 +207,7 @@ CALLBACK ruby_thread(u32 i, struct language_walk *w)
 	return 1;
 }
 
-/* Takes the entry of a method at an address, which a scope has: true when it is one. */
+/* Takes the method entry at an address that a scope has. Returns false when there is none. */
 INLINE bool ruby_entry(struct language_walk *w, u64 at)
 {
 	struct language_state *s = w->s;
@@ -219,7 +220,7 @@ INLINE bool ruby_entry(struct language_walk *w, u64 at)
 	return true;
 }
 
-/* Adds the frame, of which the entry of the method is known now. 1: it is none. */
+/* Adds the frame, after its method entry is known. Returns 1 when the frame is not valid. */
 INLINE long ruby_add(struct language_walk *w, bool finish)
 {
 	struct language_state *s = w->s;
@@ -246,7 +247,7 @@ INLINE long ruby_add(struct language_walk *w, bool finish)
 	return 0;
 }
 
-/* A frame, or one of the scopes around it that may have the entry of its method. */
+/* Looks at a frame, or at one of the scopes around it that may have its method entry. */
 CALLBACK ruby_frame(u32 i, struct language_walk *w)
 {
 	struct language_state *s = w->s;
@@ -302,7 +303,7 @@ INLINE void ruby_walk(struct language_walk *w)
 	bpf_loop(WIRE_LANGUAGE_STEPS * WIRE_STACK_FRAMES, ruby_frame, w, 0);
 }
 
-/* Of the current thread, by the interpreter that the process has. */
+/* Walks the frames of the current thread. */
 INLINE void language_walk(struct language_walk *w, void *processes,
 			  const struct wire_unwind_offsets *o)
 {

@@ -34,8 +34,8 @@ static inline uint64_t wire_language_id(uint32_t pid, uint64_t code,
 	return h & WIRE_LANGUAGE_IDS;
 }
 
-/* The same of a method of Ruby: of its code (0, and about all 0: a function of C), and of the
- * method entry with its definition, name and owner (0: none). */
+/* Returns the id of a method of Ruby, from its code as above (0 and zeros: a function of C), and
+ * from the method entry with its definition, name and owner (0: none). */
 static inline uint64_t wire_language_method_id(uint32_t pid, uint64_t code,
 					       const uint64_t about[WIRE_LANGUAGE_ABOUT],
 					       uint64_t entry,
@@ -52,7 +52,7 @@ static inline uint64_t wire_language_word(uint64_t id, uint64_t at)
 	       (at < WIRE_LANGUAGE_BEFORE ? at : WIRE_LANGUAGE_BEFORE) << 44;
 }
 
-/* How frames hang together: Python's as in enum python_frames; Ruby's lie one after the other. */
+/* The links between frames: see enum python_frames. Ruby's frames lie one after the other. */
 enum {
 	WIRE_LANGUAGE_OBJECTS,
 	WIRE_LANGUAGE_CFRAMES,
@@ -103,7 +103,7 @@ enum {
 	WIRE_RUBY_BODY_ABOUT = 72,
 };
 
-/* What a walk needs of a process's interpreter: 32 words at a multiple of 32 in the chunks of
+/* The facts about a process's interpreter that a walk needs: 32 words at a multiple of 32 in the chunks of
  * unwind tables (wire/unwind.h). */
 struct wire_language {
 	uint64_t root; /* address of the word that has the first interpreter's; Ruby: the VM's */
@@ -117,8 +117,8 @@ struct wire_language {
 enum { WIRE_LANGUAGE_WORDS = 32 };
 
 enum {
-	WIRE_LANGUAGE_THREADS = 1024, /* that are looked at to find the current one */
-	WIRE_LANGUAGE_STEPS = 4,      /* of Ruby's for each frame, on average: scopes looked at */
+	WIRE_LANGUAGE_THREADS = 1024, /* limit of threads that are examined */
+	WIRE_LANGUAGE_STEPS = 4, /* scopes of Ruby that are examined for each frame, on average */
 };
 
 #ifndef DESCRY_BPF

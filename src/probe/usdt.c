@@ -121,7 +121,7 @@ static void add_asks(struct probe_set *ps, struct probe *p, struct object *o,
 			p->note);
 }
 
-/* How the place can be probed: its note, or why it cannot. */
+/* Sets the note about the price of a firing, or the reason why the place cannot be probed. */
 static void classify(struct probe *p, const struct process_object *po)
 {
 	enum uprobe_class class;
@@ -166,7 +166,7 @@ static void add_usdt(struct match *m, pid_t pid, const struct process_object *po
 	m->found(m->arg, p);
 }
 
-/* The probe of CPython 3.11 that its note makes only while line is enabled. */
+/* Adds the probe of CPython 3.11 that is passed at its note only while line is enabled. */
 static void add_python_entry(struct match *m, pid_t pid, const struct process_object *po,
 			     const char *prov, const char *name, const struct object_usdt *u)
 {

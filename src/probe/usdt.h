@@ -14,7 +14,7 @@ bool usdt_parse_operand(const char *text, size_t n, struct object *o, uint64_t a
 bool usdt_next_operand(const char **text, const char **ret_start, size_t *ret_n);
 
 /* --- usdt_python.c --- */
-/* Is it a probe of CPython that is passed only while another one is enabled? */
+/* Returns true for a probe that CPython passes only while another one is enabled. */
 bool usdt_is_python_entry(struct object *o, const struct object_usdt *u);
 /* Places that are always passed instead, by link-time address: file, function and line. */
 enum { USDT_PYTHON_PLACES = 2, USDT_PYTHON_ARGS = 3 };
@@ -22,7 +22,7 @@ struct usdt_python {
 	uint64_t addr;
 	struct usdt_operand args[USDT_PYTHON_ARGS];
 };
-/* NULL, or the reason why they are not known. */
+/* Finds them. Returns NULL, or the reason why they are not known. */
 const char *usdt_python_places(struct object *o, struct usdt_python ret[USDT_PYTHON_PLACES]);
 
 #endif

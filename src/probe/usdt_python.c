@@ -22,7 +22,7 @@ static enum user_reg user_reg(uint8_t x86)
 				      : (enum user_reg)(UREG_R8 - (x86 - 8));
 }
 
-/* What the code object of the frame has at `member`. */
+/* Returns the operand for a member of the frame's code object. */
 static struct usdt_operand of_code(const struct python_entry *e, uint32_t member, int8_t size)
 {
 	struct usdt_operand u = { .size = size, .mode = USDT_REG, .index = -1 };

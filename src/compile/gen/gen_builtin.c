@@ -304,7 +304,7 @@ static struct ir_val reg_value(struct gen *g, int64_t reg)
 	return ir_load(g->f, g->ctx, (int32_t)(8 * reg), 8, false);
 }
 
-/* The address of a str's text: see struct usdt_path. */
+/* Returns the address of a str's text: see struct usdt_path. */
 static struct ir_val python_text(struct gen *g, const struct usdt_path *p, struct ir_val str,
 				 loc_t loc)
 {

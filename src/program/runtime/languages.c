@@ -74,8 +74,8 @@ static struct process *find(const struct languages *l, pid_t pid)
 	return i ? &l->processes.v[*i] : NULL;
 }
 
-/* How many milliseconds later an interpreter should be looked for again, of which the structures
- * are not what they should be: it may just begin. 0: never. */
+/* Returns the number of milliseconds after which to look again for an interpreter with invalid
+ * structures, because it may just begin. 0: never. */
 static uint32_t again(struct languages *l, pid_t pid)
 {
 	uint32_t key = (uint32_t)pid, ms;

@@ -14,22 +14,23 @@
 struct languages;
 struct languages *languages_new(void);
 void languages_free(struct languages *l);
-/* Looks for an interpreter in a process. True: there is one that programs can walk, and *ret says
- * how. space: a number of the process's address space; while it is the same, what was found stays.
- * 0: not known. False: *ret_ms says how many milliseconds later this should be called again,
- * because an interpreter seems to begin; 0: never. */
+/* Looks for an interpreter in a process. Returns true when programs can walk its frames; *ret has
+ * the data for that. space: a number of the process's address space. The result stays valid while
+ * this number stays the same. 0: not known. On false, *ret_ms is the number of milliseconds after
+ * which to call this again, because an interpreter seems to begin; 0: never. */
 bool languages_find(struct languages *l, pid_t pid, uint32_t space, struct wire_language *ret,
 		    uint32_t *ret_ms);
-/* Reads the names of a code object now, while it is there. */
+/* Reads the names of a code object now, while it exists. */
 void languages_learn(struct languages *l, pid_t pid, const struct wire_unwind_ask *ask);
-/* Does an address lie in the loop of the process's interpreter? is_part: as runtime_is_part(). */
+/* Returns true when an address lies in the loop of the process's interpreter. is_part: as
+ * runtime_is_part(). */
 bool languages_is_loop(const struct languages *l, pid_t pid, uint64_t addr);
 bool languages_is_part(const struct languages *l, pid_t pid, uint64_t addr);
-/* A frame that the frame `caller` called. The word of a function that has no place of its own (one
- * of Ruby's in C) becomes one that has the caller's place. */
+/* Returns the word of a frame that the frame `caller` called. A function without a place of its own
+ * (one of Ruby in C) gets a word with the caller's place. */
 uint64_t languages_called(struct languages *l, pid_t pid, uint64_t word, uint64_t caller);
-/* The function and line of a frame, as far as they are known; strings live as long as l. Returns
- * the language's name. */
+/* Finds the function and line of a frame, as far as they are known. The strings live as long as l.
+ * Returns the language's name. */
 const char *languages_frame(const struct languages *l, pid_t pid, uint64_t word,
 			    struct runtime_frame *ret);
 

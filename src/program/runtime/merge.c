@@ -41,8 +41,9 @@ bool runtime_is_loop(const void *runtime, uint64_t addr)
 
 /* Without anchors, runs are counted. Native frames of the loop that are more than the runs are the
  * innermost ones, which have not made a frame yet; but when the language's frames are cut off, the
- * outermost ones have lost theirs. Runs that are more than the loop's frames have not begun, if no
- * native frame is missing. Returns how many loops or (below 0) runs stand alone. */
+ * outermost ones have lost theirs. When no native frame is missing and there are
+ * more runs than native frames of the loop, the innermost runs have not begun. Returns the number of
+ * native frames without a run, or below 0 that of runs without a native frame. */
 static int32_t loops_without_run(const struct runtime_stack *st)
 {
 	int32_t loops = 0, runs = 0;

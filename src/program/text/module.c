@@ -145,9 +145,10 @@ static uint64_t le64(const uint8_t *p)
 	return v;
 }
 
-/* Are the four bytes at i a displacement from the instruction pointer, so that they are no address?
- * The byte in front says so (mod 00, r/m 101), unless it is the second byte of an address form, or a
- * displacement in front of a constant. 05 and 2d are also `add` and `sub` of a constant. */
+/* Returns true when the four bytes at i are a displacement from the instruction pointer, and so no
+ * address. The byte in front shows this (mod 00, r/m 101), unless it is the second byte of an
+ * address form, or a displacement in front of a constant. 05 and 2d are also `add` and `sub` of a
+ * constant. */
 static bool is_relative(const uint8_t *b, uint64_t i)
 {
 	if (i < 4 || (b[i - 1] & 0xc7) != 0x05 || b[i - 1] == 0x05 || b[i - 1] == 0x2d)

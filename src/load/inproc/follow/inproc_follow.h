@@ -60,7 +60,7 @@ bool forging_refuses(const struct inproc_engine *e, const struct wire_record *r)
 struct err *unwind_start(struct inproc_engine *e);
 void unwind_add(struct inproc_engine *e, pid_t pid);
 void unwind_refresh(struct inproc_engine *e);
-/* Reads the names of code objects that walks met. Were any asked for? */
+/* Reads the names of code objects that walks met. Returns true when there were requests. */
 bool unwind_learn(struct inproc_engine *e);
 void unwind_stop(struct inproc_engine *e);
 

@@ -10,7 +10,7 @@
 #include "program/runtime/languages.h"
 #include "program/unwind/unwind.h"
 
-/* A process in which an interpreter seems to begin: when it is looked at again. */
+/* A process in which an interpreter seems to begin, and the time to look at it again. */
 struct later {
 	pid_t pid;
 	uint64_t at_ns;
@@ -130,7 +130,7 @@ struct err *unwind_start(struct inproc_engine *e)
 	return put_chunk(e->unwind, 0, none);
 }
 
-/* The number of the process's address space: of the programs that it has executed. */
+/* Returns a number for the process's address space. It changes with each execve(2). */
 static uint32_t space_number(const struct inproc_engine *e, pid_t pid)
 {
 	for (uint32_t i = 0; i < e->processes.n; i++)
@@ -171,8 +171,8 @@ void unwind_add(struct inproc_engine *e, pid_t pid)
 	err_free(unwind_store_add(e->unwind->store, pid));
 }
 
-/* A process asks for the name of a code object. What it says is read once and checked: it may name
- * only processes that are traced, and the name is believed if the object has the id. */
+/* Handles a process's request for the name of a code object. Reads the request once and checks it:
+ * it may name only traced processes, and the name counts only if the object has the id. */
 static void asked(void *arg, const void *record, uint32_t n)
 {
 	struct inproc_engine *e = arg;

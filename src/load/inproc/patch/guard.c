@@ -14,7 +14,7 @@ enum { READ_USER = 112, READ_USER_STR = 114, COPY_FROM_USER = 148, SIGSET = 8 };
 /* rt_sigaction(2)'s flags that <signal.h> has as int, or not at all. */
 static const uint64_t SIGINFO = 0x4, RESTORER = 0x04000000, RESETHAND = 0x80000000;
 
-/* Walks of an interpreted language's frames read what the interpreter has. */
+/* Returns true when programs walk the frames of an interpreter, and so read its memory. */
 static bool walks_language(const struct inproc_engine *e, const struct mappings *maps)
 {
 	if (!e->languages || image_find_map(e->base.image, MAP_UNWIND) < 0)

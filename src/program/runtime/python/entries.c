@@ -1,9 +1,8 @@
-/* Where the interpreter's loop begins to execute a function: its code for the instruction RESUME.
+/* Finds the interpreter's code for the instruction RESUME, with which each function begins.
  *
- * 3.11 asks whether the probe function__entry is enabled only while line is enabled, too. So probes
- * go to the code itself. Its address is in the table by which the loop jumps; the code is known by
- * what it does: it stores the next instruction's address in the frame, of which it has the address
- * in a register. */
+ * CPython 3.11 passes its probe function__entry only while the probe line is enabled, too. So probes
+ * are placed on the code itself. The table of the loop's jumps has its address. The code stores the
+ * address of the next instruction in the frame; this shows the register that has the frame. */
 #include <string.h>
 
 #include <Zydis/Zydis.h>
@@ -42,7 +41,7 @@ static bool is_text(const struct object *o, uint64_t addr)
 	return false;
 }
 
-/* The table: TARGETS addresses of code, most of them in the loop. */
+/* Finds the table: TARGETS addresses of code, most of them in the loop. */
 static bool find_targets(struct object *o, const struct object_symbol *loop, uint64_t *ret)
 {
 	uint64_t addr;
@@ -71,7 +70,7 @@ static bool find_targets(struct object *o, const struct object_symbol *loop, uin
 	return best;
 }
 
-/* The number of a general register in x86's order, -1: it is none of 64 bits. */
+/* Returns the number of a 64-bit general register in x86's order, -1 for another register. */
 static int number(ZydisRegister reg)
 {
 	return reg >= ZYDIS_REGISTER_RAX && reg <= ZYDIS_REGISTER_R15
@@ -79,8 +78,8 @@ static int number(ZydisRegister reg)
 		       : -1;
 }
 
-/* The register that has the frame's address: the code stores a register at `instruction` behind
- * it, and has not written it before. -1: not known. */
+/* Returns the register that has the frame's address: the code stores a register at `instruction`
+ * behind it, and has not written it before. -1: not known. */
 static int frame_register(const struct object *o, uint64_t code, uint32_t instruction)
 {
 	ZydisDecodedOperand ops[ZYDIS_MAX_OPERAND_COUNT];

@@ -103,9 +103,10 @@ struct python_entry {
 	const struct python_layout *layout;
 };
 enum { PYTHON_ENTRIES = 2 }; /* exactly one of them is passed */
-/* NULL, or the reason why they are not known. */
+/* Finds them. Returns NULL, or the reason why they are not known. */
 const char *python_entries(struct object *o, struct python_entry ret[PYTHON_ENTRIES]);
-/* Does the interpreter ask for its probe function__entry only while line is enabled? */
+/* Returns true when the interpreter passes its probe function__entry only while the probe line is
+ * enabled. */
 bool python_asks_for_lines(struct object *o);
 
 /* --- frames.c --- */

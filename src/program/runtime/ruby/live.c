@@ -1,5 +1,4 @@
-/* What programs in the kernel and in the process need to walk the frames of Ruby, and what they
- * met. */
+/* The data for programs that walk the frames of Ruby, and the functions that they met. */
 #include "program/runtime/ruby/ruby.h"
 #include "wire/language.h"
 
@@ -53,7 +52,7 @@ const void *ruby_learn(struct runtime *runtime, uint64_t address, uint64_t entry
 	struct ruby *r = (struct ruby *)runtime;
 	struct met *m;
 
-	/* It may go, and another come, while it is read. */
+	/* The object may go, and another may take its place, while it is read. */
 	if ((!address && !entry) || !has_id(r, address, entry, id) || !ruby_afford(r, sizeof(*m)))
 		return NULL;
 	m = arena_new(&r->names, struct met);

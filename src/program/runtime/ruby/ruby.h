@@ -116,25 +116,25 @@ enum { RUBY_VARIABLE_WORDS = 4 }; /* number of words at w, the word at addr firs
 const char *ruby_class_name(struct ruby *r, uint64_t class, bool *ret_singleton);
 
 /* --- code.c --- */
-/* What was read of the iseq at an address first. NULL: there is none. */
+/* Returns the data that was first read of the iseq at an address. NULL: there is none. */
 const struct ruby_code *ruby_code(struct ruby *r, uint64_t address);
-/* The same, read now. */
+/* Reads the same again. */
 const struct ruby_code *ruby_code_read(struct ruby *r, uint64_t address);
-/* Is an iseq at the address, of this kind (enum iseq_type)? */
+/* Returns true when an iseq of this kind (enum iseq_type) is at the address. */
 bool ruby_code_is(const struct ruby *r, uint64_t address, uint32_t kind);
 /* The line that an instruction pointer is in, 0: not known. Points behind the instruction. */
 uint32_t ruby_line(const struct ruby *r, const struct ruby_code *c, uint64_t pc);
 
 /* --- name.c --- */
-/* The method entry that a value of a scope has, or that a structure has in its place (svar). 0:
- * none. */
+/* Returns the method entry in a value of a scope, or in a structure in its place (svar). 0: none. */
 uint64_t ruby_method(const struct ruby *r, uint64_t value, bool svar);
-/* The name of a frame's function, by its code (NULL: it is one of C) and its method entry (0:
- * none). NULL: not known. */
+/* Returns the name of a frame's function, from its code (NULL: it is one of C) and its method entry
+ * (0: none). NULL: not known. */
 const char *ruby_function_name(struct ruby *r, const struct ruby_code *c, uint64_t entry);
 
 /* --- live.c --- */
-/* How programs walk the frames, and what they met: see struct runtime_type. */
+/* The data for programs that walk the frames, and the functions that they met: see struct
+ * runtime_type. */
 void ruby_wire(const struct runtime *runtime, struct wire_language *ret);
 const void *ruby_learn(struct runtime *runtime, uint64_t address, uint64_t entry, uint64_t id);
 void ruby_describe(struct runtime *runtime, const void *code, uint32_t at,
