@@ -103,8 +103,8 @@ enum {
 	WIRE_RUBY_BODY_ABOUT = 72,
 };
 
-/* The facts about a process's interpreter that a walk needs: 32 words at a multiple of 32 in the chunks of
- * unwind tables (wire/unwind.h). */
+/* The facts about a process's interpreter that a walk needs: 32 words at a multiple of 32 in the
+ * chunks of unwind tables (wire/unwind.h). */
 struct wire_language {
 	uint64_t root; /* address of the word that has the first interpreter's; Ruby: the VM's */
 	uint32_t frames;

@@ -39,10 +39,10 @@ bool runtime_is_loop(const void *runtime, uint64_t addr)
 	return r->type->is_loop(r, addr);
 }
 
-/* Without anchors, runs are counted. Native frames of the loop that are more than the runs are the
- * innermost ones, which have not made a frame yet; but when the language's frames are cut off, the
- * outermost ones have lost theirs. When no native frame is missing and there are
- * more runs than native frames of the loop, the innermost runs have not begun. Returns the number of
+/* Without anchors, counts the runs. When there are more native frames of the loop than runs, the
+ * innermost ones are those that have not made a frame yet. But when the language's frames are cut
+ * off, the outermost native frames have none. When no native frame is missing and there are more
+ * runs than native frames of the loop, the innermost runs have not begun. Returns the number of
  * native frames without a run, or below 0 that of runs without a native frame. */
 static int32_t loops_without_run(const struct runtime_stack *st)
 {

@@ -126,7 +126,8 @@ bool ruby_code_is(const struct ruby *r, uint64_t address, uint32_t kind);
 uint32_t ruby_line(const struct ruby *r, const struct ruby_code *c, uint64_t pc);
 
 /* --- name.c --- */
-/* Returns the method entry in a value of a scope, or in a structure in its place (svar). 0: none. */
+/* Returns the method entry in a value of a scope, or in a structure in its place (svar). 0:
+ * none. */
 uint64_t ruby_method(const struct ruby *r, uint64_t value, bool svar);
 /* Returns the name of a frame's function, from its code (NULL: it is one of C) and its method entry
  * (0: none). NULL: not known. */
