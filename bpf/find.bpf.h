@@ -114,7 +114,8 @@ INLINE long next_word(struct find_text *f, u64 i)
 	return 0;
 }
 
-/* Do the needle's next eight bytes match at the position? *ret_whole: they were the last. */
+/* Returns true when the needle's next eight bytes match at the position. *ret_whole: they were the
+ * last. */
 INLINE bool needle_goes_on(struct find_text *f, bool *ret_whole)
 {
 	u64 check = f->check & (WIRE_STRING_MAX - 1), at = f->pos & (WIRE_STRING_MAX - 1), a, b;

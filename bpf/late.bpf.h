@@ -81,8 +81,8 @@ CALLBACK late_item(u32 index, struct late_return *l)
 	return 0;
 }
 
-/* Has execve or execveat succeeded? orig_ax has the number, and the call returns 0 in another
- * address space. */
+/* Returns true when execve or execveat has succeeded. orig_ax has the number, and the call returns
+ * 0 in another address space. */
 INLINE bool was_exec(u64 regs)
 {
 	u64 number = 0, result = 1;

@@ -217,8 +217,8 @@ static int take(struct flame *f, int o, const char *arg)
 	}
 }
 
-/* Did the reader skip one line above the first stack? Many programs print a heading there:
- * "microseconds off CPU". */
+/* Returns true when the reader has skipped one line above the first stack. Many programs print a
+ * heading there: "microseconds off CPU". */
 static bool is_heading(const struct stackin *in)
 {
 	return in->skipped == 1 && in->skipped_above && !stackin_is_document(in->format);

@@ -44,7 +44,8 @@ static void complain(struct heal *h, struct err *e)
 	h->failed++;
 }
 
-/* Has the living process `pid` mapped this memory file? True when its mappings cannot be read. */
+/* Returns true when the living process `pid` has mapped this memory file, or when its mappings
+ * cannot be read. */
 static bool has_mapped(uint32_t pid, uint64_t inode)
 {
 	struct mappings maps = { 0 };

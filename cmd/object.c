@@ -55,8 +55,8 @@ static bool wants_notes(const struct build *b)
 	return opt_num(b->bind->options, OPT_LINKTYPE) == LINKTYPE_ELF;
 }
 
-/* Is the site in a copy of a known function? The linker keeps one copy, and the sites of all copies
- * are equal. */
+/* Returns true when the site is in a copy of a known function. The linker keeps one copy, and the
+ * sites of all copies are equal. */
 static bool is_known(const struct build *b, const struct call_site *s)
 {
 	for (uint32_t i = 0; i < b->sites.n && s->anchor; i++) {

@@ -65,7 +65,7 @@ void opt_print(const struct opt *table, FILE *f);
 const struct opt *opt_find(const struct opt *table, const char *typed);
 /* Returns the long name of the option with this id; NULL: none. */
 const char *opt_long_name(const struct opt *table, int id);
-/* Does the option take the next word as its argument? */
+/* Returns true when the option takes the next word as its argument. */
 bool opt_takes_word(const struct opt *o);
 
 #endif

@@ -228,7 +228,7 @@ static int close_output(struct run *r, int status)
 	return run_failed(r, err_errno(errno, "%s: close", r->c->output));
 }
 
-/* Does -d or -S request `stage`? */
+/* Returns true when -d or -S requests `stage`. */
 static bool run_dumps(const struct run *r, const char *stage)
 {
 	const char *at = r->c->dump ? strstr(r->c->dump, stage) : NULL;

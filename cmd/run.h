@@ -36,7 +36,7 @@ void run_init(struct run *r);
 int run_all(struct run *r, struct sink *sink);
 /* Does the same for `descry` itself: without a command's options or sink. */
 int cmd_run(struct cmdline *c);
-/* Did a signal request the end? */
+/* Returns true when a signal has requested the end. */
 bool cmd_interrupted(void);
 
 /* Returns "script" or "description"; run_source_shown(): the number of its name's bytes that

@@ -32,8 +32,8 @@ struct err *tool_can_write(const char *path);
 struct err *tool_out_begin(struct out *o, const char *path, FILE **ret);
 struct err *tool_out_end(struct out *o, const char *path, FILE *file);
 
-/* Has the reader of the output ended (`| head`)? Then the caller prints no message, and tool_end()
- * ends the program as SIGPIPE would. */
+/* Returns true when the reader of the output has ended (`| head`). Then the caller prints no
+ * message, and tool_end() ends the program as SIGPIPE would. */
 bool tool_reader_gone(const struct err *e);
 /* Called before anything is opened or written. Fills closed standard descriptors, so that no file
  * gets them; escapes output to a terminal (base/term.h); and turns SIGXFSZ (ulimit -f) into an

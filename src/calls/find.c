@@ -37,9 +37,9 @@ static const struct prototype *unknown(struct calls *c, const char *name)
 	return f;
 }
 
-/* Can the name stand in a D program as it is, in probe descriptions and in strings? The traced
- * process chooses the names of its functions and libraries: any other character may end the
- * description or the string, and what follows would be D that descry runs. */
+/* Returns true when the name can stand in a D program as it is, in probe descriptions and in
+ * strings. The traced process chooses the names of its functions and libraries: any other character
+ * may end the description or the string, and what follows would be D that descry runs. */
 static bool can_stand(struct calls *c, const char *name)
 {
 	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"

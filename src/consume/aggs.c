@@ -280,9 +280,9 @@ static void merge(const struct agg *agg, int64_t *to, const int64_t *from)
 		to[w] = (int64_t)((uint64_t)to[w] + (uint64_t)from[w]);
 }
 
-/* Does the entry make a row? A cleared entry does, with zeroes. An entry that trunc() removed, an
- * array element in which nothing was ever counted, and a cleared min or max do so only after a new
- * count. */
+/* Returns true when the entry makes a row. A cleared entry does, with zeroes. An entry that trunc()
+ * removed, an array element in which nothing was ever counted, and a cleared min or max do so only
+ * after a new count. */
 static bool entry_shows(const struct state *st, const struct entry *en, int64_t *scratch)
 {
 	bool counted = false;

@@ -38,9 +38,9 @@ static uint32_t resolve_end(void *arg, int64_t id)
 	return c->engine->ops->stack_end ? c->engine->ops->stack_end(c->engine, id) : 0;
 }
 
-/* Does the segment open a line? DTrace prints a line for every clause with a data-recording action.
- * exit(), clear() and the other actions of the consumer are such actions; commit() and discard()
- * are not. */
+/* Returns true when the segment opens a line. DTrace prints a line for every clause with a
+ * data-recording action. exit(), clear() and the other actions of the consumer are such actions;
+ * commit() and discard() are not. */
 static bool opens_line(const struct segment *seg)
 {
 	for (uint32_t i = 0; i < seg->nactions; i++)
@@ -306,8 +306,8 @@ struct err *record_run(struct consumer *c, const struct wire_record *r, uint32_t
 
 /* --- passes --- */
 
-/* Does the record match the image? A record that does not is an engine's mistake or a forgery of a
- * traced process. The caller drops and counts it. */
+/* Returns true when the record matches the image. A record that does not is an engine's mistake or
+ * a forgery of a traced process. The caller drops and counts it. */
 static bool is_good(const struct consumer *c, const struct wire_record *r, uint32_t size)
 {
 	if (r->segment == WIRE_SEG_FAULT)
@@ -316,8 +316,8 @@ static bool is_good(const struct consumer *c, const struct wire_record *r, uint3
 	       r->spec <= ARRAY_SIZE(c->specs) && size >= c->image->segments[r->segment].size;
 }
 
-/* May a data record be kept? bufpolicy=fill keeps the first bufsize bytes of records; tracing ends
- * at the first record beyond. */
+/* Returns true when a data record may be kept. bufpolicy=fill keeps the first bufsize bytes of
+ * records; tracing ends at the first record beyond. */
 static bool keep(struct consumer *c, uint32_t size)
 {
 	if (c->finishing || opt_num(c->options, OPT_BUFPOLICY) == POLICY_SWITCH)
@@ -331,8 +331,8 @@ static bool keep(struct consumer *c, uint32_t size)
 	return true;
 }
 
-/* May a control record be kept? With fill and ring these records wait for the end too. The limit
- * held_max stops a traced process that makes them without end. */
+/* Returns true when a control record may be kept. With fill and ring these records wait for the end
+ * too. The limit held_max stops a traced process that makes them without end. */
 static bool keep_control(struct consumer *c, uint32_t size)
 {
 	if (c->finishing || opt_num(c->options, OPT_BUFPOLICY) == POLICY_SWITCH)

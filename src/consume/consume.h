@@ -36,7 +36,7 @@ struct err *consumer_show(struct consumer *c);
  * aggregations. */
 struct err *consumer_finish(struct consumer *c, bool report, bool interrupted);
 
-/* Has exit() run? *ret_status is the status of the last exit(). */
+/* Returns true when exit() has run. *ret_status is the status of the last exit(). */
 bool consumer_exited(const struct consumer *c, int *ret_status);
 /* Returns the nanoseconds until the next pass is due, from switchrate and statusrate. */
 uint64_t consumer_interval(const struct consumer *c);

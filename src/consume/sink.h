@@ -79,8 +79,9 @@ struct sink_ops {
 	 * malloc()ed. */
 	char *(*format)(struct sink *s, const struct record_view *r, const struct action *a);
 	void (*report)(struct sink *s, const struct run_report *r);
-	/* Should the consumer show the present aggregations (printa with r and a NULL)? Called
-	 * after each pass, and with `shown` after it has shown them. NULL: never. */
+	/* Returns true when the consumer should show the present aggregations (printa with r and a
+	 * NULL). The consumer calls it after each pass, and with `shown` after it has shown them.
+	 * NULL: never. */
 	bool (*due)(struct sink *s, bool shown);
 	void (*free)(struct sink *s);
 };

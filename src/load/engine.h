@@ -172,9 +172,10 @@ struct engine_type {
 	/* The target of the compiler. */
 	struct compile_target target;
 	struct engine *(*new)(const struct engine_setting *s);
-	/* Can it fire this probe with correct results? NULL: every probe that it can attach. */
+	/* Returns true when it fires this probe with correct results. NULL: every probe that it can
+	 * attach. */
 	bool (*can)(const struct probe *p);
-	/* May this process use it? NULL: any may. */
+	/* Returns true when this process may use it. NULL: any may. */
 	bool (*permitted)(void);
 	/* Returns how it would fire a probe, or why it refuses, and a remark in *ret_note. Both
 	 * malloc()ed; NULL: nothing to report. */

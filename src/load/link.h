@@ -54,7 +54,7 @@ struct err *link_prog(const struct image_prog *p, const struct link_hooks *hooks
 		      struct linked *ret);
 void linked_free(struct linked *l);
 
-/* Does bpf/ have this routine? */
+/* Returns true when bpf/ has this routine. */
 bool link_has_routine(const char *name);
 
 #endif

@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-/* Does the function never return? An exit trampoline would wait for its return for ever. Kernels
- * from 6.16 on have such a list themselves. */
+/* Returns true when the function never returns. An exit trampoline would wait for its return for
+ * ever. Kernels from 6.16 on have such a list themselves. */
 static bool never_returns(const char *func)
 {
 	static const char *const names[] = {
@@ -29,10 +29,10 @@ static bool never_returns(const char *func)
 	return false;
 }
 
-/* Do BPF programs call this function themselves, for maps, locks, reading memory or stacks? The
- * kernel skips a kprobe there while any program runs. A trampoline's program would run inside
- * another program. In a function that unlocks, the other program would still hold its lock, and
- * when this is a ring buffer's lock the inner program would wait for it for ever. */
+/* Returns true when BPF programs call this function themselves, for maps, locks, reading memory or
+ * stacks. The kernel skips a kprobe there while any program runs. A trampoline's program would run
+ * inside another program. In a function that unlocks, the other program would still hold its lock,
+ * and when this is a ring buffer's lock the inner program would wait for it for ever. */
 static bool serves_programs(const char *func)
 {
 	static const char *const heads[] = {
@@ -68,7 +68,7 @@ static bool serves_programs(const char *func)
 	return false;
 }
 
-/* Does one general register hold a value of the type? */
+/* Returns true when one general register holds a value of the type. */
 static bool is_word(struct type_graph *g, type_id t)
 {
 	return type_is_scalar(g, t) && type_size(g, t) <= 8;

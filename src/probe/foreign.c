@@ -114,7 +114,8 @@ const char *foreign_names_of(struct probe_set *ps, const char *syscall)
 	return text;
 }
 
-/* Is prov pid123 or a name of a USDT provider? The modules of these providers are files. */
+/* Returns true when prov is pid123 or a name of a USDT provider. The modules of these providers are
+ * files. */
 static bool is_of_process(const char *prov)
 {
 	size_t n = strlen(prov);

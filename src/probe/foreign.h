@@ -7,7 +7,8 @@
 
 #include "probe/probe.h"
 
-/* Is module a name of the kernel on another system, such as "genunix" or "mach_kernel"? */
+/* Returns true when module is a name of the kernel on another system, such as "genunix" or
+ * "mach_kernel". */
 bool foreign_is_kernel(const char *module);
 /* Returns Linux's name of another system's call: "execve" for "exece". NULL: no other system has
  * it. */

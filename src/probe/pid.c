@@ -160,8 +160,8 @@ static const char *return_hazard(const struct process_object *po, const struct o
 	return NULL;
 }
 
-/* Does a branch within the function lead to addr, or may a jump through a register or a table lead
- * there? Then a probe at addr would fire for each turn of a loop. */
+/* Returns true when a branch within the function leads to addr, or when a jump through a register
+ * or a table may lead there. Then a probe at addr would fire for each turn of a loop. */
 static bool may_branch_to(const struct process_object *po, const struct object_symbol *f,
 			  uint64_t addr)
 {
@@ -631,8 +631,8 @@ static struct passing passing(struct type_graph *g, type_id t)
 	return p;
 }
 
-/* Can the type's size and members not tell how it is passed? A C++ class with a copy constructor is
- * passed by reference. */
+/* Returns true when the type's size and members do not decide how it is passed. A C++ class with a
+ * copy constructor is passed by reference. */
 static bool is_opaque(struct probe_set *ps, const struct probe *p, type_id t)
 {
 	return type_is_sou(ps->types, t) && !strncmp(p->func, "_Z", 2);

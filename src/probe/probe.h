@@ -228,7 +228,7 @@ struct provider {
 	 * and behind the program's own clauses when the program uses a probe of this provider.
 	 * NULL: none. */
 	const char *before, *after;
-	/* May a provider pattern select probes of this provider? */
+	/* Returns true when a provider pattern may select probes of this provider. */
 	bool (*claims)(const struct provider *pv, const char *prov_pattern);
 	/* Adds every probe that matches to ps (probe_add) and calls `found` for each. Returns an
 	 * error only when a read failed; no match is no error. */
@@ -264,8 +264,8 @@ char *probe_explain(struct probe_set *ps, const struct probe_desc *pd);
 /* Returns why Linux cannot have these probes of other systems, and the probe to use instead. NULL:
  * the description names no such probe. */
 const char *probe_missing(const struct probe_desc *pd);
-/* Does pd name a system call that other systems have and Linux lacks? Its probe never fires,
- * because no program here makes the call. */
+/* Returns true when pd names a system call that other systems have and Linux lacks. Its probe never
+ * fires, because no program here makes the call. */
 bool probe_never_fires(const struct probe_desc *pd);
 const char *attach_kind_name(enum attach_kind k);
 

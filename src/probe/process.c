@@ -219,7 +219,8 @@ static bool is_stem(const char *name, const char *pattern)
 	return !strncmp(name + n, ".so", 3) || (strstr(pattern, ".so") && name[n] == '.');
 }
 
-/* Does the process reach this file by path, which may be another name of it or a link? */
+/* Returns true when the process reaches this file by path, which may be another name of it or a
+ * link. */
 static bool is_same_file(const struct process_object *po, const char *path)
 {
 	cleanup_free char *there =
@@ -229,7 +230,8 @@ static bool is_same_file(const struct process_object *po, const char *path)
 	return !stat(there, &st) && st.st_dev == po->dev && st.st_ino == po->inode;
 }
 
-/* Is name a link to this file: beside the file, or the link by which the process was started? */
+/* Returns true when name is a link to this file: beside the file, or the link by which the process
+ * was started. */
 static bool is_link_to(const struct process_object *po, const char *name)
 {
 	const char *slash = strrchr(po->seen, '/');

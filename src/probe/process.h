@@ -26,9 +26,10 @@ struct process_objects {
 
 struct err *process_objects(struct probe_set *ps, pid_t pid, const struct process_objects **ret);
 
-/* Does a module pattern name this object? "a.out" names the main program. "libc" and "libc.so" name
- * libc.so.6. A link beside the file, or the link by which the process was started, names the file.
- * An absolute path, which may be a pattern, is looked up as the process would look it up. */
+/* Returns true when a module pattern names this object. "a.out" names the main program. "libc" and
+ * "libc.so" name libc.so.6. A link beside the file, or the link by which the process was started,
+ * names the file. An absolute path, which may be a pattern, is looked up as the process would look
+ * it up. */
 bool process_object_matches(const struct process_object *po, const char *pattern);
 
 /* Finds libraries that the process has not loaded, by path or by name. Searches LD_LIBRARY_PATH,

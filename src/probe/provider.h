@@ -4,7 +4,7 @@
 
 #include "probe/probe.h"
 
-/* Does prov_pattern match the provider's name? For providers with one fixed name. */
+/* Returns true when prov_pattern matches the provider's name. For providers with one fixed name. */
 bool provider_claims_name(const struct provider *pv, const char *prov_pattern);
 
 /* Returns the type of a C text; void * or int64_t when this kernel has no such type. */

@@ -7,8 +7,8 @@
 #include "probe/provider.h"
 #include "probe/tracepoint.h"
 
-/* Can pattern match a tracepoint? For BEGIN, on-cpu or tick-1s, the provider need not read the
- * kernel's BTF. */
+/* Returns true when pattern can match a tracepoint. For BEGIN, on-cpu or tick-1s, the provider need
+ * not read the kernel's BTF. */
 static bool may_be_tracepoint(const char *pattern)
 {
 	return !strchr(pattern, '-') && strcmp(pattern, "BEGIN") && strcmp(pattern, "END") &&

@@ -30,7 +30,7 @@ struct err *tracepoint_format(struct probe_set *ps, const char *system, const ch
 /* Explains why a description with a subsystem matches nothing when tracefs cannot be read here.
  * NULL: another cause. malloc()ed. */
 char *tracepoints_explain(struct probe_set *ps, const struct probe_desc *pd);
-/* Does this kernel have the tracepoint? ret_nparams may be NULL. */
+/* Returns true when this kernel has the tracepoint. ret_nparams may be NULL. */
 bool tracepoint_exists(struct probe_set *ps, const char *name, uint32_t *ret_nparams);
 
 /* Opens a file of a kernel file system such as tracefs. Where the file system is not mounted,

@@ -309,8 +309,9 @@ static struct err *match_named(struct match *m)
 	return first;
 }
 
-/* Can the pattern only mean providers of programs? For a pattern that begins with a wildcard, or
- * that matches another provider as "sys*" does, usdt does not read the files of all processes. */
+/* Returns true when the pattern can only mean providers of programs. For a pattern that begins with
+ * a wildcard, or that matches another provider as "sys*" does, usdt does not read the files of all
+ * processes. */
 static bool means_programs(const struct provider *usdt, const char *pattern)
 {
 	if (strchr("*?[", pattern[0]))

@@ -9,7 +9,7 @@
 
 #include "base/out.h"
 
-/* Can each buffer hold one record, and each array one element? */
+/* Returns true when each buffer can hold one record, and each array one element. */
 static bool buffers_suffice(const struct session *s)
 {
 	enum { LEAST = 64 }; /* bytes of any record, with its header in the buffer */

@@ -27,8 +27,8 @@ struct session_setting {
 	bool color;           /* diagnostics have colours */
 	/* Takes text for a person, as a rule by whole lines. NULL: such text is dropped. */
 	void (*message)(void *arg, const char *text, size_t n);
-	/* Has the user requested the end? 2: also no output at the end. NULL: the user never
-	 * does. */
+	/* Returns 1 when the user has requested the end, 2 for an end without output. NULL: the
+	 * user never requests it. */
 	int (*stop)(void *arg);
 	void *arg;
 	int output;       /* descriptor of started programs' standard output; 0: its own */
@@ -101,12 +101,12 @@ struct err *session_source(struct session *s, enum pdesc_form form, bool file, c
 /* Binds all sources: sets s->bound. For wrong D, this function, session_compile() and
  * session_load() give the diagnostics as messages and fail with SESSION_WRONG_D. */
 struct err *session_bind(struct session *s);
-/* Does the program have any probe that could fire? */
+/* Returns true when the program has a probe that could fire. */
 bool session_enables(const struct session *s);
 /* Compiles s->plan.image for the first engine that may run here. Fails with SESSION_WRONG_OPTION
  * when an option has an invalid value. */
 struct err *session_compile(struct session *s);
-/* Do the options permit running the compiled program? */
+/* Returns true when the options permit running the compiled program. */
 struct err *session_allowed(const struct session *s);
 /* Loads the image. When an engine is refused, compiles for the next one and loads that. */
 struct err *session_load(struct session *s);

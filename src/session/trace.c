@@ -9,7 +9,7 @@
 
 #include "base/clock.h"
 
-/* Has the user requested the end? 2: twice. */
+/* Returns 1 when the user has requested the end, 2 when twice. */
 static int asked(const struct session *s)
 {
 	return s->o.stop ? s->o.stop(s->o.arg) : 0;

@@ -232,7 +232,7 @@ bool lib_load(struct bind_cx *cx, char kind, const char *name);
 bool lib_loaded(struct bind_cx *cx, const char *name);
 /* Returns true while the file of this name is being loaded. */
 bool lib_busy(struct bind_cx *cx, const char *name);
-/* Has a library file that was read the typedef type_name? */
+/* Returns true when a library file that descry has read has the typedef type_name. */
 bool lib_has_type(const struct bind_cx *cx, const char *type_name);
 /* Returns true when dlib/foreign.d defines a stand-in for this type of another system's kernel. */
 bool lib_stands_in(const struct bind_cx *cx, const char *type_name);

@@ -396,8 +396,8 @@ static void declare_variable(struct bind_cx *cx, const struct decl *d)
 	old->nkeys = want.nkeys;
 }
 
-/* May the program name the type t again, as `again`? A C header may: its integer has the library's
- * size and not always its sign (id_t). */
+/* Returns true when the program may name the type t again, as `again`. A C header may: its integer
+ * has the library's size and not always its sign (id_t). */
 static bool same_typedef(struct bind_cx *cx, const struct decl *d, type_id t, type_id again)
 {
 	if (type_same(cx->types, t, again))

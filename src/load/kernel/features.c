@@ -102,9 +102,9 @@ static bool own_offset(uintptr_t addr, uint64_t *ret)
 	return m;
 }
 
-/* Does a uprobe on a 5-byte nop keep data below the stack pointer? Linux 6.18 turns the nop into a
- * call, whose return address overwrites data of a leaf function (linux-trace-kernel, May 2026).
- * Tries it on feature_red_zone(). */
+/* Returns true when a uprobe on a 5-byte nop keeps data below the stack pointer. Linux 6.18 turns
+ * the nop into a call, whose return address overwrites data of a leaf function (linux-trace-kernel,
+ * May 2026). Tries it on feature_red_zone(). */
 static bool try_nop5(void)
 {
 	enum { CALLS = 64 };

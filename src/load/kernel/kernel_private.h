@@ -55,10 +55,11 @@ enum feature {
 };
 /* Tries each feature once per process, because versions prove nothing. */
 bool feature(enum feature f);
-/* May this process trace at all? Returns NULL, or an error of one line that names the missing
+/* Returns NULL when this process may trace, or an error of one line that names the missing
  * privilege. */
 struct err *feature_check_privilege(void);
-/* Can programs of uprobes sleep (Linux 6.0)? Also true where this process may load nothing. */
+/* Returns true when programs of uprobes can sleep (Linux 6.0). Also true where this process may
+ * load nothing. */
 bool feature_sleeps(void);
 
 /* --- the engine --- */
@@ -147,7 +148,8 @@ struct err *progs_load(struct kernel_engine *k);
  * for a tracepoint. tell: also adds a diagnostic when the kernel rejects it. */
 struct err *prog_load_copy(struct kernel_engine *k, uint32_t prog, uint32_t probe,
 			   const char *tracepoint, bool tell);
-/* Does each probe need its own copy, because the program cannot learn which probe fired? */
+/* Returns true when each probe needs its own copy, because the program cannot learn which probe
+ * fired. */
 bool prog_is_for_each(const struct image_prog *p);
 void progs_close(struct kernel_engine *k);
 

@@ -317,7 +317,7 @@ struct err *prog_load_copy(struct kernel_engine *k, uint32_t prog, uint32_t prob
 	return e;
 }
 
-/* Does this kernel give programs of this kind the cookie of the probe that fired? */
+/* Returns true when this kernel gives programs of this kind the cookie of the probe that fired. */
 static bool has_cookies(enum attach_kind kind)
 {
 	switch (kind) {

@@ -78,7 +78,8 @@ static void note_shared_page(struct kernel_engine *k, uint32_t probe)
 		ip->prov, ip->mod, ip->func, ip->name);
 }
 
-/* Does the error concern one of the places, so that the others are worth a second attempt? */
+/* Returns true when the error concerns one of the places, so that the others are worth a second
+ * attempt. */
 static bool is_about_a_place(int error)
 {
 	return error == 524 || error == EOPNOTSUPP || error == ENOEXEC || error == EINVAL ||

@@ -27,7 +27,8 @@ const struct engine_type *plan_engine_named(const struct options *o)
 	return n ? types[n - 1] : NULL;
 }
 
-/* Do all probes lie in the named processes, so that they can be traced from inside? */
+/* Returns true when all probes lie in the named processes, so that they can be traced from
+ * inside. */
 static bool inside_targets(const struct bound *b, const struct target *targets, uint32_t n)
 {
 	for (uint32_t i = 0; i < b->clauses.n; i++) {
@@ -97,15 +98,15 @@ static bool may_be_inside(const struct probe *p)
 	return is_proc(p) || engine_inproc.can(p);
 }
 
-/* Can the interpreter run the program without the kernel's help? It may leave out the probes of
- * proc for which it receives no events. */
+/* Returns true when the interpreter can run the program without the kernel's help. It may leave out
+ * the probes of proc for which it receives no events. */
 static bool without_kernel(const struct bound *b)
 {
 	return every(b, may_be_told) && some(b, is_told);
 }
 
-/* Can the program run inside the named processes without the kernel's help? It then sees system
- * calls and samples of these processes only, and may leave out probes of proc. */
+/* Returns true when the program can run inside the named processes without the kernel's help. It
+ * then sees system calls and samples of these processes only, and may leave out probes of proc. */
 static bool from_inside(const struct bound *b)
 {
 	return every(b, may_be_inside) && some(b, is_seen_inside);
@@ -117,8 +118,8 @@ static bool is_anybodys(const struct probe *p)
 	       is_seen_inside(p);
 }
 
-/* Are there probes that fire in any process with the kernel's engine, and that can fire inside
- * processes too? Then children of a command are traced too. */
+/* Returns true when there are probes that fire in any process with the kernel's engine, and that
+ * can also fire inside processes. Then children of a command are traced as well. */
 static bool reaches_children(const struct bound *b)
 {
 	return some(b, is_anybodys);
@@ -134,8 +135,8 @@ static bool sees_syscalls(const struct bound *b)
 	return some(b, is_syscall);
 }
 
-/* Does a target belong to another user, or have privileges that descry lacks? The user must request
- * tracing such a process from inside, because it shares memory with descry. */
+/* Returns true when a target belongs to another user, or has privileges that descry lacks. The user
+ * must request tracing such a process from inside, because it shares memory with descry. */
 static bool are_strange(const struct target *targets, uint32_t ntargets)
 {
 	bool strange = false;
@@ -195,8 +196,9 @@ static bool any_target(const struct engine_plan *p, bool command)
 	return false;
 }
 
-/* Are children of the named processes traced from inside? Yes with -x follow. Yes also for a
- * command when the in-process engine stands in for the kernel's, which sees every process. */
+/* Returns true when children of the named processes are traced from inside. They are with -x
+ * follow. They also are for a command when the in-process engine stands in for the kernel's, which
+ * sees every process. */
 static bool is_family(const struct engine_plan *p, const struct attempt *t)
 {
 	return opt_on(p->options, OPT_FOLLOW) ||
@@ -263,7 +265,7 @@ struct err *plan_load(struct engine_plan *p, bool measure)
 	return e ? e : ops->load(p->engine, p->image, measure);
 }
 
-/* Is it worth trying another engine? */
+/* Returns true when it is worth trying another engine. */
 static bool is_for_another(const struct err *e, const struct attempt *t)
 {
 	return t->scope || t->type == &engine_interp || e->code == EPERM || e->code == EACCES ||
