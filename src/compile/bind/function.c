@@ -260,41 +260,20 @@ void bind_local(struct bind_cx *cx, struct node *n, const struct env *outside)
 
 /* --- functions that print, in the arguments of an action --- */
 
-static bool acts(const struct node *list);
-
-static bool node_acts(const struct node *n)
-{
-	switch (n->kind) {
-	case N_CALL:
-		return (n->id && n->id->kind == IDENT_SUBR &&
-			subr_table[n->id->subr].kind == SUBR_KIND_ACTION) ||
-		       acts(n->call.args);
-	case N_BODY: return acts(n->fn.args) || acts(n->fn.body);
-	case N_UNARY:
-	case N_BINARY:
-	case N_ASSIGN:
-	case N_TERNARY:
-	case N_COMMA:
-	case N_INDEX:
-	case N_STRINGOF: return acts(n->e.a) || acts(n->e.b) || acts(n->e.c);
-	case N_CAST: return acts(n->t.a);
-	case N_MEMBER:
-	case N_PMEMBER: return acts(n->member.a);
-	case N_AGG: return acts(n->agg.keys);
-	case S_EXPR:
-	case S_BLOCK:
-	case S_RETURN: return acts(n->block.body);
-	case S_IF: return acts(n->cond.cond) || acts(n->cond.then) || acts(n->cond.els);
-	case S_LOOP: return acts(n->loop.cond) || acts(n->loop.step) || acts(n->loop.body);
-	default: return false;
-	}
-}
-
 static bool acts(const struct node *list)
 {
-	for (; list; list = list->next)
-		if (node_acts(list))
+	for (; list; list = list->next) {
+		struct node_lists below = node_lists(list);
+
+		if (list->kind == N_SIZEOF)
+			continue;
+		if (list->kind == N_CALL && list->id && list->id->kind == IDENT_SUBR &&
+		    subr_table[list->id->subr].kind == SUBR_KIND_ACTION)
 			return true;
+		for (uint32_t i = 0; i < ARRAY_SIZE(below.list); i++)
+			if (acts(below.list[i]))
+				return true;
+	}
 	return false;
 }
 
@@ -308,7 +287,7 @@ static void take_out(struct bind_cx *cx, struct node *n, struct node ***tail)
 		return;
 	switch (n->kind) {
 	case N_COMMA:
-		if (n->e.a->kind == N_BODY && node_acts(n->e.a)) {
+		if (n->e.a->kind == N_BODY && acts(n->e.a)) {
 			st = make_node(cx, S_EXPR, n);
 			st->block.body = n->e.a;
 			**tail = st;

@@ -1,5 +1,8 @@
-/* The names of node kinds and operators, and deep copies of nodes. */
+/* The names of node kinds and operators, and the parts of each kind of node, by which nodes are
+ * copied and walked. */
 #include "ast.h"
+
+#include <stddef.h>
 
 const char *node_kind_name(enum node_kind k)
 {
@@ -22,6 +25,52 @@ const char *op_name(enum op op)
 
 	return (unsigned int)op < OP_COUNT ? names[op] : "?";
 }
+
+// clang-format off
+struct part {
+	enum { PART_END, PART_NODES, PART_DECLS, PART_NAME, PART_TEXT, PART_PDESCS, PART_PROBES } type;
+	size_t at; /* in struct node */
+};
+
+#define NODES(member) { PART_NODES, offsetof(struct node, member) }
+#define DECLS(member) { PART_DECLS, offsetof(struct node, member) }
+#define NAME(member) { PART_NAME, offsetof(struct node, member) }
+
+/* The members of each kind of node that point to something: its nodes in the order of the text. A
+ * kind that is not here has none. The binder's members point to what is not the node's. */
+static const struct part parts[NODE_KIND_COUNT + 1][4] = {
+	[N_STR] = { { PART_TEXT } },
+	[N_MACRO] = { { PART_TEXT } },
+	[N_IDENT] = { NAME(ident.name), NAME(ident.module) },
+	[N_EXTERN] = { NAME(ident.name), NAME(ident.module) },
+	[N_AGG] = { NAME(agg.name), NODES(agg.keys) },
+	[N_CALL] = { NAME(call.func), NODES(call.args) },
+	[N_MEMBER] = { NODES(member.a), NAME(member.name) },
+	[N_PMEMBER] = { NODES(member.a), NAME(member.name) },
+	[N_INDEX] = { NODES(e.a), NODES(e.b), NODES(e.c) },
+	[N_UNARY ... N_COMMA] = { NODES(e.a), NODES(e.b), NODES(e.c) },
+	[N_SIZEOF] = { NODES(e.a), NODES(e.b), NODES(e.c) },
+	[N_STRINGOF] = { NODES(e.a), NODES(e.b), NODES(e.c) },
+	[N_CAST] = { DECLS(t.type), NAME(t.member), NODES(t.a) },
+	[N_SIZEOF_TYPE] = { DECLS(t.type), NAME(t.member), NODES(t.a) },
+	[N_OFFSETOF] = { DECLS(t.type), NAME(t.member), NODES(t.a) },
+	[N_XLATE] = { DECLS(t.type), NAME(t.member), NODES(t.a) },
+	[N_BODY] = { NODES(fn.args), NODES(fn.body) },
+	[S_EXPR] = { NODES(block.body) },
+	[S_BLOCK] = { NODES(block.body) },
+	[S_RETURN] = { NODES(block.body) },
+	[S_LOCAL] = { DECLS(local.decl), NODES(local.value) },
+	[S_LOOP] = { NODES(loop.cond), NODES(loop.step), NODES(loop.body) },
+	[S_IF] = { NODES(cond.cond), NODES(cond.then), NODES(cond.els) },
+	[D_CLAUSE] = { { PART_PDESCS }, NODES(clause.pred), NODES(clause.body) },
+	[D_DECL] = { DECLS(decl.decls) },
+	[D_FUNC] = { DECLS(inl.decl), DECLS(inl.params), NODES(inl.value) },
+	[D_INLINE] = { DECLS(inl.decl), DECLS(inl.params), NODES(inl.value) },
+	[D_TRANSLATOR] = { DECLS(xlator.out), DECLS(xlator.in), NODES(xlator.members) },
+	[D_PROVIDER] = { NAME(provider.name), { PART_PROBES } },
+	[D_PRAGMA] = { NAME(pragma.text) },
+};
+// clang-format on
 
 static struct decl *clone_decls(struct arena *a, const struct decl *d);
 static struct node *clone_list(struct arena *a, const struct node *n);
@@ -161,8 +210,6 @@ static struct node *clone_list(struct arena *a, const struct node *n)
 	return list;
 }
 
-/* Copies n and everything below it. The copy's `next` is NULL. The binder's fields (type, id,
- * selected, aux) are copied as pointers, not their targets. */
 struct node *node_clone(struct arena *a, const struct node *n)
 {
 	struct node *c;
@@ -171,100 +218,42 @@ struct node *node_clone(struct arena *a, const struct node *n)
 		return NULL;
 	c = dup_mem(a, n, sizeof(*n));
 	c->next = NULL;
-	switch (n->kind) {
-	case N_INT:
-	case NODE_KIND_COUNT: break;
-	case N_STR:
-	case N_MACRO: {
-		char *text = arena_alloc(a, n->s.len + 1);
+	for (const struct part *p = parts[n->kind]; p->type; p++) {
+		void *at = (char *)c + p->at;
 
-		memcpy(text, n->s.text, n->s.len);
-		c->s.text = text;
-		break;
-	}
-	case N_IDENT:
-	case N_EXTERN:
-		c->ident.name = dup_str(a, n->ident.name);
-		c->ident.module = dup_str(a, n->ident.module);
-		break;
-	case N_AGG:
-		c->agg.name = dup_str(a, n->agg.name);
-		c->agg.keys = clone_list(a, n->agg.keys);
-		break;
-	case N_CALL:
-		c->call.func = dup_str(a, n->call.func);
-		c->call.args = clone_list(a, n->call.args);
-		break;
-	case N_MEMBER:
-	case N_PMEMBER:
-		c->member.a = node_clone(a, n->member.a);
-		c->member.name = dup_str(a, n->member.name);
-		break;
-	case N_INDEX:
-	case N_UNARY:
-	case N_BINARY:
-	case N_ASSIGN:
-	case N_TERNARY:
-	case N_COMMA:
-	case N_SIZEOF:
-	case N_STRINGOF:
-		c->e.a = clone_list(a, n->e.a);
-		c->e.b = clone_list(a, n->e.b);
-		c->e.c = clone_list(a, n->e.c);
-		break;
-	case N_CAST:
-	case N_SIZEOF_TYPE:
-	case N_OFFSETOF:
-	case N_XLATE:
-		c->t.type = clone_decls(a, n->t.type);
-		c->t.member = dup_str(a, n->t.member);
-		c->t.a = clone_list(a, n->t.a);
-		break;
-	case S_EXPR:
-	case S_BLOCK: c->block.body = clone_list(a, n->block.body); break;
-	case N_BODY:
-		c->fn.args = clone_list(a, n->fn.args);
-		c->fn.body = node_clone(a, n->fn.body);
-		break;
-	case S_RETURN: c->block.body = clone_list(a, n->block.body); break;
-	case S_LOCAL:
-		c->local.decl = clone_decls(a, n->local.decl);
-		c->local.value = node_clone(a, n->local.value);
-		break;
-	case S_BREAK:
-	case S_CONTINUE: break;
-	case S_LOOP:
-		c->loop.cond = node_clone(a, n->loop.cond);
-		c->loop.step = node_clone(a, n->loop.step);
-		c->loop.body = node_clone(a, n->loop.body);
-		break;
-	case S_IF:
-		c->cond.cond = node_clone(a, n->cond.cond);
-		c->cond.then = node_clone(a, n->cond.then);
-		c->cond.els = node_clone(a, n->cond.els);
-		break;
-	case D_CLAUSE:
-		c->clause.pdescs = clone_pdescs(a, n->clause.pdescs);
-		c->clause.pred = node_clone(a, n->clause.pred);
-		c->clause.body = clone_list(a, n->clause.body);
-		break;
-	case D_DECL: c->decl.decls = clone_decls(a, n->decl.decls); break;
-	case D_FUNC:
-	case D_INLINE:
-		c->inl.decl = clone_decls(a, n->inl.decl);
-		c->inl.params = clone_decls(a, n->inl.params);
-		c->inl.value = node_clone(a, n->inl.value);
-		break;
-	case D_TRANSLATOR:
-		c->xlator.out = clone_decls(a, n->xlator.out);
-		c->xlator.in = clone_decls(a, n->xlator.in);
-		c->xlator.members = clone_list(a, n->xlator.members);
-		break;
-	case D_PROVIDER:
-		c->provider.name = dup_str(a, n->provider.name);
-		c->provider.probes = clone_probes(a, n->provider.probes);
-		break;
-	case D_PRAGMA: c->pragma.text = dup_str(a, n->pragma.text); break;
+		switch (p->type) {
+		case PART_END: break;
+		case PART_NODES: *(struct node **)at = clone_list(a, *(struct node **)at); break;
+		case PART_DECLS: *(struct decl **)at = clone_decls(a, *(struct decl **)at); break;
+		case PART_NAME: *(const char **)at = dup_str(a, *(const char **)at); break;
+		case PART_TEXT:
+			c->s.text = memcpy(arena_alloc(a, n->s.len + 1), n->s.text, n->s.len);
+			break;
+		case PART_PDESCS: c->clause.pdescs = clone_pdescs(a, n->clause.pdescs); break;
+		case PART_PROBES: c->provider.probes = clone_probes(a, n->provider.probes); break;
+		}
 	}
 	return c;
+}
+
+struct node_lists node_lists(const struct node *n)
+{
+	struct node_lists lists = { 0 };
+	uint32_t i = 0;
+
+	for (const struct part *p = parts[n->kind]; p->type; p++)
+		if (p->type == PART_NODES)
+			lists.list[i++] = *(struct node *const *)((const char *)n + p->at);
+	return lists;
+}
+
+void node_walk(const struct node *n, void (*fn)(void *arg, const struct node *n), void *arg)
+{
+	for (; n; n = n->next) {
+		struct node_lists below = node_lists(n);
+
+		fn(arg, n);
+		for (uint32_t i = 0; i < ARRAY_SIZE(below.list); i++)
+			node_walk(below.list[i], fn, arg);
+	}
 }
