@@ -13,42 +13,6 @@
 #include "run.h"
 #include "tool.h"
 
-enum calls_option { LONG_SHOW_D = 256 };
-
-// clang-format off
-const struct opt calls_opts[] = {
-	{ 'p', NULL, "PID", OPT_PROCESS, "this process; may be repeated" },
-	{ 'e', NULL, "FILTER", NULL, "which calls from one object into another: [+-][FUNCTION][@CALLER]...,\npatterns; @MAIN is the program (all its calls)" },
-	{ 'l', NULL, "LIBRARY", NULL, "only calls of functions that these libraries define" },
-	{ 'x', NULL, "FILTER", NULL, "every call of these functions: [+-][FUNCTION][@LIBRARY]...; of libraries\nloaded later too" },
-	{ 'c', NULL, NULL, NULL, "no lines: a table of counts and times at the end" },
-	{ 'f', NULL, NULL, NULL, "traces what the program forks, too" },
-	{ 'F', NULL, "FILE", OPT_FILE, "reads prototypes, in the language of ltrace.conf(5)" },
-	{ 'o', "output", "FILE", OPT_FILE, "where to (standard error)" },
-	OPT_HELP,
-	{ 0, NULL, NULL, NULL, "what a line shows:" },
-	{ 'T', NULL, NULL, NULL, "the time in the call" },
-	{ 'r', NULL, NULL, NULL, "the time since the line before" },
-	{ 'i', NULL, NULL, NULL, "the address to which the call returns" },
-	{ 'C', "demangle", NULL, NULL, "names of C++ and Rust as in the source" },
-	{ 't', NULL, NULL, NULL, "the time of day; -tt microseconds too; -ttt seconds since 1970" },
-	{ 'n', "indent", "N", NULL, "N blanks for each call around it" },
-	{ 's', NULL, "N", NULL, "at most N bytes of a text, 1 to 4000 (32)" },
-	{ 'A', NULL, "N", NULL, "at most N elements of an array (4)" },
-	{ 'a', "align", "COLUMN", NULL, "where results begin (50)" },
-	{ 0, NULL, NULL, NULL, "how it is traced:" },
-	{ 'X', NULL, "NAME[=VALUE]", OPT_SETTING, "an option of descry(1): engine, bufsize..." },
-	{ LONG_SHOW_D, "show-d", NULL, NULL, "prints the D program instead of running it" },
-	{ 0 },
-};
-// clang-format on
-
-static const char help[] = "usage: descry calls [options] COMMAND [ARGUMENT...]\n"
-			   "       descry calls [options] -p PID\n"
-			   "\n"
-			   "Shows the calls that a program makes into its libraries.\n"
-			   "\n";
-
 struct caller {
 	struct calls_options o;
 	struct calls calls;
@@ -61,6 +25,41 @@ struct caller {
 	bool show_d;
 	char *program, *command;
 };
+#define OPTS_OF struct caller
+
+// clang-format off
+const struct opt calls_opts[] = {
+	{ 'p', NULL, "PID", OPT_PROCESS, "this process; may be repeated" },
+	{ 'e', NULL, "FILTER", NULL, "which calls from one object into another: [+-][FUNCTION][@CALLER]...,\npatterns; @MAIN is the program (all its calls)" },
+	{ 'l', NULL, "LIBRARY", NULL, "only calls of functions that these libraries define" },
+	{ 'x', NULL, "FILTER", NULL, "every call of these functions: [+-][FUNCTION][@LIBRARY]...; of libraries\nloaded later too" },
+	{ 'c', NULL, NULL, NULL, "no lines: a table of counts and times at the end", FLAG(o.count) },
+	{ 'f', NULL, NULL, NULL, "traces what the program forks, too", FLAG(o.threads) },
+	{ 'F', NULL, "FILE", OPT_FILE, "reads prototypes, in the language of ltrace.conf(5)" },
+	{ 'o', "output", "FILE", OPT_FILE, "where to (standard error)", TEXT(path) },
+	OPT_HELP,
+	{ 0, NULL, NULL, NULL, "what a line shows:" },
+	{ 'T', NULL, NULL, NULL, "the time in the call", FLAG(o.durations) },
+	{ 'r', NULL, NULL, NULL, "the time since the line before", FLAG(o.relative) },
+	{ 'i', NULL, NULL, NULL, "the address to which the call returns", FLAG(o.addresses) },
+	{ 'C', "demangle", NULL, NULL, "names of C++ and Rust as in the source", FLAG(o.demangled) },
+	{ 't', NULL, NULL, NULL, "the time of day; -tt microseconds too; -ttt seconds since 1970" },
+	{ 'n', "indent", "N", NULL, "N blanks for each call around it", INTEGER(o.indent, 0, 100) },
+	{ 's', NULL, "N", NULL, "at most N bytes of a text, 1 to 4000 (32)", INTEGER(o.text_max, 1, 4000) },
+	{ 'A', NULL, "N", NULL, "at most N elements of an array (4)", INTEGER(o.elements_max, 1, 256) },
+	{ 'a', "align", "COLUMN", NULL, "where results begin (50)", INTEGER(o.align, 0, 1000) },
+	{ 0, NULL, NULL, NULL, "how it is traced:" },
+	{ 'X', NULL, "NAME[=VALUE]", OPT_SETTING, "an option of descry(1): engine, bufsize..." },
+	{ OPT_LONG, "show-d", NULL, NULL, "prints the D program instead of running it", FLAG(show_d) },
+	{ 0 },
+};
+// clang-format on
+
+static const char help[] = "usage: descry calls [options] COMMAND [ARGUMENT...]\n"
+			   "       descry calls [options] -p PID\n"
+			   "\n"
+			   "Shows the calls that a program makes into its libraries.\n"
+			   "\n";
 
 static int take_filter(struct caller *k, struct calls_filter *f, char option, const char *arg)
 {
@@ -69,47 +68,18 @@ static int take_filter(struct caller *k, struct calls_filter *f, char option, co
 		       : tool_wrong("-%c wants [+-][FUNCTION][@LIBRARY]..., not %s", option, arg);
 }
 
-static int take_number(const char *option, const char *arg, int64_t min, int64_t max, uint32_t *ret)
+static int take(void *into, const struct opt *o, const char *arg)
 {
-	int64_t v = 0;
-	int status = tool_integer(option, arg, min, max, &v);
+	struct caller *k = into;
 
-	if (!status)
-		*ret = (uint32_t)v;
-	return status;
-}
-
-/* Takes one option. Returns the exit status of a wrong option, else 0. */
-static int take(struct caller *k, int o, const char *arg)
-{
-	pid_t pid;
-	int status;
-
-	switch (o) {
-	case 'p':
-		status = tool_pid("-p", arg, &pid);
-		if (!status)
-			vec_push(&k->c.pids, pid);
-		return status;
+	switch (o->id) {
 	case 'e': return take_filter(k, &k->o.plt, 'e', arg);
 	case 'x': return take_filter(k, &k->o.entries, 'x', arg);
 	case 'l': vec_push(&k->o.libraries, arg); return 0;
-	case 'c': k->o.count = true; return 0;
-	case 'f': k->o.threads = true; return 0;
-	case 'i': k->o.addresses = true; return 0;
-	case 'C': k->o.demangled = true; return 0;
 	case 'F': vec_push(&k->files, arg); return 0;
-	case 'o': k->path = arg; return 0;
-	case 'T': k->o.durations = true; return 0;
-	case 'r': k->o.relative = true; return 0;
 	case 't': k->o.clock += k->o.clock < 3; return 0;
-	case 'n': return take_number("-n", arg, 0, 100, &k->o.indent);
-	case 's': return take_number("-s", arg, 1, 4000, &k->o.text_max);
-	case 'A': return take_number("-A", arg, 1, 256, &k->o.elements_max);
-	case 'a': return take_number("-a", arg, 0, 1000, &k->o.align);
-	case 'X': vec_push(&k->c.sets, (struct cmd_set){ arg }); return 0;
-	case LONG_SHOW_D: k->show_d = true; return 0;
-	default: fputs("try descry calls --help\n", stderr); return 2;
+	case 'X': return cmdline_take(&k->c, 'x', arg);
+	default: return -1;
 	}
 }
 
@@ -272,22 +242,19 @@ int cmd_calls(int argc, char **argv)
 		.o = { .text_max = 32, .elements_max = 4, .align = 50, .ended = ended },
 		.c = { .progname = "descry calls" },
 	};
-	struct opt_getopt g;
-	int o, status = 0;
+	struct opt_parse parse = { .prefix = "+",
+				   .table = calls_opts,
+				   .help = help,
+				   .into = &k,
+				   .take = take,
+				   .program = &k.c };
+	int status;
 
 	k.o.arg = &k;
 	arena_init(&k.arena);
 	prototypes_init(&k.prototypes);
-	opt_getopt_init(&g, "+", calls_opts);
 	vec_push(&k.c.args, argv[0]);
-	while (!status && (o = getopt_long(argc, argv, g.shorts, g.longs, NULL)) != -1) {
-		if (o == 'h') {
-			fputs(help, stdout);
-			opt_print(calls_opts, stdout);
-			goto out;
-		}
-		status = take(&k, o, optarg);
-	}
+	status = opts_take(&parse, argc, argv);
 	if (!status && (optind < argc) == (k.c.pids.n > 0))
 		status = tool_wrong(
 			"no process is named: give a command or -p PID; try descry calls --help");

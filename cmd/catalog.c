@@ -11,14 +11,14 @@
 #include "run.h"
 #include "tool.h"
 
-enum { LIST_JSON = 256 };
+#define OPTS_OF struct cmdline
 
 // clang-format off
 const struct opt list_opts[] = {
 	{ 'p', NULL, "PID", OPT_PROCESS, "also this process: its probes ($target stands for it), its interpreter" },
 	{ 'c', NULL, "COMMAND", OPT_COMMAND, "... in this command, which is started, not run, and ended" },
 	{ 'x', NULL, "NAME[=VALUE]", OPT_SETTING, "sets an option; descry help options lists them" },
-	{ LIST_JSON, "json", NULL, NULL, "one JSON object a line" },
+	{ OPT_LONG, "json", NULL, NULL, "one JSON object a line", FLAG(json) },
 	OPT_HELP,
 	{ 0 },
 };
@@ -334,40 +334,14 @@ int catalog(struct cmdline *c, struct bind_cx *cx)
 	return status;
 }
 
-static int take(struct cmdline *c, int o, const char *arg)
-{
-	pid_t pid;
-	int status;
-
-	switch (o) {
-	case 'p':
-		status = tool_pid("-p", arg, &pid);
-		if (!status)
-			vec_push(&c->pids, pid);
-		return status;
-	case 'c': vec_push(&c->commands, arg); return 0;
-	case 'x': vec_push(&c->sets, (struct cmd_set){ arg }); return 0;
-	case LIST_JSON: c->json = true; return 0;
-	default: fputs("try descry list --help\n", stderr); return 2;
-	}
-}
-
 int cmd_list(int argc, char **argv)
 {
 	struct cmdline c = { .progname = "descry list", .mode = CMD_LIST, .catalog = true };
-	struct opt_getopt g;
-	int o, status = 0;
+	struct opt_parse parse = { .table = list_opts, .help = help, .into = &c, .program = &c };
+	int status;
 
-	opt_getopt_init(&g, "", list_opts);
 	vec_push(&c.args, argv[0]);
-	while (!status && (o = getopt_long(argc, argv, g.shorts, g.longs, NULL)) != -1) {
-		if (o == 'h') {
-			fputs(help, stdout);
-			opt_print(list_opts, stdout);
-			goto out;
-		}
-		status = take(&c, o, optarg);
-	}
+	status = opts_take(&parse, argc, argv);
 	for (int i = optind; i < argc; i++) {
 		if (strchr(argv[i], ':'))
 			vec_push(&c.programs, (struct cmd_program){ PDESC_NAME, false, argv[i] });
@@ -376,7 +350,6 @@ int cmd_list(int argc, char **argv)
 	}
 	if (!status)
 		status = cmd_run(&c);
-out:
 	cmdline_fini(&c);
 	return status;
 }

@@ -11,35 +11,29 @@
 #include "commands.h"
 #include "tool.h"
 
-enum {
-	OPT_TRIALS = 256,
-	OPT_COST,
-	OPT_MACHINE,
-	OPT_TUNABLES,
-	OPT_HARDWARE,
-	OPT_COMPARE,
-	OPT_ROOT,
-	OPT_APPLY,
-	OPT_UNDO,
-	OPT_JOURNAL,
-	OPT_JSON,
-	OPT_LOOP
+enum { OPT_ROOT = OPT_LONG + 1, OPT_APPLY };
+
+struct check {
+	bool trials, cost, machine, tunables, hardware, undo, json;
+	const char *compare, *root, *journal, *loop;
+	VEC(char *) changes;
 };
+#define OPTS_OF struct check
 
 // clang-format off
 const struct opt check_opts[] = {
-	{ OPT_TRIALS, "trials", NULL, NULL, "engines, providers, stacks and names: each is tried out" },
-	{ OPT_COST, "cost", NULL, NULL, "what a system call, a page fault, a probe cost, in nanoseconds" },
-	{ OPT_MACHINE, "machine", NULL, NULL, "mitigations, audit, clock, huge pages, frequency, steal time" },
-	{ OPT_TUNABLES, "tunables", NULL, NULL, "knobs, their values, what they do, the D program that measures whether a change helps" },
+	{ OPT_LONG, "trials", NULL, NULL, "engines, providers, stacks and names: each is tried out", FLAG(trials) },
+	{ OPT_LONG, "cost", NULL, NULL, "what a system call, a page fault, a probe cost, in nanoseconds", FLAG(cost) },
+	{ OPT_LONG, "machine", NULL, NULL, "mitigations, audit, clock, huge pages, frequency, steal time", FLAG(machine) },
+	{ OPT_LONG, "tunables", NULL, NULL, "knobs, their values, what they do, the D program that measures whether a change helps", FLAG(tunables) },
 	{ OPT_APPLY, "apply", "NAME=VALUE", NULL, "sets a knob; the old value is kept" },
-	{ OPT_UNDO, "undo", NULL, NULL, "puts back what --apply changed" },
-	{ OPT_JOURNAL, "journal", "FILE", OPT_FILE, "where old values are kept (" JOURNAL_PATH ")" },
-	{ OPT_HARDWARE, "hardware", NULL, NULL, "devices, their drivers, drivers they could have, firmware that is missing" },
-	{ OPT_COMPARE, "compare", "FILE", OPT_FILE, "what differs from the list that --hardware --json printed on another machine" },
+	{ OPT_LONG, "undo", NULL, NULL, "puts back what --apply changed", FLAG(undo) },
+	{ OPT_LONG, "journal", "FILE", OPT_FILE, "where old values are kept (" JOURNAL_PATH ")", TEXT(journal) },
+	{ OPT_LONG, "hardware", NULL, NULL, "devices, their drivers, drivers they could have, firmware that is missing", FLAG(hardware) },
+	{ OPT_LONG, "compare", "FILE", OPT_FILE, "what differs from the list that --hardware --json printed on another machine", TEXT(compare) },
 	{ OPT_ROOT, "root", "DIRECTORY", OPT_DIR, "the system mounted there instead of this one" },
-	{ OPT_JSON, "json", NULL, NULL, "JSON" },
-	{ OPT_LOOP, "loop", "NAME", "syscall function clock fault switch work idle", "what the trials and costs are tried on: syscall, function, clock, fault, switch, work or idle" },
+	{ OPT_LONG, "json", NULL, NULL, "JSON", FLAG(json) },
+	{ OPT_LONG, "loop", "NAME", "syscall function clock fault switch work idle", "what the trials and costs are tried on: syscall, function, clock, fault, switch, work or idle", TEXT(loop) },
 	OPT_HELP,
 	{ 0 },
 };
@@ -53,12 +47,6 @@ static const char help[] =
 	"Reports what this machine, this user and this container allow, the cost of tracing, the settings to tune, and the parts of the\n"
 	"machine. Without options: --trials, --cost and --machine.\n"
 	"\n";
-
-struct check {
-	bool trials, cost, machine, tunables, hardware, undo, json;
-	const char *compare, *root, *journal;
-	VEC(char *) changes;
-};
 
 enum { TABLES_MAX = 12 };
 
@@ -160,62 +148,48 @@ static int contradiction(const struct check *c)
 	return 0;
 }
 
-static int parse(struct check *c, int argc, char **argv, bool *ret_done)
+static int take(void *into, const struct opt *o, const char *arg)
 {
-	struct opt_getopt g;
-	int o;
+	struct check *c = into;
 
-	*ret_done = true;
-	opt_getopt_init(&g, "", check_opts);
-	while ((o = getopt_long(argc, argv, g.shorts, g.longs, NULL)) >= 0)
-		switch (o) {
-		case OPT_TRIALS: c->trials = true; break;
-		case OPT_COST: c->cost = true; break;
-		case OPT_MACHINE: c->machine = true; break;
-		case OPT_TUNABLES: c->tunables = true; break;
-		case OPT_HARDWARE: c->hardware = true; break;
-		case OPT_COMPARE: c->compare = optarg; break;
-		case OPT_ROOT: c->root = strcmp(optarg, "/") != 0 ? optarg : ""; break;
-		case OPT_UNDO: c->undo = true; break;
-		case OPT_JOURNAL: c->journal = optarg; break;
-		case OPT_JSON: c->json = true; break;
-		case OPT_LOOP: return check_loop(optarg);
-		case OPT_APPLY:
-			if (!strchr(optarg, '=') || *optarg == '=')
-				return tool_wrong("--apply wants NAME=VALUE, not %s", optarg);
-			vec_push(&c->changes, optarg);
-			break;
-		case 'h':
-			fputs(help, stdout);
-			opt_print(check_opts, stdout);
-			return 0;
-		default: return 2;
-		}
-	if (optind < argc)
-		return tool_wrong(
-			"%s: descry check takes options only; descry check --help lists them",
-			argv[optind]);
-	*ret_done = false;
-	return contradiction(c);
+	switch (o->id) {
+	case OPT_ROOT: c->root = strcmp(arg, "/") != 0 ? arg : ""; return 0;
+	case OPT_APPLY:
+		if (!strchr(arg, '=') || *arg == '=')
+			return tool_wrong("--apply wants NAME=VALUE, not %s", arg);
+		vec_push(&c->changes, (char *)arg);
+		return 0;
+	default: return -1;
+	}
+}
+
+static int run(struct check *c)
+{
+	if (c->undo || c->changes.n)
+		return change(c);
+	if (c->hardware)
+		return list_hardware(c);
+	if (!c->trials && !c->cost && !c->machine && !c->tunables)
+		c->trials = c->cost = c->machine = true;
+	return report(c);
 }
 
 int cmd_check(int argc, char **argv)
 {
 	struct check c = { .root = "", .journal = JOURNAL_PATH };
-	bool done;
-	int status = parse(&c, argc, argv, &done);
+	struct opt_parse parse = { .table = check_opts, .help = help, .into = &c, .take = take };
+	int status = opts_take(&parse, argc, argv);
 
-	if (!status && !done) {
-		if (c.undo || c.changes.n) {
-			status = change(&c);
-		} else if (c.hardware) {
-			status = list_hardware(&c);
-		} else {
-			if (!c.trials && !c.cost && !c.machine && !c.tunables)
-				c.trials = c.cost = c.machine = true;
-			status = report(&c);
-		}
-	}
+	if (!status && c.loop)
+		return check_loop(c.loop);
+	if (!status && optind < argc)
+		status = tool_wrong(
+			"%s: descry check takes options only; descry check --help lists them",
+			argv[optind]);
+	if (!status)
+		status = contradiction(&c);
+	if (!status)
+		status = run(&c);
 	vec_fini(&c.changes);
 	return status;
 }

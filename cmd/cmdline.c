@@ -21,7 +21,7 @@ static const char examples_text[] =
 	"  descry -n 'profile-997 /arg1/ { @[execname, ufunc(arg1)] = count(); } tick-5s { exit(0); }'\n"
 	"  descry -l -n 'sched:::' -v\n";
 
-enum { LONG_JSON = 256, LONG_HELP };
+enum { LONG_JSON = OPT_LONG, LONG_HELP };
 
 // clang-format off
 const struct opt trace_opts[] = {
@@ -82,12 +82,6 @@ void cmdline_help_settings(FILE *out)
 static int usage(const struct cmdline *c)
 {
 	fprintf(stderr, usage_text, c->progname);
-	return 2;
-}
-
-static int bad(const struct cmdline *c, const char *what, const char *arg)
-{
-	fprintf(stderr, "%s: %s: %s\n", c->progname, what, arg);
 	return 2;
 }
 
@@ -161,9 +155,10 @@ static int add_pid(struct cmdline *c, const char *text)
 {
 	int64_t pid;
 
-	/* Scripts that build a command line pass "-p 123" as one word. */
-	if (!number_parse(text + strspn(text, " "), 1, INT32_MAX, &pid))
-		return bad(c, "-p wants a process id, not", text);
+	if (!number_parse(text, 1, INT32_MAX, &pid)) {
+		fprintf(stderr, "%s: -p wants a process id, not %s\n", c->progname, text);
+		return 2;
+	}
 	vec_push(&c->pids, (pid_t)pid);
 	return 0;
 }
@@ -289,7 +284,9 @@ int cmdline_parse(struct cmdline *c, int argc, char **argv)
 					argv[optind - 1]);
 			return usage(c);
 		}
-		status = cmdline_take(c, o, optarg);
+		if (o == 'p') /* scripts that build a command line pass "-p 123" as one word */
+			optarg += strspn(optarg, " ");
+		status = cmdline_take(c, o < OPT_LONG ? o : trace_opts[o - OPT_LONG].id, optarg);
 		if (status)
 			return status;
 	}

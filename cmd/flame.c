@@ -13,38 +13,14 @@
 #include "render/writers.h"
 
 enum flame_option {
-	OPT_FOLDED = 256,
-	OPT_SVG,
-	OPT_HTML,
-	OPT_JSON,
-	OPT_PPROF,
-	OPT_SPEEDSCOPE,
+	OPT_WRITER = OPT_LONG + 1, /* --svg and so on, by the name of the writer */
 	OPT_OFFCPU,
 	OPT_WAKEUP,
 	OPT_CHAIN,
-	OPT_NO_SYMBOLS,
 	OPT_FORMAT,
-	OPT_TITLE,
-	OPT_SUBTITLE,
-	OPT_COUNTNAME,
-	OPT_WIDTH,
-	OPT_HEIGHT,
 	OPT_MINWIDTH,
 	OPT_COLORS,
-	OPT_INVERTED,
-	OPT_REVERSE,
-	OPT_DIFF,
-	OPT_NORMALIZE,
-	OPT_NEGATE,
-	OPT_FACTOR,
-	OPT_PID,
-	OPT_TID,
-	OPT_KERNEL,
-	OPT_JIT,
 	OPT_ALL,
-	OPT_ADDRS,
-	OPT_MODULE,
-	OPT_EVENT,
 };
 
 #define INPUT "the input, one of:"
@@ -56,44 +32,55 @@ static const char formats[] = INPUT
 
 #define PALETTES "kind safe module hot mem io wakeup chain grey"
 
+struct flame {
+	const struct stack_writer *writer; /* NULL: chosen by the name of the file */
+	struct stackin_options in;
+	struct flame_options picture;
+	const char *path;
+	bool reverse, diff, normalize, quiet;
+	char *unit;             /* of the input; owned */
+	struct cmdline program; /* a D program to run, if program.programs is not empty */
+};
+#define OPTS_OF struct flame
+
 // clang-format off
 const struct opt flame_opts[] = {
-	{ OPT_SVG, "svg", NULL, NULL, "writes an interactive picture (otherwise the name of -o decides, then SVG)" },
-	{ OPT_HTML, "html", NULL, NULL, "... a page that draws on a canvas: for very many stacks" },
-	{ OPT_FOLDED, "folded", NULL, NULL, "... text, a line for each stack" },
-	{ OPT_JSON, "json", NULL, NULL, "... the tree as JSON" },
-	{ OPT_PPROF, "pprof", NULL, NULL, "... a profile for pprof" },
-	{ OPT_SPEEDSCOPE, "speedscope", NULL, NULL, "... a profile for speedscope" },
-	{ 'o', "output", "FILE", OPT_FILE, "where to; otherwise standard output" },
+	{ OPT_WRITER, "svg", NULL, NULL, "writes an interactive picture (otherwise the name of -o decides, then SVG)" },
+	{ OPT_WRITER, "html", NULL, NULL, "... a page that draws on a canvas: for very many stacks" },
+	{ OPT_WRITER, "folded", NULL, NULL, "... text, a line for each stack" },
+	{ OPT_WRITER, "json", NULL, NULL, "... the tree as JSON" },
+	{ OPT_WRITER, "pprof", NULL, NULL, "... a profile for pprof" },
+	{ OPT_WRITER, "speedscope", NULL, NULL, "... a profile for speedscope" },
+	{ 'o', "output", "FILE", OPT_FILE, "where to; otherwise standard output", TEXT(path) },
 	{ OPT_FORMAT, "format", "NAME", formats + sizeof(INPUT), formats },
-	{ OPT_TITLE, "title", "TEXT", NULL, "above the picture" },
-	{ OPT_SUBTITLE, "subtitle", "TEXT", NULL, "below the title" },
-	{ OPT_COUNTNAME, "countname", "TEXT", NULL, "what is counted (samples)" },
+	{ OPT_LONG, "title", "TEXT", NULL, "above the picture", TEXT(picture.title) },
+	{ OPT_LONG, "subtitle", "TEXT", NULL, "below the title", TEXT(picture.subtitle) },
+	{ OPT_LONG, "countname", "TEXT", NULL, "what is counted (samples)", TEXT(picture.count_name) },
 	{ OPT_COLORS, "colors", "NAME", PALETTES, "kind, safe, module, hot, mem, io, wakeup, chain, grey" },
 	{ OPT_OFFCPU, "offcpu", NULL, NULL, "title, colours and unit (microseconds) of a graph of waiting" },
 	{ OPT_WAKEUP, "wakeup", NULL, NULL, "... of wakers" },
 	{ OPT_CHAIN, "chain", NULL, NULL, "... of both" },
-	{ OPT_WIDTH, "width", "PIXELS", NULL, "of the picture (1200)" },
-	{ OPT_HEIGHT, "height", "PIXELS", NULL, "of a frame (16)" },
+	{ OPT_LONG, "width", "PIXELS", NULL, "of the picture (1200)", WHOLE(picture.width, 100, 100000) },
+	{ OPT_LONG, "height", "PIXELS", NULL, "of a frame (16)", WHOLE(picture.frame_height, 4, 200) },
 	{ OPT_MINWIDTH, "minwidth", "PIXELS|N%", NULL, "narrower frames are left out (0.1); SVG only" },
-	{ OPT_INVERTED, "inverted", NULL, NULL, "the root on top" },
-	{ OPT_REVERSE, "reverse", NULL, NULL, "stacks from the leaf: the callers of each function" },
-	{ OPT_DIFF, "diff", NULL, NULL, "two files, coloured by change" },
-	{ OPT_NORMALIZE, "normalize", NULL, NULL, "of --diff: as if both had counted alike" },
-	{ OPT_NEGATE, "negate", NULL, NULL, "of --diff: colours the other way round" },
-	{ OPT_FACTOR, "factor", "N", NULL, "counts are multiplied by N" },
-	{ OPT_EVENT, "event-filter", "NAME", NULL, "samples of this event, type or profile; otherwise of the first" },
-	{ 'q', "quiet", NULL, NULL, "no remarks on standard error" },
+	{ OPT_LONG, "inverted", NULL, NULL, "the root on top", FLAG(picture.inverted) },
+	{ OPT_LONG, "reverse", NULL, NULL, "stacks from the leaf: the callers of each function", FLAG(reverse) },
+	{ OPT_LONG, "diff", NULL, NULL, "two files, coloured by change", FLAG(diff) },
+	{ OPT_LONG, "normalize", NULL, NULL, "of --diff: as if both had counted alike", FLAG(normalize) },
+	{ OPT_LONG, "negate", NULL, NULL, "of --diff: colours the other way round", FLAG(picture.negate) },
+	{ OPT_LONG, "factor", "N", NULL, "counts are multiplied by N", REAL(in.factor, 1e-12, 1e12) },
+	{ OPT_LONG, "event-filter", "NAME", NULL, "samples of this event, type or profile; otherwise of the first", TEXT(in.event) },
+	{ 'q', "quiet", NULL, NULL, "no remarks on standard error", FLAG(quiet) },
 	OPT_HELP,
 	{ 0, NULL, NULL, NULL, "of perf script and perf.data:" },
-	{ OPT_PID, "pid", NULL, NULL, "the process number behind the command's name" },
-	{ OPT_TID, "tid", NULL, NULL, "the thread number behind the command's name" },
-	{ OPT_KERNEL, "kernel", NULL, NULL, "marks functions of the kernel _[k], in text too" },
-	{ OPT_JIT, "jit", NULL, NULL, "marks functions of a JIT _[j], in text too" },
+	{ OPT_LONG, "pid", NULL, NULL, "the process number behind the command's name", FLAG(in.pid) },
+	{ OPT_LONG, "tid", NULL, NULL, "the thread number behind the command's name", FLAG(in.tid) },
+	{ OPT_LONG, "kernel", NULL, NULL, "marks functions of the kernel _[k], in text too", FLAG(in.kernel) },
+	{ OPT_LONG, "jit", NULL, NULL, "marks functions of a JIT _[j], in text too", FLAG(in.jit) },
 	{ OPT_ALL, "all", NULL, NULL, "both marks" },
-	{ OPT_MODULE, "module", NULL, NULL, "names as MODULE`FUNCTION" },
-	{ OPT_ADDRS, "addrs", NULL, NULL, "the address where there is no name" },
-	{ OPT_NO_SYMBOLS, "no-symbols", NULL, NULL, "perf.data: no other file is opened for names" },
+	{ OPT_LONG, "module", NULL, NULL, "names as MODULE`FUNCTION", FLAG(in.module) },
+	{ OPT_LONG, "addrs", NULL, NULL, "the address where there is no name", FLAG(in.addrs) },
+	{ OPT_LONG, "no-symbols", NULL, NULL, "perf.data: no other file is opened for names", FLAG(in.no_symbols) },
 	{ 0, NULL, NULL, NULL, "a program that counts stacks:" },
 	{ 'n', NULL, "PROGRAM", OPT_PROBE, "a D program" },
 	{ 's', NULL, "FILE", OPT_FILE, "a D script" },
@@ -112,16 +99,6 @@ static const char help[] =
 	"Reads stacks (perf.data, perf script, folded text, pprof, speedscope, bpftrace, SystemTap, DTrace, descry itself;\n"
 	"gzipped or not), or runs a D program that counts them, and draws them.\n"
 	"\n";
-
-struct flame {
-	const struct stack_writer *writer; /* NULL: chosen by the name of the file */
-	struct stackin_options in;
-	struct flame_options picture;
-	const char *path;
-	bool reverse, diff, normalize, quiet;
-	char *unit;             /* of the input; owned */
-	struct cmdline program; /* a D program to run, if program.programs is not empty */
-};
 
 static int minwidth(struct flame *f, const char *text)
 {
@@ -151,69 +128,26 @@ static int present(struct flame *f, const char *title, enum flame_palette palett
 	return 0;
 }
 
-/* Takes one option. Returns the exit status of a wrong option, else 0. */
-static int take(struct flame *f, int o, const char *arg)
+static int take(void *into, const struct opt *o, const char *arg)
 {
-	double v = 0;
-	pid_t pid;
-	int status;
+	struct flame *f = into;
 
-	switch (o) {
-	case OPT_FOLDED ... OPT_SPEEDSCOPE:
-		f->writer = stack_writer_named(opt_long_name(flame_opts, o));
-		return 0;
+	switch (o->id) {
+	case OPT_WRITER: f->writer = stack_writer_named(o->name); return 0;
 	case OPT_OFFCPU: return present(f, "Off-CPU Time Flame Graph", FLAME_IO);
 	case OPT_WAKEUP: return present(f, "Wakeup Time Flame Graph", FLAME_WAKEUP);
 	case OPT_CHAIN: return present(f, "Off-CPU Chain Graph", FLAME_CHAIN);
-	case OPT_NO_SYMBOLS: f->in.no_symbols = true; return 0;
-	case 'o': f->path = arg; return 0;
 	case OPT_FORMAT:
 		f->in.format = stackin_format_named(arg);
 		return f->in.format ? 0 : tool_wrong("there is no input format %s", arg);
-	case OPT_TITLE: f->picture.title = arg; return 0;
-	case OPT_SUBTITLE: f->picture.subtitle = arg; return 0;
-	case OPT_COUNTNAME: f->picture.count_name = arg; return 0;
-	case OPT_WIDTH:
-		status = tool_number("--width", arg, 100, 100000, &v);
-		f->picture.width = (uint32_t)v;
-		return status;
-	case OPT_HEIGHT:
-		status = tool_number("--height", arg, 4, 200, &v);
-		f->picture.frame_height = (uint32_t)v;
-		return status;
 	case OPT_MINWIDTH: return minwidth(f, arg);
 	case OPT_COLORS:
 		f->picture.palette = flame_palette_named(arg);
 		return f->picture.palette < FLAME_NPALETTES
 			       ? 0
 			       : tool_wrong("there are no colors %s", arg);
-	case OPT_INVERTED: f->picture.inverted = true; return 0;
-	case OPT_REVERSE: f->reverse = true; return 0;
-	case OPT_DIFF: f->diff = true; return 0;
-	case OPT_NORMALIZE: f->normalize = true; return 0;
-	case OPT_NEGATE: f->picture.negate = true; return 0;
-	case OPT_FACTOR: return tool_number("--factor", arg, 1e-12, 1e12, &f->in.factor);
-	case OPT_PID: f->in.pid = true; return 0;
-	case OPT_TID: f->in.tid = true; return 0;
-	case OPT_KERNEL: f->in.kernel = true; return 0;
-	case OPT_JIT: f->in.jit = true; return 0;
 	case OPT_ALL: f->in.kernel = f->in.jit = true; return 0;
-	case OPT_ADDRS: f->in.addrs = true; return 0;
-	case OPT_MODULE: f->in.module = true; return 0;
-	case OPT_EVENT: f->in.event = arg; return 0;
-	case 'q': f->quiet = true; return 0;
-	case 'n':
-	case 's':
-		vec_push(&f->program.programs, (struct cmd_program){ PDESC_NAME, o == 's', arg });
-		return 0;
-	case 'x': vec_push(&f->program.sets, (struct cmd_set){ arg }); return 0;
-	case 'c': vec_push(&f->program.commands, arg); return 0;
-	case 'p':
-		status = tool_pid("-p", arg, &pid);
-		if (!status)
-			vec_push(&f->program.pids, pid);
-		return status;
-	default: fputs("try descry flame --help\n", stderr); return 2;
+	default: return -1;
 	}
 }
 
@@ -401,22 +335,15 @@ static int draw(struct flame *f, int argc, char **argv)
 int cmd_flame(int argc, char **argv)
 {
 	struct flame f = { .program = { .progname = "descry flame" } };
-	struct opt_getopt g;
-	int o, status = 0;
+	struct opt_parse parse = {
+		.table = flame_opts, .help = help, .into = &f, .take = take, .program = &f.program
+	};
+	int status;
 
-	opt_getopt_init(&g, "", flame_opts);
 	vec_push(&f.program.args, argv[0]);
-	while (!status && (o = getopt_long(argc, argv, g.shorts, g.longs, NULL)) != -1) {
-		if (o == 'h') {
-			fputs(help, stdout);
-			opt_print(flame_opts, stdout);
-			goto out;
-		}
-		status = take(&f, o, optarg);
-	}
+	status = opts_take(&parse, argc, argv);
 	if (!status)
 		status = draw(&f, argc, argv);
-out:
 	free(f.unit);
 	cmdline_fini(&f.program);
 	return status;

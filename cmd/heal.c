@@ -10,14 +10,19 @@
 #include "program/space/mapping.h"
 #include "tool.h"
 
-enum { OPT_ALL = 256, OPT_FORCE };
+struct heal {
+	bool all, force, quiet;
+	int timeout_ms;
+	int failed, healed;
+};
+#define OPTS_OF struct heal
 
 // clang-format off
 const struct opt heal_opts[] = {
-	{ OPT_ALL, "all", NULL, NULL, "every process that has descry's memory mapped and may be traced by this user" },
-	{ OPT_FORCE, "force", NULL, NULL, "also when the descry that traces it is alive" },
+	{ OPT_LONG, "all", NULL, NULL, "every process that has descry's memory mapped and may be traced by this user", FLAG(all) },
+	{ OPT_LONG, "force", NULL, NULL, "also when the descry that traces it is alive", FLAG(force) },
 	{ 't', "timeout", "SECONDS", NULL, "how long to wait for threads to leave probe code (2)" },
-	{ 'q', "quiet", NULL, NULL, "prints nothing about processes that were healed" },
+	{ 'q', "quiet", NULL, NULL, "prints nothing about processes that were healed", FLAG(quiet) },
 	OPT_HELP,
 	{ 0 },
 };
@@ -30,12 +35,6 @@ static const char help[] =
 	"Removes the patches and memory that an in-process trace left in a process when descry and its watchdog were killed: restores\n"
 	"patched code, signal actions and program counters, and unmaps descry's memory.\n"
 	"\n";
-
-struct heal {
-	bool all, force, quiet;
-	int timeout_ms;
-	int failed, healed;
-};
 
 static void complain(struct heal *h, struct err *e)
 {
@@ -178,33 +177,26 @@ static void heal_all(struct heal *h)
 		printf("no process has memory of descry\n");
 }
 
+static int take(void *into, const struct opt *o, const char *arg)
+{
+	struct heal *h = into;
+	double secs = 0;
+	int status = o->id == 't' ? tool_number("--timeout", arg, 0, 3600, &secs) : -1;
+
+	if (!status)
+		h->timeout_ms = (int)(secs * 1000);
+	return status;
+}
+
 int cmd_heal(int argc, char **argv)
 {
 	struct heal h = { .timeout_ms = 2000 };
-	struct opt_getopt g;
+	struct opt_parse parse = { .table = heal_opts, .help = help, .into = &h, .take = take };
+	int status = opts_take(&parse, argc, argv);
 	pid_t pid;
-	int c;
 
-	opt_getopt_init(&g, "", heal_opts);
-	while ((c = getopt_long(argc, argv, g.shorts, g.longs, NULL)) >= 0) {
-		double secs = 0;
-
-		switch (c) {
-		case 'h':
-			fputs(help, stdout);
-			opt_print(heal_opts, stdout);
-			return 0;
-		case 'q': h.quiet = true; break;
-		case OPT_ALL: h.all = true; break;
-		case OPT_FORCE: h.force = true; break;
-		case 't':
-			if (tool_number("--timeout", optarg, 0, 3600, &secs))
-				return 2;
-			h.timeout_ms = (int)(secs * 1000);
-			break;
-		default: return 2;
-		}
-	}
+	if (status)
+		return status;
 	if (h.all == (optind < argc))
 		return tool_wrong("%s", h.all ? "--all and process ids exclude each other"
 					      : "no process is named: give a PID, or --all");

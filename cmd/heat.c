@@ -15,7 +15,7 @@
 enum output { OUTPUT_BY_NAME, OUTPUT_SVG, OUTPUT_HTML, OUTPUT_JSON, OUTPUT_TEXT, OUTPUT_TERMINAL };
 
 enum heat_option {
-	OPT_SVG = 256,
+	OPT_SVG = OPT_LONG + 1,
 	OPT_HTML,
 	OPT_JSON,
 	OPT_TEXT,
@@ -23,13 +23,8 @@ enum heat_option {
 	OPT_PLAIN,
 	OPT_FORMAT,
 	OPT_FIELDS,
-	OPT_TITLE,
-	OPT_SUBTITLE,
-	OPT_UNIT,
-	OPT_WIDTH,
 	OPT_UTILIZATION,
 	OPT_SUBSECOND,
-	OPT_FULL,
 	OPT_COLORS,
 	OPT_STEP,
 	OPT_TIME,
@@ -39,9 +34,6 @@ enum heat_option {
 	OPT_MIN,
 	OPT_MAX,
 	OPT_ROWS,
-	OPT_FACTOR,
-	OPT_KEY,
-	OPT_BY,
 	OPT_AGG,
 	OPT_ISOLATE,
 	OPT_EXCLUDE,
@@ -58,66 +50,6 @@ static const char formats[] =
 	;
 #undef FORMAT
 
-// clang-format off
-const struct opt heat_opts[] = {
-	{ OPT_SVG, "svg", NULL, NULL, "writes a picture (otherwise the name of -o decides, then a terminal shows it, then SVG)" },
-	{ OPT_HTML, "html", NULL, NULL, "... a page to look into" },
-	{ OPT_JSON, "json", NULL, NULL, "... rows, series and cells" },
-	{ OPT_TEXT, "text", NULL, NULL, "... a line for each count" },
-	{ OPT_TERMINAL, "terminal", NULL, NULL, "... a picture in 256 colours" },
-	{ OPT_PLAIN, "plain", NULL, NULL, "... a picture in characters" },
-	{ 'o', "output", "FILE", OPT_FILE, "where to; otherwise standard output" },
-	{ OPT_TITLE, "title", "TEXT", NULL, "above the picture" },
-	{ OPT_SUBTITLE, "subtitle", "TEXT", NULL, "below the title" },
-	{ OPT_UNIT, "unit", "NAME", "ns us ms s bytes %", "of the values: ns, us, ms, s, bytes, %, or any text" },
-	{ OPT_WIDTH, "width", "PIXELS", NULL, "of the SVG; columns of the terminal" },
-	{ OPT_COLORS, "colors", "NAME", "rank linear log",
-	  "rank (cells with no more events; the default), linear (of utilization), log" },
-	{ OPT_ISOLATE, "isolate", "SERIES", NULL, "only this one (may be repeated)" },
-	{ OPT_EXCLUDE, "exclude", "SERIES", NULL, "all but this one (may be repeated)" },
-	{ 'q', "quiet", NULL, NULL, "no remarks on standard error" },
-	OPT_HELP,
-	{ 0, NULL, NULL, NULL, "what is drawn:" },
-	{ OPT_UTILIZATION, "utilization", NULL, NULL,
-	  "values are percent, or parts of --full N; a series without a value in a column has 0" },
-	{ OPT_UTILIZATION, "utilisation", NULL, NULL, NULL },
-	{ OPT_FULL, "full", "N", NULL, "the value that is 100%" },
-	{ OPT_SUBSECOND, "subsecond", NULL, NULL, "the time within the second against the second" },
-	{ OPT_STEP, "step", "DURATION", NULL, "width of a column (1s)" },
-	{ OPT_FROM, "from", "DURATION", NULL, "the first time that is drawn" },
-	{ OPT_TO, "to", "DURATION", NULL, "the last time that is drawn" },
-	{ OPT_LINEAR, "linear", "[=STEP]", NULL, "equal rows" },
-	{ OPT_MIN, "min", "N", NULL, "lowest value of equal rows" },
-	{ OPT_MAX, "max", "N", NULL, "highest value of equal rows" },
-	{ OPT_ROWS, "rows", "N", NULL, "how many equal rows at most (50)" },
-	{ 0, NULL, NULL, NULL, "the input:" },
-	{ OPT_FORMAT, "format", "NAME", formats + 1, formats_help + 2 },
-	{ OPT_FIELDS, "fields", "LIST", "time,value,series time,value,series,who time,series",
-	  "columns of an event line: time,value,series,who or - for none of them" },
-	{ OPT_TIME, "time", "DURATION", "ns us ms s", "the unit of the input's time: ns, us, ms, s, 100ms..." },
-	{ OPT_FACTOR, "factor", "N", NULL, "values of events are multiplied by it" },
-	{ OPT_KEY, "key", "N", NULL, "which key is the time (1)" },
-	{ OPT_BY, "by", "N", NULL, "how many other keys are the series (1; utilization: 0)" },
-	{ OPT_AGG, "agg", "NAME", NULL, "only this aggregation" },
-	{ 0, NULL, NULL, NULL, "a program:" },
-	{ 't', NULL, "SECONDS", NULL, "ends it; otherwise exit() or ^C does" },
-	OPTS_PROGRAM,
-	{ 0 },
-};
-// clang-format on
-
-/* Options of descry itself. */
-static const char of_program[] = "nsPmficpxDUILbCZw";
-
-static const char help[] =
-	"usage: descry heat [options] [file...]\n"
-	"       descry heat [options] [-t seconds] -n 'D program' | -s script.d [-c command | -p pid] [argument...]\n"
-	"\n"
-	"Draws how values spread over time: distributions of a D program that it runs, of the output of descry and DTrace, or\n"
-	"events, a line each: TIME VALUE [SERIES]. An aggregation has the second it was taken in as its first key:\n"
-	"    @[timestamp / 1000000000, execname] = quantize(...)\n"
-	"\n";
-
 struct heat {
 	enum output output;
 	struct heatin_options in;
@@ -130,6 +62,64 @@ struct heat {
 	double min, max, step, rows, seconds;
 	struct cmdline program; /* a D program to run; none when program.programs is empty */
 };
+#define OPTS_OF struct heat
+
+// clang-format off
+const struct opt heat_opts[] = {
+	{ OPT_SVG, "svg", NULL, NULL, "writes a picture (otherwise the name of -o decides, then a terminal shows it, then SVG)" },
+	{ OPT_HTML, "html", NULL, NULL, "... a page to look into" },
+	{ OPT_JSON, "json", NULL, NULL, "... rows, series and cells" },
+	{ OPT_TEXT, "text", NULL, NULL, "... a line for each count" },
+	{ OPT_TERMINAL, "terminal", NULL, NULL, "... a picture in 256 colours" },
+	{ OPT_PLAIN, "plain", NULL, NULL, "... a picture in characters" },
+	{ 'o', "output", "FILE", OPT_FILE, "where to; otherwise standard output", TEXT(path) },
+	{ OPT_LONG, "title", "TEXT", NULL, "above the picture", TEXT(picture.title) },
+	{ OPT_LONG, "subtitle", "TEXT", NULL, "below the title", TEXT(picture.subtitle) },
+	{ OPT_LONG, "unit", "NAME", "ns us ms s bytes %", "of the values: ns, us, ms, s, bytes, %, or any text", TEXT(picture.unit) },
+	{ OPT_LONG, "width", "PIXELS", NULL, "of the SVG; columns of the terminal", WHOLE(picture.width, 20, 100000) },
+	{ OPT_COLORS, "colors", "NAME", "rank linear log",
+	  "rank (cells with no more events; the default), linear (of utilization), log" },
+	{ OPT_ISOLATE, "isolate", "SERIES", NULL, "only this one (may be repeated)" },
+	{ OPT_EXCLUDE, "exclude", "SERIES", NULL, "all but this one (may be repeated)" },
+	{ 'q', "quiet", NULL, NULL, "no remarks on standard error", FLAG(quiet) },
+	OPT_HELP,
+	{ 0, NULL, NULL, NULL, "what is drawn:" },
+	{ OPT_UTILIZATION, "utilization", NULL, NULL,
+	  "values are percent, or parts of --full N; a series without a value in a column has 0" },
+	{ OPT_UTILIZATION, "utilisation", NULL, NULL, NULL },
+	{ OPT_LONG, "full", "N", NULL, "the value that is 100%", REAL(in.full, 1e-9, 1e18) },
+	{ OPT_SUBSECOND, "subsecond", NULL, NULL, "the time within the second against the second" },
+	{ OPT_STEP, "step", "DURATION", NULL, "width of a column (1s)" },
+	{ OPT_FROM, "from", "DURATION", NULL, "the first time that is drawn" },
+	{ OPT_TO, "to", "DURATION", NULL, "the last time that is drawn" },
+	{ OPT_LINEAR, "linear", "[=STEP]", NULL, "equal rows" },
+	{ OPT_MIN, "min", "N", NULL, "lowest value of equal rows" },
+	{ OPT_MAX, "max", "N", NULL, "highest value of equal rows" },
+	{ OPT_ROWS, "rows", "N", NULL, "how many equal rows at most (50)" },
+	{ 0, NULL, NULL, NULL, "the input:" },
+	{ OPT_FORMAT, "format", "NAME", formats + 1, formats_help + 2 },
+	{ OPT_FIELDS, "fields", "LIST", "time,value,series time,value,series,who time,series",
+	  "columns of an event line: time,value,series,who or - for none of them" },
+	{ OPT_TIME, "time", "DURATION", "ns us ms s", "what one of the input's time is: ns, us, ms, s, 100ms..." },
+	{ OPT_LONG, "factor", "N", NULL, "values of events are multiplied by it", REAL(in.factor, 1e-18, 1e18) },
+	{ OPT_LONG, "key", "N", NULL, "which key is the time (1)", WHOLE(in.time_key, 1, 1000) },
+	{ OPT_LONG, "by", "N", NULL, "how many other keys are the series (1; utilization: 0)", WHOLE(in.by, 1, 1000) },
+	{ OPT_AGG, "agg", "NAME", NULL, "only this aggregation" },
+	{ 0, NULL, NULL, NULL, "a program:" },
+	{ 't', NULL, "SECONDS", NULL, "ends it; otherwise exit() or ^C does", REAL(seconds, 0.001, 1e7) },
+	OPTS_PROGRAM,
+	{ 0 },
+};
+// clang-format on
+
+static const char help[] =
+	"usage: descry heat [options] [file...]\n"
+	"       descry heat [options] [-t seconds] -n 'D program' | -s script.d [-c command | -p pid] [argument...]\n"
+	"\n"
+	"Draws how values spread over time: distributions of a D program that it runs, of the output of descry and DTrace, or\n"
+	"events, a line each: TIME VALUE [SERIES]. An aggregation has the second it was taken in as its first key:\n"
+	"    @[timestamp / 1000000000, execname] = quantize(...)\n"
+	"\n";
 
 /* Parses "100ms", "ns" (one nanosecond) or "2.5" (seconds). */
 static int duration(const char *option, const char *text, uint64_t *ret)
@@ -175,15 +165,6 @@ static int fields(struct heat *h, const char *text)
 	return h->in.nfields ? 0 : tool_wrong("--fields wants a list such as time,value,series");
 }
 
-static int small(const char *option, const char *text, uint32_t *ret)
-{
-	double v = 0;
-	int status = tool_number(option, text, 1, 1000, &v);
-
-	*ret = (uint32_t)v;
-	return status;
-}
-
 static int mode(struct heat *h, enum heat_mode m)
 {
 	if (h->in.mode && h->in.mode != m)
@@ -192,39 +173,23 @@ static int mode(struct heat *h, enum heat_mode m)
 	return 0;
 }
 
-/* Takes one option. Returns the exit status of a wrong option, else 0. */
-static int take(struct heat *h, int o, const char *arg)
+static int take(void *into, const struct opt *o, const char *arg)
 {
-	double v = 0;
-	int status;
+	struct heat *h = into;
 
-	if (o < 256 && o > 0 && strchr(of_program, o)) {
-		h->has_program_options = true;
-		return cmdline_take(&h->program, o, arg);
-	}
-	switch (o) {
+	switch (o->id) {
 	case OPT_SVG: h->output = OUTPUT_SVG; return 0;
 	case OPT_HTML: h->output = OUTPUT_HTML; return 0;
 	case OPT_JSON: h->output = OUTPUT_JSON; return 0;
 	case OPT_TEXT: h->output = OUTPUT_TEXT; return 0;
 	case OPT_PLAIN: h->plain = true; /* fallthrough */
 	case OPT_TERMINAL: h->output = OUTPUT_TERMINAL; return 0;
-	case 'o': h->path = arg; return 0;
-	case 't': return tool_number("-t", arg, 0.001, 1e7, &h->seconds);
 	case OPT_FORMAT:
 		h->in.format = heatin_format_named(arg);
 		return h->in.format ? 0 : tool_wrong("there is no input format %s", arg);
 	case OPT_FIELDS: return fields(h, arg);
-	case OPT_TITLE: h->picture.title = arg; return 0;
-	case OPT_SUBTITLE: h->picture.subtitle = arg; return 0;
-	case OPT_UNIT: h->picture.unit = arg; return 0;
-	case OPT_WIDTH:
-		status = tool_number("--width", arg, 20, 100000, &v);
-		h->picture.width = (uint32_t)v;
-		return status;
 	case OPT_UTILIZATION: return mode(h, HEAT_UTILIZATION);
 	case OPT_SUBSECOND: return mode(h, HEAT_SUBSECOND);
-	case OPT_FULL: return tool_number("--full", arg, 1e-9, 1e18, &h->in.full);
 	case OPT_COLORS:
 		h->picture.scale = heat_scale_named(arg);
 		h->has_colors = true;
@@ -246,14 +211,10 @@ static int take(struct heat *h, int o, const char *arg)
 		h->linear = h->has_max = true;
 		return tool_number("--max", arg, -1e18, 1e18, &h->max);
 	case OPT_ROWS: h->linear = true; return tool_number("--rows", arg, 1, 1000, &h->rows);
-	case OPT_FACTOR: return tool_number("--factor", arg, 1e-18, 1e18, &h->in.factor);
-	case OPT_KEY: return small("--key", arg, &h->in.time_key);
-	case OPT_BY: return small("--by", arg, &h->in.by);
 	case OPT_AGG: h->in.agg = *arg == '@' ? arg + 1 : arg; return 0;
 	case OPT_ISOLATE: vec_push(&h->only, arg); return 0;
 	case OPT_EXCLUDE: vec_push(&h->without, arg); return 0;
-	case 'q': h->quiet = true; return 0;
-	default: fputs("try descry heat --help\n", stderr); return 2;
+	default: h->has_program_options |= o->id > 0; return -1;
 	}
 }
 
@@ -520,19 +481,13 @@ int cmd_heat(int argc, char **argv)
 {
 	static char name[] = "descry";
 	struct heat h = { 0 };
-	struct opt_getopt g;
-	int o, status = 0;
+	struct opt_parse parse = {
+		.table = heat_opts, .help = help, .into = &h, .take = take, .program = &h.program
+	};
+	int status;
 
-	opt_getopt_init(&g, "", heat_opts);
 	cmdline_init(&h.program, name);
-	while (!status && (o = getopt_long(argc, argv, g.shorts, g.longs, NULL)) != -1) {
-		if (o == 'h') {
-			fputs(help, stdout);
-			opt_print(heat_opts, stdout);
-			return 0;
-		}
-		status = take(&h, o, optarg);
-	}
+	status = opts_take(&parse, argc, argv);
 	if (!status)
 		status = set_axis(&h);
 	if (!status && !h.program.programs.n && h.has_program_options)

@@ -1,10 +1,14 @@
-/* Makes the help and the argument of getopt_long(3) from a table of options. */
+/* Makes the help and the argument of getopt_long(3) from a table of options, and takes options by
+ * the table. */
 #include "opts.h"
 
 #include <assert.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
+#include "cmdline.h"
+#include "tool.h"
 
 enum { DOC_COLUMN = 30 };
 
@@ -27,11 +31,13 @@ void opt_getopt_init(struct opt_getopt *g, const char *prefix, const struct opt 
 				g->shorts[n++] = ':';
 		}
 		if (o->name)
-			g->longs[nlongs++] = (struct option){ o->name,
-							      !o->arg          ? no_argument
-							      : *o->arg == '[' ? optional_argument
-									       : required_argument,
-							      NULL, o->id };
+			g->longs[nlongs++] = (struct option){
+				o->name,
+				!o->arg          ? no_argument
+				: *o->arg == '[' ? optional_argument
+						 : required_argument,
+				NULL, o->id < OPT_LONG ? o->id : OPT_LONG + (int)(o - table)
+			};
 	}
 }
 
@@ -89,10 +95,59 @@ bool opt_takes_word(const struct opt *o)
 	return o->arg && *o->arg != '[';
 }
 
-const char *opt_long_name(const struct opt *table, int id)
+int opt_set(const struct opt *o, void *into, const char *arg)
 {
-	for (const struct opt *o = table; !is_end(o); o++)
-		if (o->id == id && o->name)
-			return o->name;
-	return NULL;
+	void *at = (char *)into + o->into.at;
+	double min = o->into.min, max = o->into.max, real = 0;
+	char name[64];
+	int64_t whole;
+	int status;
+
+	if (o->id < OPT_LONG)
+		snprintf(name, sizeof(name), "-%c", o->id);
+	else
+		snprintf(name, sizeof(name), "--%s", o->name);
+	switch (o->into.type) {
+	case OPT_NONE: return -1;
+	case OPT_BOOL: *(bool *)at = true; return 0;
+	case OPT_STRING: *(const char **)at = arg; return 0;
+	case OPT_REAL: return tool_number(name, arg, min, max, at);
+	case OPT_WHOLE:
+		status = tool_number(name, arg, min, max, &real);
+		*(uint32_t *)at = (uint32_t)real;
+		return status;
+	case OPT_INTEGER:
+		status = tool_integer(name, arg, (int64_t)min, (int64_t)max, &whole);
+		if (!status)
+			*(uint32_t *)at = (uint32_t)whole;
+		return status;
+	}
+	return -1;
+}
+
+int opts_take(const struct opt_parse *p, int argc, char **argv)
+{
+	struct opt_getopt g;
+	int id, status = 0;
+
+	opt_getopt_init(&g, p->prefix ? p->prefix : "", p->table);
+	while (!status && (id = getopt_long(argc, argv, g.shorts, g.longs, NULL)) != -1) {
+		const struct opt *o = id < OPT_LONG ? p->table : p->table + (id - OPT_LONG);
+
+		while (id < OPT_LONG && !is_end(o) && o->id != id)
+			o++;
+		if (id == 'h') {
+			fputs(p->help, stdout);
+			opt_print(p->table, stdout);
+			exit(tool_end(0));
+		}
+		status = opt_set(o, p->into, optarg);
+		if (status < 0 && p->take)
+			status = p->take(p->into, o, optarg);
+		if (status < 0 && p->program && o->id < OPT_LONG)
+			status = cmdline_take(p->program, o->id, optarg);
+		if (status < 0)
+			status = tool_hint();
+	}
+	return status;
 }

@@ -16,64 +16,59 @@
 #include "render/stacksink.h"
 #include "render/writers.h"
 
-enum profile_option {
-	LONG_TEXT = 256,
-	LONG_FOLDED,
-	LONG_JSON,
-	LONG_SVG,
-	LONG_HTML,
-	LONG_PPROF,
-	LONG_SPEEDSCOPE,
-	LONG_PID,
-	LONG_TID,
-	LONG_COMM,
-	LONG_MODULE,
-	LONG_ADDRS,
-	LONG_KERNEL,
-	LONG_USER,
-	LONG_MARKS,
-	LONG_INVERTED,
-	LONG_REVERSE,
-	LONG_TITLE,
-	LONG_COLORS,
-	LONG_MIN,
-	LONG_LINES,
+enum profile_option { OPT_WRITER = OPT_LONG + 1, OPT_COLORS };
+
+struct profile {
+	const struct stack_writer *writer; /* NULL: chosen by the name of the file */
+	const char *path;
+	bool all, reverse, quiet, user, kernel, marks;
+	uint32_t hz;
+	uint64_t ms;
+	struct cmdline c;
+	double min;
+	const char *comm;
+	struct flame_options picture;
+	struct stacksink_options sink;
+	struct stacksink_result result;
+	struct stacktree tree;
+	struct timespec began;
+	uint64_t duration_ns;
 };
+#define OPTS_OF struct profile
 
 // clang-format off
 const struct opt profile_opts[] = {
 	{ 'p', NULL, "PID", OPT_PROCESS, "this process; may be repeated" },
 	{ 'c', NULL, "COMMAND", OPT_COMMAND, "runs it, and samples it and its children until it ends" },
-	{ 'a', NULL, NULL, NULL, "everything that runs" },
-	{ 'F', NULL, "HZ", NULL, "samples a second on each CPU, 1 to 5000 (997)" },
+	{ 'a', NULL, NULL, NULL, "everything that runs", FLAG(all) },
+	{ 'F', NULL, "HZ", NULL, "samples a second on each CPU, 1 to 5000 (997)", WHOLE(hz, 1, 5000) },
 	{ 't', NULL, "SECONDS", NULL, "how long; otherwise until ^C or the end of the processes" },
-	{ LONG_COMM, "comm", "NAME", NULL, "only threads of this name" },
-	{ LONG_USER, "user", NULL, NULL, "only stacks of programs" },
-	{ LONG_KERNEL, "kernel", NULL, NULL, "only stacks of the kernel" },
+	{ OPT_LONG, "comm", "NAME", NULL, "only threads of this name", TEXT(comm) },
+	{ OPT_LONG, "user", NULL, NULL, "only stacks of programs", FLAG(user) },
+	{ OPT_LONG, "kernel", NULL, NULL, "only stacks of the kernel", FLAG(kernel) },
 	{ 'x', NULL, "NAME[=VALUE]", OPT_SETTING, "an option of descry(1): srcline, engine, aggsize..." },
-	{ 'q', "quiet", NULL, NULL, "no summary on standard error" },
+	{ 'q', "quiet", NULL, NULL, "no summary on standard error", FLAG(quiet) },
 	OPT_HELP,
 	{ 0, NULL, NULL, NULL, "written at the end:" },
-	{ LONG_TEXT, "text", NULL, NULL, "a tree as text (otherwise the name of -o decides, then text)" },
-	{ LONG_FOLDED, "folded", NULL, NULL, "a line for each stack" },
-	{ LONG_JSON, "json", NULL, NULL, "the tree as JSON" },
-	{ LONG_SVG, "svg", NULL, NULL, "a flame graph" },
-	{ LONG_HTML, "html", NULL, NULL, "a flame graph on a page: for very many stacks" },
-	{ LONG_PPROF, "pprof", NULL, NULL, "a profile for pprof" },
-	{ LONG_SPEEDSCOPE, "speedscope", NULL, NULL, "a profile for speedscope" },
-	{ 'o', "output", "FILE", OPT_FILE,
-	  "where to; its name tells the format: .txt .folded .json .svg .html .pb.gz\n.speedscope.json" },
-	{ LONG_PID, "pid", NULL, NULL, "process numbers behind the command's name: each process by itself" },
-	{ LONG_TID, "tid", NULL, NULL, "thread numbers behind the command's name: each thread by itself" },
-	{ LONG_MODULE, "module", NULL, NULL, "names as MODULE`FUNCTION" },
-	{ LONG_LINES, "lines", NULL, NULL, "names as FUNCTION:FILE:LINE, with inlined functions" },
-	{ LONG_ADDRS, "addrs", NULL, NULL, "the address where there is no name" },
-	{ LONG_MARKS, "marks", NULL, NULL, "_[k] behind the kernel's functions, _[j] behind a JIT's, in text too" },
-	{ LONG_REVERSE, "reverse", NULL, NULL, "stacks from the leaf: the callers of each function" },
-	{ LONG_MIN, "min", "PERCENT", NULL, "of --text: lighter frames are left out (0.5)" },
-	{ LONG_TITLE, "title", "TEXT", NULL, "of the pictures" },
-	{ LONG_COLORS, "colors", "NAME", "kind safe module hot mem io wakeup grey", "... as descry flame takes them" },
-	{ LONG_INVERTED, "inverted", NULL, NULL, "... the root on top" },
+	{ OPT_WRITER, "text", NULL, NULL, "a tree as text (otherwise the name of -o decides, then text)" },
+	{ OPT_WRITER, "folded", NULL, NULL, "a line for each stack" },
+	{ OPT_WRITER, "json", NULL, NULL, "the tree as JSON" },
+	{ OPT_WRITER, "svg", NULL, NULL, "a flame graph" },
+	{ OPT_WRITER, "html", NULL, NULL, "a flame graph on a page: for very many stacks" },
+	{ OPT_WRITER, "pprof", NULL, NULL, "a profile for pprof" },
+	{ OPT_WRITER, "speedscope", NULL, NULL, "a profile for speedscope" },
+	{ 'o', "output", "FILE", OPT_FILE, "where to; its name tells the format: .txt .folded .json .svg .html .pb.gz\n.speedscope.json", TEXT(path) },
+	{ OPT_LONG, "pid", NULL, NULL, "process numbers behind the command's name: each process by itself", FLAG(sink.pid) },
+	{ OPT_LONG, "tid", NULL, NULL, "thread numbers behind the command's name: each thread by itself", FLAG(sink.tid) },
+	{ OPT_LONG, "module", NULL, NULL, "names as MODULE`FUNCTION", FLAG(sink.module) },
+	{ OPT_LONG, "lines", NULL, NULL, "names as FUNCTION:FILE:LINE, with inlined functions", FLAG(sink.lines) },
+	{ OPT_LONG, "addrs", NULL, NULL, "the address where there is no name", FLAG(sink.addrs) },
+	{ OPT_LONG, "marks", NULL, NULL, "_[k] behind the kernel's functions, _[j] behind a JIT's, in text too", FLAG(marks) },
+	{ OPT_LONG, "reverse", NULL, NULL, "stacks from the leaf: the callers of each function", FLAG(reverse) },
+	{ OPT_LONG, "min", "PERCENT", NULL, "of --text: lighter frames are left out (0.5)", REAL(min, 0, 100) },
+	{ OPT_LONG, "title", "TEXT", NULL, "of the pictures", TEXT(picture.title) },
+	{ OPT_COLORS, "colors", "NAME", "kind safe module hot mem io wakeup grey", "... as descry flame takes them" },
+	{ OPT_LONG, "inverted", NULL, NULL, "... the root on top", FLAG(picture.inverted) },
 	{ 0 },
 };
 // clang-format on
@@ -84,21 +79,6 @@ static const char help[] =
 	"Samples what runs on the CPUs, and where: stacks of the kernel and of programs, together.\n"
 	"\n";
 
-struct profile {
-	const struct stack_writer *writer; /* NULL: chosen by the name of the file */
-	const char *path;
-	bool all, reverse, quiet, user, kernel, marks;
-	uint64_t hz, ms;
-	double min;
-	const char *comm;
-	struct flame_options picture;
-	struct stacksink_options sink;
-	struct stacksink_result result;
-	struct stacktree tree;
-	struct timespec began;
-	uint64_t duration_ns;
-};
-
 static const struct stack_writer *writer_of(const struct profile *p)
 {
 	const struct stack_writer *w = p->writer ? p->writer : stack_writer_of(p->path);
@@ -106,65 +86,31 @@ static const struct stack_writer *writer_of(const struct profile *p)
 	return w ? w : stack_writer_named("text");
 }
 
-static int add_pid(struct cmdline *c, const char *text)
+static int take(void *into, const struct opt *o, const char *arg)
 {
-	pid_t pid;
-	int status = tool_pid("-p", text, &pid);
-
-	if (!status)
-		vec_push(&c->pids, pid);
-	return status;
-}
-
-/* Takes one option. Returns the exit status of a wrong option, else 0. */
-static int take(struct profile *p, struct cmdline *c, int o, const char *arg)
-{
-	double v = 0;
+	struct profile *p = into;
+	double seconds = 0;
 	int status;
 
-	switch (o) {
-	case 'p': return add_pid(c, arg);
-	case 'c': vec_push(&c->commands, arg); return 0;
-	case 'a': p->all = true; return 0;
-	case 'F':
-		status = tool_number("-F", arg, 1, 5000, &v);
-		p->hz = (uint64_t)v;
-		return status;
+	switch (o->id) {
 	case 't':
-		status = tool_number("-t", arg, 0.01, 1e7, &v);
-		p->ms = (uint64_t)(v * 1000);
+		status = tool_number("-t", arg, 0.01, 1e7, &seconds);
+		p->ms = (uint64_t)(seconds * 1000);
 		return status;
-	case 'x': vec_push(&c->sets, (struct cmd_set){ arg }); return 0;
-	case 'o': p->path = arg; return 0;
-	case 'q': p->quiet = true; return 0;
-	case LONG_TEXT ... LONG_SPEEDSCOPE:
-		p->writer = stack_writer_named(opt_long_name(profile_opts, o));
-		return 0;
-	case LONG_PID: p->sink.pid = true; return 0;
-	case LONG_TID: p->sink.tid = true; return 0;
-	case LONG_COMM: p->comm = arg; return 0;
-	case LONG_MODULE: p->sink.module = true; return 0;
-	case LONG_ADDRS: p->sink.addrs = true; return 0;
-	case LONG_KERNEL: p->kernel = true; return 0;
-	case LONG_USER: p->user = true; return 0;
-	case LONG_MARKS: p->marks = true; return 0;
-	case LONG_LINES: p->sink.lines = true; return 0;
-	case LONG_INVERTED: p->picture.inverted = true; return 0;
-	case LONG_REVERSE: p->reverse = true; return 0;
-	case LONG_TITLE: p->picture.title = arg; return 0;
-	case LONG_COLORS:
+	case OPT_WRITER: p->writer = stack_writer_named(o->name); return 0;
+	case OPT_COLORS:
 		p->picture.palette = flame_palette_named(arg);
 		return p->picture.palette < FLAME_NPALETTES
 			       ? 0
 			       : tool_wrong("there are no colors %s", arg);
-	case LONG_MIN: return tool_number("--min", arg, 0, 100, &p->min);
-	default: fputs("try descry profile --help\n", stderr); return 2;
+	default: return -1;
 	}
 }
 
 /* Checks for options that exclude each other. Returns the exit status, 0 when there are none. */
-static int check(struct profile *p, const struct cmdline *c)
+static int check(const struct profile *p)
 {
+	const struct cmdline *c = &p->c;
 	int targets = (c->pids.n > 0) + (c->commands.n > 0) + p->all;
 
 	if (!targets)
@@ -178,8 +124,9 @@ static int check(struct profile *p, const struct cmdline *c)
 }
 
 /* Makes the D program: it counts samples by command, process, thread and stacks. */
-static char *make_program(const struct profile *p, const struct cmdline *c)
+static char *make_program(const struct profile *p)
 {
+	const struct cmdline *c = &p->c;
 	struct out o;
 	const char *and = "";
 	char *text;
@@ -309,18 +256,18 @@ static void summary(const struct profile *p)
 		fputs("descry profile: nothing ran on a CPU when a sample was taken\n", stderr);
 }
 
-static int run(struct profile *p, struct cmdline *c)
+static int run(struct profile *p)
 {
-	cleanup_free char *text = make_program(p, c);
+	cleanup_free char *text = make_program(p);
 	cleanup_err struct err *e = NULL;
 	struct stacktree reversed;
-	struct run r = { .c = c };
+	struct run r = { .c = &p->c };
 	int status;
 
 	e = tool_can_write(p->path);
 	if (e)
 		return tool_failed(e);
-	vec_push(&c->programs, (struct cmd_program){ PDESC_NAME, false, text });
+	vec_push(&p->c.programs, (struct cmd_program){ PDESC_NAME, false, text });
 	run_init(&r);
 	options_put(&r.session.options, OPT_QUIET, true);
 	options_put(&r.session.options, OPT_REPORT, true);
@@ -355,38 +302,30 @@ static int run(struct profile *p, struct cmdline *c)
 
 int cmd_profile(int argc, char **argv)
 {
-	struct profile p = { .hz = 997, .min = 0.5 };
-	struct cmdline c = { .progname = "descry profile" };
-	struct opt_getopt g;
-	int o, status = 0;
+	struct profile p = { .hz = 997, .min = 0.5, .c = { .progname = "descry profile" } };
+	struct opt_parse parse = {
+		.table = profile_opts, .help = help, .into = &p, .take = take, .program = &p.c
+	};
+	int status;
 
-	opt_getopt_init(&g, "", profile_opts);
-	vec_push(&c.args, argv[0]);
-	while (!status && (o = getopt_long(argc, argv, g.shorts, g.longs, NULL)) != -1) {
-		if (o == 'h') {
-			fputs(help, stdout);
-			opt_print(profile_opts, stdout);
-			goto out;
-		}
-		status = take(&p, &c, o, optarg);
-	}
+	vec_push(&p.c.args, argv[0]);
+	status = opts_take(&parse, argc, argv);
 	if (!status && optind < argc)
 		status = tool_wrong(
 			"unexpected argument %s: -c takes the whole command as one argument",
 			argv[optind]);
 	if (!status)
-		status = check(&p, &c);
-	if (status)
-		goto out;
-	p.marks |= writer_of(&p)->colored;
-	p.sink.module |= writer_of(&p)->module || p.picture.palette == FLAME_MODULE;
-	p.sink.kernel = p.sink.jit = p.marks;
-	p.sink.progress = !p.quiet && isatty(STDERR_FILENO) ? stderr : NULL;
-	p.sink.seconds = (double)p.ms / 1000;
-	stacktree_init(&p.tree);
-	status = run(&p, &c);
-	stacktree_fini(&p.tree);
-out:
-	cmdline_fini(&c);
+		status = check(&p);
+	if (!status) {
+		p.marks |= writer_of(&p)->colored;
+		p.sink.module |= writer_of(&p)->module || p.picture.palette == FLAME_MODULE;
+		p.sink.kernel = p.sink.jit = p.marks;
+		p.sink.progress = !p.quiet && isatty(STDERR_FILENO) ? stderr : NULL;
+		p.sink.seconds = (double)p.ms / 1000;
+		stacktree_init(&p.tree);
+		status = run(&p);
+		stacktree_fini(&p.tree);
+	}
+	cmdline_fini(&p.c);
 	return status;
 }

@@ -19,25 +19,7 @@ static const char help[] =
 	"The page's address, with a token that it needs, is printed.\n"
 	"\n";
 
-enum { OPT_PORT = 256, OPT_BIND, OPT_HISTORY, OPT_TICK, OPT_ALLOW_D, OPT_ONCE, OPT_SERVE_HELP };
-
-// clang-format off
-const struct opt serve_opts[] = {
-	{ OPT_PORT, "port", "N", NULL, "where to listen; otherwise a free port" },
-	{ OPT_BIND, "bind", "ADDRESS", NULL, "on which address; otherwise 127.0.0.1, which only this machine reaches" },
-	{ OPT_HISTORY, "history", "SECONDS", NULL, "how far back the page can go (600)" },
-	{ OPT_TICK, "tick", "MILLISECONDS", NULL, "the time between two updates of the page (1000)" },
-	{ OPT_ALLOW_D, "allow-d", NULL, NULL,
-	  "the page may send D programs, which run as the user who started descry;\n"
-	  "then none is needed here; with -w also destructive ones" },
-	{ OPT_ONCE, "once", NULL, NULL, "ends with the program" },
-	{ OPT_SERVE_HELP, "help", NULL, NULL, "prints this" },
-	{ 0, NULL, NULL, NULL, "the program, as descry takes it:" },
-	OPTS_PROGRAM,
-	{ 'q', NULL, NULL, NULL, "prints only what the program prints" },
-	{ 0 },
-};
-// clang-format on
+enum { OPT_SERVE_HELP = OPT_LONG + 1 };
 
 struct serve {
 	struct http_options http;
@@ -45,6 +27,7 @@ struct serve {
 	struct live *live;
 	struct cmdline c;
 	bool allow_d, once;
+	uint32_t port;
 
 	/* Shared by the server's thread and the main thread. */
 	pthread_mutex_t lock;
@@ -52,30 +35,25 @@ struct serve {
 	char *program;      /* the next program to run; NULL: none */
 	volatile bool stop; /* the present run must end */
 };
+#define OPTS_OF struct serve
 
-/* Takes one of serve's own options with a value. Returns the exit status of a wrong value, else
- * 0. */
-static int own_value(struct serve *s, int id, const char *option, const char *value)
-{
-	int64_t number = 0;
-	int status = 0;
-
-	switch (id) {
-	case OPT_BIND: s->http.address = value; break;
-	case OPT_PORT:
-		status = tool_integer(option, value, 0, 65535, &number);
-		s->http.port = (uint16_t)number;
-		break;
-	case OPT_HISTORY:
-		status = tool_integer(option, value, 1, 86400, &number);
-		s->live_options.history = (uint32_t)number;
-		break;
-	default:
-		status = tool_integer(option, value, 50, 60000, &number);
-		s->live_options.ms = (uint32_t)number;
-	}
-	return status;
-}
+// clang-format off
+const struct opt serve_opts[] = {
+	{ OPT_LONG, "port", "N", NULL, "where to listen; otherwise a free port", INTEGER(port, 0, 65535) },
+	{ OPT_LONG, "bind", "ADDRESS", NULL, "on which address; otherwise 127.0.0.1, which only this machine reaches", TEXT(http.address) },
+	{ OPT_LONG, "history", "SECONDS", NULL, "how far back the page can go (600)", INTEGER(live_options.history, 1, 86400) },
+	{ OPT_LONG, "tick", "MILLISECONDS", NULL, "the time between two updates of the page (1000)", INTEGER(live_options.ms, 50, 60000) },
+	{ OPT_LONG, "allow-d", NULL, NULL,
+	  "the page may send D programs, which run as the user who started descry;\n"
+	  "then none is needed here; with -w also destructive ones", FLAG(allow_d) },
+	{ OPT_LONG, "once", NULL, NULL, "ends with the program", FLAG(once) },
+	{ OPT_SERVE_HELP, "help", NULL, NULL, "prints this" },
+	{ 0, NULL, NULL, NULL, "the program, as descry takes it:" },
+	OPTS_PROGRAM,
+	{ 'q', NULL, NULL, NULL, "prints only what the program prints" },
+	{ 0 },
+};
+// clang-format on
 
 /* Takes serve's own options out of argv; descry takes the others. Returns the exit status, -1 to go
  * on. */
@@ -89,7 +67,7 @@ static int own_options(struct serve *s, int *argc, char **argv)
 		const char *value;
 		int status;
 
-		if (!o || o->id < OPT_PORT) {
+		if (!o || o->id < OPT_LONG) {
 			argv[n++] = argv[i];
 			continue;
 		}
@@ -98,16 +76,13 @@ static int own_options(struct serve *s, int *argc, char **argv)
 			opt_print(serve_opts, stdout);
 			return 0;
 		}
-		if (!o->arg) {
-			*(o->id == OPT_ALLOW_D ? &s->allow_d : &s->once) = true;
-			continue;
-		}
-		value = strchr(argv[i], '=') ? strchr(argv[i], '=') + 1
-			: ++i < *argc        ? argv[i]
-					     : NULL;
+		value = !o->arg                ? ""
+			: strchr(argv[i], '=') ? strchr(argv[i], '=') + 1
+			: ++i < *argc          ? argv[i]
+					       : NULL;
 		if (!value)
 			return tool_wrong("--%s wants a value", o->name);
-		status = own_value(s, o->id, name, value);
+		status = opt_set(o, s, value);
 		if (status)
 			return status;
 	}
@@ -250,6 +225,7 @@ static int serve(struct serve *s)
 	int status = 0;
 
 	s->live_options.drops = say_drops;
+	s->http.port = (uint16_t)s->port;
 	s->live = live_new(&s->live_options);
 	e = http_start(s->live, &s->http, &h);
 	if (e) {

@@ -12,11 +12,32 @@
 #include "render/render.h"
 #include "tool.h"
 
+struct walked {
+	pid_t tid;
+	uint32_t signal, first, n;    /* of stacks.pcs and stacks.sps */
+	uint32_t language, nlanguage; /* of stacks.frames */
+	enum wire_unwind_end end;
+};
+
+struct stacks {
+	struct symbols *symbols;
+	struct unwind_images *images;
+	VEC(struct walked) threads;
+	VEC(uint64_t) pcs;
+	VEC(uint64_t) sps;
+	struct runtime *runtime; /* of the walked space; NULL: none */
+	runtime_frame_vec frames;
+	pid_t pid; /* 0: core files */
+	bool addresses, native;
+	bool spent; /* the walk reached READS_MAX or its time */
+};
+#define OPTS_OF struct stacks
+
 // clang-format off
 const struct opt stack_opts[] = {
 	{ 'p', NULL, "PID", OPT_PROCESS, "of this process, which is stopped for a moment" },
-	{ 'a', "addresses", NULL, NULL, "the address of each frame in front of its name" },
-	{ 'n', "native", NULL, NULL, "also the frames of an interpreter's own loop, and of the code that Java and Node.js make" },
+	{ 'a', "addresses", NULL, NULL, "the address of each frame in front of its name", FLAG(addresses) },
+	{ 'n', "native", NULL, NULL, "also the frames of an interpreter's own loop, and of the code that Java and Node.js make", FLAG(native) },
 	OPT_HELP,
 	{ 0 },
 };
@@ -40,25 +61,6 @@ enum {
 	WALK_MS = 5000,        /* as long may a process be stopped for the walk */
 	CORE_WALK_MS = 60000,
 	STOP_MS = 2000,
-};
-
-struct walked {
-	pid_t tid;
-	uint32_t signal, first, n;    /* of stacks.pcs and stacks.sps */
-	uint32_t language, nlanguage; /* of stacks.frames */
-	enum wire_unwind_end end;
-};
-
-struct stacks {
-	struct symbols *symbols;
-	struct unwind_images *images;
-	VEC(struct walked) threads;
-	VEC(uint64_t) pcs;
-	VEC(uint64_t) sps;
-	struct runtime *runtime; /* of the walked space; NULL: none */
-	runtime_frame_vec frames;
-	bool addresses, native;
-	bool spent; /* the walk reached READS_MAX or its time */
 };
 
 static struct err *walk(struct stacks *st, struct space *space)
@@ -227,40 +229,34 @@ static struct err *print_core(struct stacks *st, const char *path)
 	return e;
 }
 
+static int take(void *into, const struct opt *o, const char *arg)
+{
+	struct stacks *st = into;
+
+	return o->id == 'p' ? tool_pid("-p", arg, &st->pid) : -1;
+}
+
 int cmd_stack(int argc, char **argv)
 {
 	struct stacks st = { 0 };
-	struct opt_getopt g;
+	struct opt_parse parse = { .table = stack_opts, .help = help, .into = &st, .take = take };
 	struct err *e = NULL;
-	int c, failed = 0;
-	pid_t pid = 0;
+	int failed = opts_take(&parse, argc, argv);
 
-	opt_getopt_init(&g, "", stack_opts);
-	while ((c = getopt_long(argc, argv, g.shorts, g.longs, NULL)) >= 0)
-		switch (c) {
-		case 'h':
-			fputs(help, stdout);
-			opt_print(stack_opts, stdout);
-			return 0;
-		case 'a': st.addresses = true; break;
-		case 'n': st.native = true; break;
-		case 'p':
-			if (tool_pid("-p", optarg, &pid))
-				return 2;
-			break;
-		default: return 2;
-		}
-	if (!pid == (optind == argc))
-		return tool_wrong("%s", pid ? "-p and core files exclude each other"
-					    : "no process is named: give -p PID, or a core file");
+	if (failed)
+		return failed;
+	if (!st.pid == (optind == argc))
+		return tool_wrong("%s",
+				  st.pid ? "-p and core files exclude each other"
+					 : "no process is named: give -p PID, or a core file");
 	st.symbols = symbols_new();
 	st.images = unwind_images_new();
 	do {
-		e = pid ? print_process(&st, pid) : print_core(&st, argv[optind]);
+		e = st.pid ? print_process(&st, st.pid) : print_core(&st, argv[optind]);
 		if (e)
 			failed = tool_failed(e);
 		err_free(e);
-	} while (!pid && ++optind < argc);
+	} while (!st.pid && ++optind < argc);
 	symbols_free(st.symbols);
 	unwind_images_free(st.images);
 	vec_fini(&st.threads);

@@ -39,6 +39,12 @@ int tool_wrong(const char *fmt, ...)
 	return 2;
 }
 
+int tool_hint(void)
+{
+	fprintf(stderr, "try %s --help\n", tool_name);
+	return 2;
+}
+
 int tool_failed(const struct err *e)
 {
 	if (!tool_reader_gone(e))

@@ -13,6 +13,8 @@
 void tool_begin(const char *name);
 /* Prints a line on standard error. Returns 2, the exit status of wrong usage. */
 int tool_wrong(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+/* Prints how to get the help of the command. Returns 2. */
+int tool_hint(void);
 /* Prints the message of e. Returns 1, the exit status. */
 int tool_failed(const struct err *e);
 /* Parses a process id. On failure prints a message that begins with `what` and returns 2. */
