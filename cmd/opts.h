@@ -98,8 +98,8 @@ struct opt {
 #define OPT_HELP { 'h', "help", NULL, NULL, "prints this" }
 // clang-format on
 
-/* Arguments for getopt_long(3). It returns OPT_LONG and the index of the row for an option whose id is
- * not a letter. */
+/* Arguments for getopt_long(3). It returns OPT_LONG and the index of the row for an option whose id
+ * is not a letter. */
 struct opt_getopt {
 	char shorts[128];
 	struct option longs[80];
