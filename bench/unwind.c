@@ -18,7 +18,8 @@ static double now_ms(void)
 int main(int argc, char **argv)
 {
 	struct unwind_images *images = unwind_images_new();
-	struct unwind_process *p;
+	struct unwind_process *p = NULL;
+	struct space *space = NULL;
 	uint64_t rows = 0;
 	uint32_t files = 0;
 	double before;
@@ -28,7 +29,9 @@ int main(int argc, char **argv)
 	setenv("XDG_CACHE_HOME", argv[2], 1);
 	before = now_ms();
 
-	struct err *e = unwind_process_read(images, atoi(argv[1]), &p);
+	struct err *e = space_live(atoi(argv[1]), &space);
+
+	e = e ?: unwind_process_read(images, space, 0, &p);
 
 	if (e) {
 		fprintf(stderr, "%s\n", e->text);
@@ -41,5 +44,6 @@ int main(int argc, char **argv)
 	printf("%.2f ms, %u files, %lu rows\n", before, files, (unsigned long)rows);
 	unwind_process_free(p);
 	unwind_images_free(images);
+	space_free(space);
 	return 0;
 }
