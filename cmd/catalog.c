@@ -348,8 +348,7 @@ int cmd_list(int argc, char **argv)
 		else
 			vec_push(&c.words, argv[i]);
 	}
-	if (!status)
-		status = cmd_run(&c);
+	status = status ?: cmd_run(&c);
 	cmdline_fini(&c);
 	return status;
 }

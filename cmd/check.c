@@ -186,10 +186,8 @@ int cmd_check(int argc, char **argv)
 		status = tool_wrong(
 			"%s: descry check takes options only; descry check --help lists them",
 			argv[optind]);
-	if (!status)
-		status = contradiction(&c);
-	if (!status)
-		status = run(&c);
+	status = status ?: contradiction(&c);
+	status = status ?: run(&c);
 	vec_fini(&c.changes);
 	return status;
 }

@@ -37,7 +37,7 @@ static int by_size(const void *a, const void *b)
 {
 	double x = *(const double *)a, y = *(const double *)b;
 
-	return (x > y) - (x < y);
+	return COMPARE(x, y);
 }
 
 /* Runs the loop once. Returns NAN and sets *ret_reason when the loop prints no number. */

@@ -83,7 +83,7 @@ static int by_size(const void *a, const void *b)
 {
 	double x = *(const double *)a, y = *(const double *)b;
 
-	return (x > y) - (x < y);
+	return COMPARE(x, y);
 }
 
 /* Returns the median of batches of about 2 ms each. CPU time leaves out the time of waiting for the

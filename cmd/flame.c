@@ -236,8 +236,7 @@ static struct err *read_both(struct flame *f, char **files, struct stacktree *t)
 	stacktree_init(&before);
 	stacktree_init(&after);
 	e = read_into(f, files[0], &before);
-	if (!e)
-		e = read_into(f, files[1], &after);
+	e = e ?: read_into(f, files[1], &after);
 	if (!e) {
 		stacktree_finish(&before);
 		stacktree_finish(&after);
@@ -321,8 +320,7 @@ static int draw(struct flame *f, int argc, char **argv)
 		f->in.kernel = f->in.jit = true;
 	f->in.module |= writer_of(f)->module || f->picture.palette == FLAME_MODULE;
 	e = tool_can_write(f->path);
-	if (!e)
-		e = run(f, argv + optind, n, &empty, &status);
+	e = e ?: run(f, argv + optind, n, &empty, &status);
 	if (e)
 		return tool_failed(e);
 	if (status)
@@ -342,8 +340,7 @@ int cmd_flame(int argc, char **argv)
 
 	vec_push(&f.program.args, argv[0]);
 	status = opts_take(&parse, argc, argv);
-	if (!status)
-		status = draw(&f, argc, argv);
+	status = status ?: draw(&f, argc, argv);
 	free(f.unit);
 	cmdline_fini(&f.program);
 	return status;

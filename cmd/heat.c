@@ -488,15 +488,13 @@ int cmd_heat(int argc, char **argv)
 
 	cmdline_init(&h.program, name);
 	status = opts_take(&parse, argc, argv);
-	if (!status)
-		status = set_axis(&h);
+	status = status ?: set_axis(&h);
 	if (!status && !h.program.programs.n && h.has_program_options)
 		status = tool_wrong("a program is missing: -n or -s");
 	if (!status && !h.program.programs.n && optind == argc && isatty(STDIN_FILENO))
 		status = tool_wrong(
 			"no file, and standard input is a terminal; try descry heat --help");
-	if (!status)
-		status = run(&h, argv + optind, argc - optind);
+	status = status ?: run(&h, argv + optind, argc - optind);
 	cmdline_fini(&h.program);
 	vec_fini(&h.only);
 	vec_fini(&h.without);

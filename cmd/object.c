@@ -281,8 +281,7 @@ static int build(struct build *b)
 			return 1;
 		status = check_sites(b);
 	}
-	if (!status)
-		status = make_object(b);
+	status = status ?: make_object(b);
 	for (uint32_t i = 0; i < b->objects.n && !status; i++) {
 		struct err *e = calls_write(b->objects.v[i]);
 

@@ -314,8 +314,7 @@ int cmd_profile(int argc, char **argv)
 		status = tool_wrong(
 			"unexpected argument %s: -c takes the whole command as one argument",
 			argv[optind]);
-	if (!status)
-		status = check(&p);
+	status = status ?: check(&p);
 	if (!status) {
 		p.marks |= writer_of(&p)->colored;
 		p.sink.module |= writer_of(&p)->module || p.picture.palette == FLAME_MODULE;

@@ -361,8 +361,7 @@ static int compile_and_run(struct run *r, struct sink **sink)
 	if (ends_with(r, "bind"))
 		return session_diagnose(s);
 	e = session_compile(s);
-	if (!e)
-		e = print_code(r);
+	e = e ?: print_code(r);
 	if (e)
 		return run_failed(r, e);
 	if (lists_tree(s, 3))
@@ -372,10 +371,8 @@ static int compile_and_run(struct run *r, struct sink **sink)
 	if (r->c->mode == CMD_COMPILE || r->c->dump_only)
 		return 0;
 	e = session_allowed(s);
-	if (!e)
-		e = open_output(r);
-	if (!e)
-		e = session_load(s);
+	e = e ?: open_output(r);
+	e = e ?: session_load(s);
 	return e ? run_not_begun(r, e) : trace(r, sink);
 }
 
@@ -448,12 +445,9 @@ int run_all(struct run *r, struct sink *sink)
 	int status = r->status;
 	bool dump, end = false;
 
-	if (!status)
-		status = set_options(r);
-	if (!status)
-		status = find_targets(r);
-	if (!status)
-		status = prepare_programs(r, &end);
+	status = status ?: set_options(r);
+	status = status ?: find_targets(r);
+	status = status ?: prepare_programs(r, &end);
 	if (!status && !end)
 		status = compile_and_run(r, &sink);
 	keep_command_status(r);

@@ -72,6 +72,8 @@ void vec_grow_(void **v, uint32_t *cap, uint64_t need, size_t elem);
 	} while (0)
 #define vec_last(vec) (&(vec)->v[(vec)->n - 1])
 
+/* For qsort(3): below, at or above 0 when a is less than, equal to or greater than b. */
+#define COMPARE(a, b) (((a) > (b)) - ((a) < (b)))
 #define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
 
 /* Returns the least multiple of unit that is n or more. */

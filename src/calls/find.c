@@ -275,8 +275,7 @@ static struct err *find_in(struct finder *f)
 	struct err *e = process_objects(f->ps, f->pid, &f->objects);
 	uint32_t n = 0;
 
-	if (!e)
-		e = returns_new(f->pid, f->objects, &f->returns);
+	e = e ?: returns_new(f->pid, f->objects, &f->returns);
 	for (uint32_t k = 0; !e && k < f->objects->n; k++)
 		e = add_calls_of(f, &f->objects->v[k]);
 	for (uint32_t k = 0; !e && k < f->objects->n && f->c->o->entries.rules.n; k++)

@@ -101,11 +101,7 @@ static int by_time(const void *a, const void *b)
 {
 	const struct total *x = a, *y = b;
 
-	if (x->ns != y->ns)
-		return x->ns > y->ns ? -1 : 1;
-	if (x->calls != y->calls)
-		return x->calls > y->calls ? -1 : 1;
-	return strcmp(x->name, y->name);
+	return COMPARE(y->ns, x->ns) ?: COMPARE(y->calls, x->calls) ?: strcmp(x->name, y->name);
 }
 
 static void put_usecs(struct out *o, uint64_t ns)

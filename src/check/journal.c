@@ -142,8 +142,7 @@ static struct err *undo(const struct tunables *t, const struct change *c, const 
 		return NULL;
 	}
 	e = tunables_get(t, c->name, &k);
-	if (!e)
-		e = tunable_read(k, &is);
+	e = e ?: tunable_read(k, &is);
 	if (e)
 		return e;
 	if (tunable_same(is, c->before)) {

@@ -344,10 +344,8 @@ struct err *tunable_write(const struct tunable *t, const char *value)
 	if (t->fixed)
 		return err_new(0, "%s cannot be set from here. %s", t->name, t->what);
 	e = tunable_read(t, &before);
-	if (!e)
-		e = set(t, value);
-	if (!e)
-		e = tunable_read(t, &now);
+	e = e ?: set(t, value);
+	e = e ?: tunable_read(t, &now);
 	if (e || tunable_same(now, value))
 		return e;
 	e = set(t, before);

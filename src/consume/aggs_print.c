@@ -255,8 +255,7 @@ struct err *aggs_show(struct aggs *a, struct sink *s)
 
 	for (uint32_t i = 0; i < a->image->naggs && !e; i++) {
 		e = aggs_snapshot(a, &a->states[i], NULL);
-		if (!e)
-			e = print_one(a, s, NULL, NULL, &a->states[i]);
+		e = e ?: print_one(a, s, NULL, NULL, &a->states[i]);
 	}
 	return e;
 }

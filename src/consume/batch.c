@@ -65,9 +65,8 @@ static int compare(const void *a, const void *b)
 {
 	const struct item *x = a, *y = b;
 
-	if (x->time != y->time)
-		return x->time < y->time ? -1 : 1;
-	return x->offset < y->offset ? -1 : x->offset > y->offset; /* in the order of draining */
+	/* the offset is the order of draining */
+	return COMPARE(x->time, y->time) ?: COMPARE(x->offset, y->offset);
 }
 
 void batch_sort(struct batch *b)

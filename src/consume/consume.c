@@ -466,8 +466,7 @@ struct err *consumer_pass(struct consumer *c)
 		c->next_aggs = now + (uint64_t)(rate > 0 ? rate : 1000000000);
 		e = aggs_remember(c->aggs, met);
 	}
-	if (!e)
-		e = c->sink->ops->flush(c->sink);
+	e = e ?: c->sink->ops->flush(c->sink);
 	if (!e && c->sink->ops->due && c->sink->ops->due(c->sink, false)) {
 		e = aggs_show(c->aggs, c->sink);
 		(void)c->sink->ops->due(c->sink, true);
@@ -490,10 +489,8 @@ struct err *consumer_finish(struct consumer *c, bool report, bool interrupted)
 		e = aggs_show(c->aggs, c->sink);
 	if (!e && !interrupted)
 		e = aggs_final(c->aggs, c->sink);
-	if (!e)
-		e = c->sink->ops->flush(c->sink);
-	if (!e)
-		e = drops_poll(c);
+	e = e ?: c->sink->ops->flush(c->sink);
+	e = e ?: drops_poll(c);
 	if (!e && report) {
 		struct run_report r;
 

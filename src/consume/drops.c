@@ -90,21 +90,15 @@ struct err *drops_poll(struct consumer *c)
 	if (now.ncpus)
 		memcpy(d->last, now.fixed,
 		       (size_t)now.ncpus * WIRE_FIXED_COUNTERS * sizeof(*d->last));
-	if (!e)
-		e = tell(c, DROP_SPEC, -1, c->spec_drops - c->spec_drops_said);
+	e = e ?: tell(c, DROP_SPEC, -1, c->spec_drops - c->spec_drops_said);
 	c->spec_drops_said = c->spec_drops;
-	if (!e)
-		e = tell(c, DROP_LATE, -1, c->late_drops - c->late_drops_said);
+	e = e ?: tell(c, DROP_LATE, -1, c->late_drops - c->late_drops_said);
 	c->late_drops_said = c->late_drops;
-	if (!e)
-		e = tell(c, DROP_DATA, -1, c->bad_records - c->bad_records_said);
+	e = e ?: tell(c, DROP_DATA, -1, c->bad_records - c->bad_records_said);
 	c->bad_records_said = c->bad_records;
-	if (!e)
-		e = tell_grown(c, DROP_MISSED, now.missed, &d->missed);
-	if (!e)
-		e = tell_grown(c, DROP_TICKS, now.lost_ticks, &d->lost_ticks);
-	if (!e)
-		e = tell_grown(c, DROP_EVENTS, now.lost_events, &d->lost_events);
+	e = e ?: tell_grown(c, DROP_MISSED, now.missed, &d->missed);
+	e = e ?: tell_grown(c, DROP_TICKS, now.lost_ticks, &d->lost_ticks);
+	e = e ?: tell_grown(c, DROP_EVENTS, now.lost_events, &d->lost_events);
 	if (!e && c->sink->symbols)
 		e = poll_names(c);
 	return e;

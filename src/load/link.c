@@ -67,7 +67,7 @@ static int by_start(const void *a, const void *b)
 {
 	const struct lib_func *x = a, *y = b;
 
-	return x->start < y->start ? -1 : x->start > y->start;
+	return COMPARE(x->start, y->start);
 }
 
 /* Bytes of trailing data after a struct btf_type. */

@@ -26,7 +26,7 @@ static int compare_counts(const void *a, const void *b)
 {
 	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
 
-	return (x > y) - (x < y);
+	return COMPARE(x, y);
 }
 
 /* Returns the number of counts that are not above v. */

@@ -376,14 +376,11 @@ int descry_compile(struct descry *d, const char *text)
 	if (out_of_order(d, d->state == STATE_OPEN, __func__))
 		return end_call(d, -1);
 	e = session_source(s, PDESC_NAME, false, text);
-	if (!e)
-		e = session_bind(s);
+	e = e ?: session_bind(s);
 	if (!e && !session_enables(s))
 		e = err_new(ENOENT, "no probes matched");
-	if (!e)
-		e = session_compile(s);
-	if (!e)
-		e = session_allowed(s);
+	e = e ?: session_compile(s);
+	e = e ?: session_allowed(s);
 	if (e)
 		return failed(d, e);
 	d->state = STATE_COMPILED;
@@ -397,8 +394,7 @@ int descry_start(struct descry *d)
 	if (out_of_order(d, d->state == STATE_COMPILED, __func__))
 		return end_call(d, -1);
 	e = session_load(&d->session);
-	if (!e)
-		e = session_start(&d->session, make_sink(d));
+	e = e ?: session_start(&d->session, make_sink(d));
 	if (e)
 		return failed(d, e);
 	d->state = STATE_RUNS;

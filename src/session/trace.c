@@ -275,8 +275,7 @@ struct err *session_stop(struct session *s, struct err *e)
 		e = fire(s, s->plan.image->end_prog);
 	caught = asked(s);
 	s->finishing = true;
-	if (!e)
-		e = consumer_finish(s->consumer, opt_on(&s->options, OPT_REPORT), caught > 1);
+	e = e ?: consumer_finish(s->consumer, opt_on(&s->options, OPT_REPORT), caught > 1);
 	s->finishing = false;
 	(void)consumer_exited(s->consumer, &s->status);
 	say_notes(s);

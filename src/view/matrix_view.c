@@ -53,8 +53,7 @@ static int compare_bounds(const void *a, const void *b)
 {
 	const struct matrix_row *x = a, *y = b;
 
-	return x->min != y->min ? (x->min < y->min ? -1 : 1)
-				: (x->max > y->max) - (x->max < y->max);
+	return COMPARE(x->min, y->min) ?: COMPARE(x->max, y->max);
 }
 
 static uint64_t width_of(struct matrix_row r)
@@ -315,21 +314,16 @@ static void parties(struct making *k)
 static int compare_slots(const void *a, const void *b)
 {
 	const struct matrix_slot *x = a, *y = b;
+	int order = COMPARE(x->column, y->column) ?: COMPARE(x->row, y->row);
 
-	if (x->column != y->column)
-		return x->column < y->column ? -1 : 1;
-	if (x->row != y->row)
-		return x->row < y->row ? -1 : 1;
-	return (x->party > y->party) - (x->party < y->party);
+	return order ?: COMPARE(x->party, y->party);
 }
 
 static int compare_entries(const void *a, const void *b)
 {
 	const struct matrix_entry *x = a, *y = b;
 
-	if (x->count != y->count)
-		return x->count < y->count ? 1 : -1;
-	return x->party < y->party ? -1 : 1;
+	return COMPARE(y->count, x->count) ?: x->party < y->party ? -1 : 1;
 }
 
 /* Returns the series with the largest part of a cell, or, of equal parts, the series with more

@@ -181,7 +181,7 @@ static int object_by_start(const void *a, const void *b)
 {
 	const struct object_life *x = a, *y = b;
 
-	return x->start < y->start ? -1 : x->start > y->start;
+	return COMPARE(x->start, y->start);
 }
 
 /* Gives each stack object a place. An object lives from its first mention to its last, or to the

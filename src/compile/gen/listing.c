@@ -131,7 +131,7 @@ static int by_number(const void *a, const void *b)
 {
 	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
 
-	return x < y ? -1 : x > y;
+	return COMPARE(x, y);
 }
 
 static void list_variables(struct uses *u, const struct bound_clause *cl, struct image_clause *ret)

@@ -117,8 +117,7 @@ struct err *jit_compile(const struct bpf_insn *insns, uint32_t ninsns, const str
 	int rounds = 0;
 	bool same;
 
-	if (!e)
-		e = jit_verify(own, ninsns, env, &j.facts);
+	e = e ?: jit_verify(own, ninsns, env, &j.facts);
 	if (e) {
 		jit_facts_fini(&j.facts);
 		return e;

@@ -179,7 +179,7 @@ static int by_id(const void *a, const void *b)
 {
 	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
 
-	return x < y ? -1 : x > y;
+	return COMPARE(x, y);
 }
 
 static void sort(void *v, uint32_t n, size_t size)
@@ -332,8 +332,7 @@ static struct err *read_profile(struct stackin *in, struct pprof *p, const uint8
 	struct field f;
 
 	p->frames = FRAMES_FREE + (uint64_t)n * FRAMES_PER_BYTE;
-	if (!e)
-		e = choose_type(in, p, &type);
+	e = e ?: choose_type(in, p, &type);
 	if (e)
 		return e;
 	sort(p->locations.v, p->locations.n, sizeof(*p->locations.v));

@@ -472,8 +472,7 @@ struct err *area_create(struct inproc_engine *e, const struct image *img)
 				      (uintptr_t)e->common + WIRE_SHARED_MAX };
 	describe(e, img);
 	err = lay_out_maps(e, img);
-	if (!err)
-		err = events_lay_out(e, img);
+	err = err ?: events_lay_out(e, img);
 	if (err)
 		return err;
 	if (state < 0 || img->maps[state].value_size < sizeof(struct wire_state))

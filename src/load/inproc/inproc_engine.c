@@ -86,16 +86,11 @@ static struct err *inproc_load(struct engine *en, const struct image *img, bool 
 	err = forging_check(e);
 	if (!err && e->named.scope != ENGINE_WHAT_CAN_BE)
 		err = check_all(img);
-	if (!err)
-		err = area_create(e, img);
-	if (!err)
-		err = unwind_start(e);
-	if (!err)
-		err = progs_compile(e);
-	if (!err)
-		err = forging_check_addresses(e);
-	if (!err)
-		err = samples_start(e);
+	err = err ?: area_create(e, img);
+	err = err ?: unwind_start(e);
+	err = err ?: progs_compile(e);
+	err = err ?: forging_check_addresses(e);
+	err = err ?: samples_start(e);
 	for (uint32_t i = 0; i < e->named.ntargets && e->named.scope != ENGINE_WHAT_CAN_BE && !err;
 	     i++)
 		err = process_plan(e, e->named.targets[i].pid);
@@ -191,8 +186,7 @@ static struct err *inproc_attach(struct engine *en)
 		err = process_attach(e, e->named.targets[i].pid);
 	}
 	vec_fini(&e->named.held);
-	if (!err)
-		err = check_any(e);
+	err = err ?: check_any(e);
 	return err ? err : inproc_start_timers(e);
 }
 

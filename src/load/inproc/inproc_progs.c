@@ -89,12 +89,10 @@ static struct err *compile(struct inproc_engine *e, uint32_t i, const struct jit
 	struct inproc_prog *p = &e->progs[i];
 	struct err *err = link_prog(&e->base.image->progs[i], &hooks, &p->linked);
 
-	if (!err)
-		err = ebpf_check(p->linked.insns, p->linked.ninsns, 0);
+	err = err ?: ebpf_check(p->linked.insns, p->linked.ninsns, 0);
 	if (!err)
 		use_natives(&p->linked);
-	if (!err)
-		err = jit_compile(p->linked.insns, p->linked.ninsns, env, &p->code);
+	err = err ?: jit_compile(p->linked.insns, p->linked.ninsns, env, &p->code);
 	if (!err && e->room.code_used + p->code.size > WIRE_CODE_SIZE)
 		err = err_new(ENOMEM, "%u bytes of machine code do not fit", p->code.size);
 	if (err)
@@ -184,8 +182,7 @@ struct err *progs_print(FILE *out, const struct image *img)
 
 	en->image = img;
 	err = area_create(e, img);
-	if (!err)
-		err = compile_all(e, out);
+	err = err ?: compile_all(e, out);
 	en->ops->free(en);
 	return err;
 }

@@ -259,10 +259,8 @@ struct err *connector_open(uint32_t buffer, struct connector **ret)
 			    ? err_new(errno,
 				      "this kernel permits only processes with CAP_NET_ADMIN to listen to the process connector")
 			    : err_errno(errno, "listening to the process connector");
-	if (!e)
-		e = ask(c, PROC_CN_MCAST_LISTEN);
-	if (!e)
-		e = wait_answer(c);
+	e = e ?: ask(c, PROC_CN_MCAST_LISTEN);
+	e = e ?: wait_answer(c);
 	if (e) {
 		connector_free(c, NULL, NULL);
 		return e;

@@ -45,8 +45,7 @@ static struct err *engine_load(struct engine *eng, const struct image *img, bool
 		struct linked *code = &e->progs[i].code;
 
 		err = link_prog(&img->progs[i], &hooks, code);
-		if (!err)
-			err = ebpf_check(code->insns, code->ninsns, 0);
+		err = err ?: ebpf_check(code->insns, code->ninsns, 0);
 		if (err)
 			return err_wrap(err, "program %s", img->progs[i].name);
 	}
@@ -204,10 +203,8 @@ static struct err *engine_attach(struct engine *eng)
 			false);
 	vec_fini(&cannot);
 	err = timers_arm(&e->timers);
-	if (!err)
-		err = interp_events_open(e);
-	if (!err)
-		err = watch(e, e->timers.fd);
+	err = err ?: interp_events_open(e);
+	err = err ?: watch(e, e->timers.fd);
 	if (!err && e->connector)
 		err = watch(e, connector_fd(e->connector));
 	return err;

@@ -237,8 +237,7 @@ struct err *attach_all(struct kernel_engine *k)
 {
 	struct err *e = attach_turn(k, TURN_HELPERS);
 
-	if (!e)
-		e = attach_turn(k, TURN_TRAMPOLINES);
+	e = e ?: attach_turn(k, TURN_TRAMPOLINES);
 	for (uint32_t i = 0; i < k->e.image->nprogs && !e; i++)
 		if (k->e.image->progs[i].fentry)
 			e = kprobes_load(k, i);

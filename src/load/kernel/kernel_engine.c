@@ -100,8 +100,7 @@ static struct err *kernel_load(struct engine *en, const struct image *img, bool 
 		e = watch(k, k->control.fd);
 	if (!e && k->unwind)
 		e = watch(k, unwind_tables_wanted(k->unwind));
-	if (!e)
-		e = progs_load(k);
+	e = e ?: progs_load(k);
 	return e;
 }
 

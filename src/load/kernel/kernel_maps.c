@@ -305,8 +305,7 @@ struct err *maps_create(struct kernel_engine *k)
 			e = create_ring(k, im, m, im->role == MAP_CONTROL ? &k->control : &k->data);
 		else
 			e = create(k, im, m);
-		if (!e)
-			e = fill(im, m);
+		e = e ?: fill(im, m);
 		if (!e && im->role == MAP_STACKS && (im->flags & BPF_F_NO_PREALLOC))
 			warm_up(k, m);
 		if (!e && im->flags & BPF_F_MMAPABLE)

@@ -283,8 +283,7 @@ struct err *prog_load_copy(struct kernel_engine *k, uint32_t prog, uint32_t prob
 	}
 	if (p->sleepable)
 		a.prog_flags |= BPF_F_SLEEPABLE;
-	if (!e)
-		e = link_prog(p, &hooks, &l);
+	e = e ?: link_prog(p, &hooks, &l);
 	if (e)
 		return err_wrap(e, "program %s", p->name);
 	if (probe != UINT32_MAX)

@@ -183,14 +183,12 @@ struct err *unwind_tables_new(struct languages *languages, struct unwind_tables 
 	wanted = map_create("unwind_wanted", BPF_MAP_TYPE_RINGBUF, 0, 0, WANTED_SIZE, -1);
 	if (t->chunks < 0 || t->processes < 0 || wanted < 0)
 		e = sys_err(errno, "creating maps for unwind tables");
-	if (!e)
-		e = ring_open(&t->wanted, wanted, WANTED_SIZE);
+	e = e ?: ring_open(&t->wanted, wanted, WANTED_SIZE);
 	t->wanted.fd = wanted;
 	if (!e)
 		add_known_chunks(t);
 	/* The chunks of rules and of files must exist for every walk. */
-	if (!e)
-		e = unwind_store_enable_files(t->store);
+	e = e ?: unwind_store_enable_files(t->store);
 	if (e) {
 		unwind_tables_free(t);
 		return e;
@@ -540,9 +538,7 @@ static int by_pid(const void *a, const void *b)
 {
 	const struct later *x = a, *y = b;
 
-	if (x->pid != y->pid)
-		return x->pid < y->pid ? -1 : 1;
-	return (x->at_ns > y->at_ns) - (x->at_ns < y->at_ns);
+	return COMPARE(x->pid, y->pid) ?: COMPARE(x->at_ns, y->at_ns);
 }
 
 /* Keeps each process once, at the earliest of its times. */

@@ -513,10 +513,8 @@ struct err *calls_open(const char *path, enum calls_form form, struct calls **re
 
 	c->path = xstrdup(path);
 	e = io_read_file(path, (char **)&c->file, &c->size);
-	if (!e)
-		e = read_sections(c);
-	if (!e)
-		e = read_symbols(c);
+	e = e ?: read_sections(c);
+	e = e ?: read_symbols(c);
 	if (!e && c->symtab)
 		e = read_relocations(c);
 	if (e) {

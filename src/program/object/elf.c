@@ -328,8 +328,7 @@ static struct err *read_headers(struct object *o)
 	uint32_t shentsize = bytes_u16(&b), shnum = bytes_u16(&b), shstrndx = bytes_u16(&b);
 
 	e = read_segments(o, phoff, phnum, phentsize);
-	if (!e)
-		e = read_sections(o, shoff, shnum, shentsize, shstrndx);
+	e = e ?: read_sections(o, shoff, shnum, shentsize, shstrndx);
 	if (e)
 		return e;
 	for (uint32_t i = 0; i < o->segments.n; i++) {

@@ -377,9 +377,7 @@ static int compare_addr(const void *pa, const void *pb)
 {
 	const struct object_symbol *a = pa, *b = pb;
 
-	if (a->addr != b->addr)
-		return a->addr < b->addr ? -1 : 1;
-	return compare_rank(a, b);
+	return COMPARE(a->addr, b->addr) ?: compare_rank(a, b);
 }
 
 /* Sections of text, by address. */
@@ -391,7 +389,7 @@ static int compare_section(const void *pa, const void *pb)
 {
 	const struct section *a = pa, *b = pb;
 
-	return (a->addr > b->addr) - (a->addr < b->addr);
+	return COMPARE(a->addr, b->addr);
 }
 
 static void texts_init(struct texts *t, const struct object *o)

@@ -95,7 +95,7 @@ static int by_start(const void *a, const void *b)
 {
 	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
 
-	return (x > y) - (x < y);
+	return COMPARE(x, y);
 }
 
 static void read_prstatus(struct core *c, struct bytes *b)

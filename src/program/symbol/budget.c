@@ -54,7 +54,7 @@ static int oldest_first(const void *pa, const void *pb)
 	const struct known_object *a = *(struct known_object *const *)pa;
 	const struct known_object *b = *(struct known_object *const *)pb;
 
-	return (a->used > b->used) - (a->used < b->used);
+	return COMPARE(a->used, b->used);
 }
 
 typedef VEC(struct known_object *) known_vec;

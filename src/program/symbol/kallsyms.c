@@ -55,9 +55,7 @@ static int compare_addr(const void *pa, const void *pb)
 {
 	const struct kernel_symbol *a = pa, *b = pb;
 
-	if (a->addr != b->addr)
-		return a->addr < b->addr ? -1 : 1;
-	return (a->name > b->name) - (a->name < b->name);
+	return COMPARE(a->addr, b->addr) ?: COMPARE(a->name, b->name);
 }
 
 static void sort_if_needed(struct kernel_symbol *s, uint32_t n)

@@ -537,7 +537,7 @@ static int compare_candidate(const void *pa, const void *pb)
 
 	if (a->wanted != b->wanted)
 		return a->wanted ? 1 : -1;
-	return (a->p->used_ns > b->p->used_ns) - (a->p->used_ns < b->p->used_ns);
+	return COMPARE(a->p->used_ns, b->p->used_ns);
 }
 
 static uint32_t mappings_of(const struct process *p)

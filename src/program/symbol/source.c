@@ -234,9 +234,7 @@ static int compare_start(const void *pa, const void *pb)
 {
 	const struct unit_range *a = pa, *b = pb;
 
-	if (a->start != b->start)
-		return a->start < b->start ? -1 : 1;
-	return (a->end > b->end) - (a->end < b->end);
+	return COMPARE(a->start, b->start) ?: COMPARE(a->end, b->end);
 }
 
 /* Reads the units' own ranges, because .debug_aranges may be missing (clang) or lack units.

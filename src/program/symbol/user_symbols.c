@@ -222,9 +222,7 @@ static int compare_jit(const void *pa, const void *pb)
 {
 	const struct jit_symbol *a = pa, *b = pb;
 
-	if (a->start != b->start)
-		return a->start < b->start ? -1 : 1;
-	return (a->order > b->order) - (a->order < b->order);
+	return COMPARE(a->start, b->start) ?: COMPARE(a->order, b->order);
 }
 
 static const char *skip_spaces(const char *p, const char *end)

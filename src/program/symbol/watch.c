@@ -133,9 +133,7 @@ static int by_time(const void *a, const void *b)
 {
 	const struct told *x = a, *y = b;
 
-	if (x->time != y->time)
-		return x->time < y->time ? -1 : 1;
-	return (x->order > y->order) - (x->order < y->order);
+	return COMPARE(x->time, y->time) ?: COMPARE(x->order, y->order);
 }
 
 static void take_mapping(struct map_watch *w, const struct mmap2_record *r, size_t size,

@@ -86,13 +86,11 @@ struct err *control_open(pid_t pid, struct control **ret)
 	if (pid == getpid())
 		return err_new(EINVAL, "descry cannot control itself");
 	e = control_new(pid, &c);
-	if (!e)
-		e = read_free_status(c, &status);
+	e = e ?: read_free_status(c, &status);
 	if (!e && control_status_number(status, "Tgid", 10) != pid)
 		e = err_new(EINVAL, "%d is a thread of process %ld, not a process", pid,
 			    control_status_number(status, "Tgid", 10));
-	if (!e)
-		e = control_check_status(c, status);
+	e = e ?: control_check_status(c, status);
 	if (!e) {
 		m = control_open_mem(c);
 		if (m && (m->code == EACCES || m->code == EPERM))
@@ -102,8 +100,7 @@ struct err *control_open(pid_t pid, struct control **ret)
 		if (e != m)
 			err_free(m);
 	}
-	if (!e)
-		e = control_check_class(c);
+	e = e ?: control_check_class(c);
 	if (e) {
 		control_free(c);
 		return e;

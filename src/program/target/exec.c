@@ -121,10 +121,8 @@ struct err *control_exec_hold(pid_t pid, int timeout_ms, struct control **ret)
 	bool inside = true;      /* inside the execve(2) itself */
 	int come = 1, known = 0; /* known: calls that ended since it had a thread pointer */
 
-	if (!e)
-		e = control_open_mem(c);
-	if (!e)
-		e = control_check_class(c);
+	e = e ?: control_open_mem(c);
+	e = e ?: control_check_class(c);
 	while (!e && come > 0 && (control_auxv(c, AT_BASE) ? known < KNOWN_CALLS : inside)) {
 		const uint64_t deadline = now_ns() + ns;
 

@@ -224,8 +224,7 @@ struct err *control_signal_frames(struct control *c, void (*fn)(void *arg, uint6
 	s.arg = arg;
 	for (uint32_t i = 0; !e && i < c->threads.n; i++)
 		add_stack(&s, c->threads.v[i].regs.rsp);
-	if (!e)
-		e = scan_stacks(&s);
+	e = e ?: scan_stacks(&s);
 	scan_fini(&s);
 	return e;
 }

@@ -74,8 +74,7 @@ static struct err *write_parts(struct control *c, const struct control_patch *p,
 {
 	struct err *e = control_write_text(c, p->addr, hold, sizeof(hold));
 
-	if (!e)
-		e = control_write_text(c, p->addr + first, p->put + first, p->len - first);
+	e = e ?: control_write_text(c, p->addr + first, p->put + first, p->len - first);
 	return e ?: control_write_text(c, p->addr, p->put, first);
 }
 

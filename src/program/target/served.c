@@ -232,8 +232,7 @@ struct err *control_start_served(char *const argv[], const struct control_as *as
 	else if (read(report[0], &code, sizeof(code)) == sizeof(code))
 		e = err_errno(code, "cannot run %s", argv[0]);
 	close(report[0]);
-	if (!e)
-		e = control_new(pid, &c);
+	e = e ?: control_new(pid, &c);
 	if (c) {
 		c->own = true;
 		c->service = ch.service[0];
@@ -242,8 +241,7 @@ struct err *control_start_served(char *const argv[], const struct control_as *as
 		ch.service[0] = ch.files[0] = -1;
 	}
 	close_all(&ch); /* closes the command's ends, so that its end is noticed */
-	if (!e)
-		e = take_hello(c, argv[0]);
+	e = e ?: take_hello(c, argv[0]);
 	if (e) {
 		control_free(c);
 		if (pid > 0) {

@@ -73,8 +73,7 @@ static struct err *run_to(struct control *c, uint64_t entry)
 	if (r.rip == entry)
 		return NULL;
 	e = control_read(c, entry, &byte, 1);
-	if (!e)
-		e = control_write_text(c, entry, &trap, 1);
+	e = e ?: control_write_text(c, entry, &trap, 1);
 	while (!e) {
 		ptrace(PTRACE_CONT, c->pid, 0, 0);
 		if (!next_stop(c->pid, &status))
@@ -167,8 +166,7 @@ struct err *control_run_to(struct control *c, uint64_t addr)
 	if (c->service >= 0) /* it is held as far as possible */
 		return NULL;
 	e = control_put_regs(c);
-	if (!e)
-		e = run_to(c, addr);
+	e = e ?: run_to(c, addr);
 	return e ? e : control_hold(c);
 }
 
@@ -190,15 +188,13 @@ struct err *control_start(char *const argv[], bool at_entry, const struct contro
 		return e;
 	control_adopt(pid);
 	e = control_new(pid, &c);
-	if (!e)
-		e = control_open_mem(c);
+	e = e ?: control_open_mem(c);
 	if (!e && at_entry)
 		e = control_check_class(c);
 	if (!e && at_entry && control_auxv(c, AT_ENTRY))
 		e = run_to(c, control_auxv(c, AT_ENTRY));
 	c->own = true;
-	if (!e)
-		e = control_hold(c);
+	e = e ?: control_hold(c);
 	if (e) {
 		kill(pid, SIGKILL);
 		c->threads.n = 0;

@@ -153,8 +153,7 @@ static struct err *place_stub(struct control *c)
 		if (!c->stub_left)
 			e = control_write_text(c, c->stub, stub_code, sizeof(stub_code));
 	}
-	if (!e)
-		e = control_read(c, c->stub, have, sizeof(have));
+	e = e ?: control_read(c, c->stub, have, sizeof(have));
 	if (!e && memcmp(have, stub_code, sizeof(have)))
 		e = err_new(
 			EIO,
@@ -395,8 +394,7 @@ struct err *control_syscall(struct control *c, long nr, const uint64_t args[6], 
 	if (c->service >= 0)
 		return control_serve(c, nr, args, ret_value);
 	e = control_put_regs(c);
-	if (!e)
-		e = place_stub(c);
+	e = e ?: place_stub(c);
 	if (e)
 		return e;
 	for (int others = 0; others < 2; others++)

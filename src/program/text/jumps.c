@@ -33,7 +33,7 @@ static int by_to(const void *a, const void *b)
 {
 	const struct edge *x = a, *y = b;
 
-	return x->to < y->to ? -1 : x->to > y->to;
+	return COMPARE(x->to, y->to);
 }
 
 static bool decode_full(const struct trace *tr, uint32_t i, ZydisDecodedInstruction *z,

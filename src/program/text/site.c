@@ -389,7 +389,7 @@ static int by_point(const void *a, const void *b)
 	const struct text_site *x = a, *y = b;
 	uint64_t p = x->addr + x->at, q = y->addr + y->at;
 
-	return p < q ? -1 : p > q;
+	return COMPARE(p, q);
 }
 
 struct err *text_returns(struct text *t, uint64_t func, struct text_site **ret, uint32_t *ret_n,

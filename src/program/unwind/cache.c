@@ -93,8 +93,7 @@ static struct unwind_image *cache_read(const char *path, const struct object *o)
 	if (!is_ours(path))
 		return NULL;
 	e = io_read_file(path, &text, &len);
-	if (!e)
-		e = unwind_image_parse(path, text, len, &u);
+	e = e ?: unwind_image_parse(path, text, len, &u);
 	if (e)
 		return NULL;
 	if (u->head->build_id_len != n || memcmp(u->head->build_id, id, n)) {

@@ -314,8 +314,7 @@ struct err *unwind_store_add(struct unwind_store *s, pid_t pid)
 					  .n = n,
 					  .version = ++s->version };
 
-	if (!e)
-		e = s->ops->put_process(s->arg, (uint32_t)pid, &wp);
+	e = e ?: s->ops->put_process(s->arg, (uint32_t)pid, &wp);
 	if (e) {
 		drop_list(s, &new);
 		return e;
@@ -407,7 +406,7 @@ static int latest_first(const void *pa, const void *pb)
 	const struct unwind_file *a = *(struct unwind_file *const *)pa;
 	const struct unwind_file *b = *(struct unwind_file *const *)pb;
 
-	return (a->used < b->used) - (a->used > b->used);
+	return COMPARE(b->used, a->used);
 }
 
 static void forget_file(struct unwind_store *s, struct unwind_file *f, uint64_t now_ns)

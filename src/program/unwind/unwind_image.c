@@ -59,9 +59,7 @@ static int by_start(const void *a, const void *b)
 {
 	const struct cfi_func *x = a, *y = b;
 
-	if (x->start != y->start)
-		return x->start < y->start ? -1 : 1;
-	return x->first < y->first ? -1 : x->first > y->first;
+	return COMPARE(x->start, y->start) ?: COMPARE(x->first, y->first);
 }
 
 enum {

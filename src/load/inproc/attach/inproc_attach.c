@@ -107,10 +107,8 @@ static struct err *map_area(struct inproc_engine *e, struct inproc_process *p, s
 	int theirs[4] = { -1, -1, -1, -1 };
 	struct err *err = remote_send_files(c, e->addr + WIRE_MAIL, fds, 4, theirs), *barrier;
 
-	if (!err)
-		err = remote_map(c, e->addr, WIRE_CODE_SIZE, PROT_READ | PROT_EXEC, theirs[0], 0);
-	if (!err)
-		err = remote_map(c, e->addr + WIRE_FACTS, WIRE_FACTS_SIZE, PROT_READ, theirs[1], 0);
+	err = err ?: remote_map(c, e->addr, WIRE_CODE_SIZE, PROT_READ | PROT_EXEC, theirs[0], 0);
+	err = err ?: remote_map(c, e->addr + WIRE_FACTS, WIRE_FACTS_SIZE, PROT_READ, theirs[1], 0);
 	if (!err)
 		err = remote_map(c, e->addr + WIRE_SHARED, e->room.shared_size,
 				 PROT_READ | PROT_WRITE, theirs[2], 0);
@@ -144,10 +142,8 @@ static struct err *map_area(struct inproc_engine *e, struct inproc_process *p, s
 	if (!err)
 		err = control_write(c, e->addr + WIRE_PRIVATE, &prefix,
 				    offsetof(struct wire_private, threads));
-	if (!err)
-		err = control_write(c, e->addr + WIRE_PRIVATE + WIRE_KEPT, &kept, sizeof(kept));
-	if (!err)
-		err = watchdog_permit(c, e->area);
+	err = err ?: control_write(c, e->addr + WIRE_PRIVATE + WIRE_KEPT, &kept, sizeof(kept));
+	err = err ?: watchdog_permit(c, e->area);
 	return err;
 }
 
@@ -272,10 +268,8 @@ struct err *process_plan(struct inproc_engine *e, pid_t pid)
 
 	control_free(c);
 	p = add_process(e, pid);
-	if (!err)
-		err = seccomp_plan(e, p);
-	if (!err)
-		err = plan(e, p);
+	err = err ?: seccomp_plan(e, p);
+	err = err ?: plan(e, p);
 	p->planned = !err;
 	return err;
 }
@@ -376,20 +370,15 @@ static struct err *try_enter(struct inproc_engine *e, uint32_t i)
 	struct err *err = p->planned ? NULL : plan(e, p);
 
 	e->family.caught = NULL;
-	if (!err)
-		err = seccomp_check(e, p);
-	if (!err)
-		err = check_user(e, p);
+	err = err ?: seccomp_check(e, p);
+	err = err ?: check_user(e, p);
 	if (!err && p->execs)
 		err = identity_check(e, p->pid);
 	if (!err && e->watchdog < 0 && !p->served)
 		err = watchdog_start(e->area, &e->watchdog);
-	if (!err)
-		err = enter(e, p);
-	if (!err)
-		err = islands_prepare(e, p);
-	if (!err)
-		err = records_write(e, p, &log);
+	err = err ?: enter(e, p);
+	err = err ?: islands_prepare(e, p);
+	err = err ?: records_write(e, p, &log);
 	if (held)
 		c = held;
 	if (!err && !held && !caught)
@@ -403,14 +392,11 @@ static struct err *try_enter(struct inproc_engine *e, uint32_t i)
 		err = control_stop_to_call(c, STOP_MS);
 	if (!err)
 		err = check_alone(c, 0) ?: check_same(e, p) ?: check_started(e, c);
-	if (!err)
-		err = seccomp_check_again(e, p);
-	if (!err)
-		err = map_area(e, p, c);
+	err = err ?: seccomp_check_again(e, p);
+	err = err ?: map_area(e, p, c);
 	if (!err && (p->guarded || p->strict))
 		err = guard_install(e, p, c);
-	if (!err)
-		err = records_patch(e, p, c, &log);
+	err = err ?: records_patch(e, p, c, &log);
 	if (!err) {
 		p->attached = true;
 		process_open(p);

@@ -107,8 +107,7 @@ static struct err *receive(struct control *c, uint64_t page, const struct undo_m
 		err = remote_call(c, "recvmsg", SYS_recvmsg, (uint64_t)from,
 				  page + offsetof(struct mail, head),
 				  MSG_CMSG_CLOEXEC | MSG_DONTWAIT, &got);
-	if (!err)
-		err = control_read(c, page, &m, sizeof(m));
+	err = err ?: control_read(c, page, &m, sizeof(m));
 	if (err)
 		return err;
 	m.head.msg_control = m.control;
@@ -154,12 +153,10 @@ static struct err *make_pair(struct control *c, uint64_t page, struct undo_mail 
 	int64_t made = 0;
 	struct err *err = control_write(c, page, who, sizeof(*who));
 
-	if (!err)
-		err = control_syscall(c, SYS_socketpair, make, &made);
+	err = err ?: control_syscall(c, SYS_socketpair, make, &made);
 	if (!err && made < 0)
 		err = err_errno((int)-made, "socketpair in process %d", (int)control_pid(c));
-	if (!err)
-		err = control_read(c, page, who, sizeof(*who));
+	err = err ?: control_read(c, page, who, sizeof(*who));
 	for (int i = 0; i < 2 && !err; i++)
 		who->socket[i] = undo_socket(control_pid(c), who->pair[i]);
 	err = err ?: take_over(c, who->pair[1], ret_socket);
@@ -186,8 +183,7 @@ struct err *remote_send_files(struct control *c, uint64_t page, const int *fds, 
 		err = make_pair(c, page, &who, &socket);
 		from = who.pair[0];
 	}
-	if (!err)
-		err = send_files(socket, fds, n);
+	err = err ?: send_files(socket, fds, n);
 	if (!err) /* writes the inodes first */
 		err = receive(c, page, &who, from, n, ret_fds);
 	for (int i = 0; i < 2; i++)

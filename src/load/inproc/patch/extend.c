@@ -132,18 +132,14 @@ static struct err *try_extend(struct inproc_engine *e, struct inproc_process *p)
 	struct err *err = extend_islands(e, p, &is);
 	uint32_t mapped = 0;
 
-	if (!err)
-		err = records_write(e, p, &log);
-	if (!err)
-		err = control_open(p->pid, &c);
-	if (!err)
-		err = control_stop_to_call(c, STOP_MS);
+	err = err ?: records_write(e, p, &log);
+	err = err ?: control_open(p->pid, &c);
+	err = err ?: control_stop_to_call(c, STOP_MS);
 	if (!err && !process_holds(e, p->pid))
 		err = err_new(ESRCH, "process %d has executed another program", (int)p->pid);
 	if (!err && !samples_quiet(e, c))
 		err = err_new(EEXIST, "threads are being sampled"); /* again, soon */
-	if (!err)
-		err = map_islands(e, p, c, &is, &mapped);
+	err = err ?: map_islands(e, p, c, &is, &mapped);
 	if (err) {
 		take_back_islands(e, p, c, &is, mapped);
 	} else {

@@ -70,8 +70,7 @@ static struct err *install(struct inproc_engine *e, struct control *c, uint64_t 
 	int64_t r = 0;
 	struct err *err = control_write(c, scratch, &front, sizeof(front));
 
-	if (!err)
-		err = control_syscall(c, SYS_rt_sigaction, set, &r);
+	err = err ?: control_syscall(c, SYS_rt_sigaction, set, &r);
 	if (!err && r)
 		err = err_errno((int)-r, "rt_sigaction");
 	return err;
@@ -96,8 +95,7 @@ struct err *guard_install(struct inproc_engine *e, const struct inproc_process *
 		err = control_syscall(c, SYS_rt_sigaction, get, &r);
 		if (!err && r)
 			err = err_errno((int)-r, "rt_sigaction");
-		if (!err)
-			err = control_read(c, scratch, &own, sizeof(own));
+		err = err ?: control_read(c, scratch, &own, sizeof(own));
 		bits |= 1ull << i;
 		for (int k = 0; k < 2 && !err; k++) {
 			uint64_t at = base + (k ? WIRE_KEPT + offsetof(struct wire_kept, action)
@@ -106,11 +104,9 @@ struct err *guard_install(struct inproc_engine *e, const struct inproc_process *
 			err = control_write(c, at + (uint64_t)i * sizeof(own), &own, sizeof(own));
 			at = base + (k ? WIRE_KEPT + offsetof(struct wire_kept, signals)
 				       : offsetof(struct wire_private, signals));
-			if (!err)
-				err = control_write(c, at, &bits, sizeof(bits));
+			err = err ?: control_write(c, at, &bits, sizeof(bits));
 		}
-		if (!err)
-			err = install(e, c, scratch, signals[i], &own);
+		err = err ?: install(e, c, scratch, signals[i], &own);
 	}
 	if (!err && p->guarded)
 		e->area->reads_guarded = 1;

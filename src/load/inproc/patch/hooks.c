@@ -56,8 +56,7 @@ struct err *loads_plan(struct inproc_engine *e, struct inproc_process *p, struct
 		    !object_symbol_value(o, "_r_debug", &state))
 			continue;
 		err = plan_module(pl, i, &module);
-		if (!err)
-			err = text_entry(p->modules.v[module].text, hook, &s);
+		err = err ?: text_entry(p->modules.v[module].text, hook, &s);
 		if (err || s.mode != TEXT_PATCH)
 			continue;
 		if (!bell_hang(e))
@@ -91,8 +90,7 @@ struct err *execs_plan(struct inproc_engine *e, struct inproc_process *p, struct
 		if (!o || !loads_stays(o) || !object_symbol_value(o, "execve", &addr))
 			continue;
 		err = plan_module(pl, i, &module);
-		if (!err)
-			err = text_entry(p->modules.v[module].text, addr, &s);
+		err = err ?: text_entry(p->modules.v[module].text, addr, &s);
 		if (err || s.mode != TEXT_PATCH || !bell_hang(e))
 			continue;
 		p->modules.v[module].execs = hung = true;

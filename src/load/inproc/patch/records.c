@@ -11,7 +11,7 @@ static int by_text(const void *a, const void *b)
 {
 	const struct wire_undo *x = a, *y = b;
 
-	return x->site < y->site ? -1 : x->site > y->site;
+	return COMPARE(x->site, y->site);
 }
 
 /* Records a semaphore. It is raised when the text is patched, and lowered when the text is

@@ -412,12 +412,9 @@ static struct err *plan_books(struct plan *pl)
 static int by_address(const void *a, const void *b)
 {
 	const struct inproc_site *x = a, *y = b;
+	int order = COMPARE(x->module, y->module) ?: COMPARE(x->text.addr, y->text.addr);
 
-	if (x->module != y->module)
-		return x->module < y->module ? -1 : 1;
-	if (x->text.addr != y->text.addr)
-		return x->text.addr < y->text.addr ? -1 : 1;
-	return (int)x->text.at - (int)y->text.at;
+	return order ?: COMPARE(x->text.at, y->text.at);
 }
 
 /* Drops all places of a probe that has lost one of them, because a return probe must not see only
@@ -593,16 +590,11 @@ struct err *sites_plan(struct inproc_engine *e, struct inproc_process *p)
 
 	if (!p->waiting)
 		p->waiting = xcalloc(e->base.image->nprobes + 1, sizeof(*p->waiting));
-	if (!err)
-		err = plan_probes(&pl, NULL);
-	if (!err)
-		err = syscalls_plan(e, p, &pl, &pl.maps);
-	if (!err)
-		err = plan_books(&pl);
-	if (!err)
-		err = loads_plan(e, p, &pl, &pl.maps);
-	if (!err)
-		err = execs_plan(e, p, &pl, &pl.maps);
+	err = err ?: plan_probes(&pl, NULL);
+	err = err ?: syscalls_plan(e, p, &pl, &pl.maps);
+	err = err ?: plan_books(&pl);
+	err = err ?: loads_plan(e, p, &pl, &pl.maps);
+	err = err ?: execs_plan(e, p, &pl, &pl.maps);
 	if (!err)
 		samples_plan(e, p, &pl.maps);
 	if (!err)
@@ -626,8 +618,7 @@ struct err *sites_plan_late(struct inproc_engine *e, struct inproc_process *p,
 	uint32_t n = e->base.image->nprobes;
 
 	late->waiting = xcalloc(n + 1, sizeof(*late->waiting));
-	if (!err)
-		err = plan_probes(&pl, p->waiting);
+	err = err ?: plan_probes(&pl, p->waiting);
 	if (!err)
 		sort_sites(&pl);
 	plan_close(&pl);

@@ -215,8 +215,7 @@ static struct err *plan_object(struct calls *c, struct inproc_engine *e, struct 
 		e->placement.nrefused++;
 		return NULL;
 	}
-	if (!err)
-		err = text_syscalls(p->modules.v[module].text, 0, &found, &n);
+	err = err ?: text_syscalls(p->modules.v[module].text, 0, &found, &n);
 	for (uint32_t i = 0; i < n && !err; i++)
 		plan_call(c, e->base.image, module, o, &found[i]);
 	free(found);

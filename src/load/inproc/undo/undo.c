@@ -23,8 +23,7 @@ static struct err *restore_signals(struct control *c, const struct undo_log *log
 	int64_t got;
 
 	e = control_read(c, at, &p, offsetof(struct wire_private, threads));
-	if (!e)
-		e = control_write(c, at + offsetof(struct wire_private, off), &off, sizeof(off));
+	e = e ?: control_write(c, at + offsetof(struct wire_private, off), &off, sizeof(off));
 	if (e) { /* a forked child that has unmapped it, or an attach that was cut short */
 		err_free(e);
 		return NULL;

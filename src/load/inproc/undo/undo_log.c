@@ -171,7 +171,7 @@ static int by_site(const void *a, const void *b)
 {
 	const struct wire_undo *x = a, *y = b;
 
-	return x->site < y->site ? -1 : x->site > y->site;
+	return COMPARE(x->site, y->site);
 }
 
 static bool sane(const struct wire_undo *u)

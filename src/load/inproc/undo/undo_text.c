@@ -109,8 +109,7 @@ static int by_stub(const void *a, const void *b)
 {
 	const struct undo_stub *x = a, *y = b;
 
-	return x->stub != y->stub ? (x->stub < y->stub ? -1 : 1)
-				  : (x->site > y->site) - (x->site < y->site);
+	return COMPARE(x->stub, y->stub) ?: COMPARE(x->site, y->site);
 }
 
 void undo_sort_stubs(struct undo_log *log)
@@ -294,7 +293,7 @@ static int by_address(const void *a, const void *b)
 {
 	const struct control_range *x = a, *y = b;
 
-	return x->lo < y->lo ? -1 : x->lo > y->lo;
+	return COMPARE(x->lo, y->lo);
 }
 
 /* Returns true when changed code still jumps to memory that would be unmapped. This memory then
