@@ -87,7 +87,6 @@ static int take(void *into, const struct opt *o, const char *arg)
 static char *quote(char *const *words)
 {
 	struct out o;
-	char *text;
 
 	out_init(&o, NULL);
 	for (; *words; words++) {
@@ -99,10 +98,7 @@ static char *quote(char *const *words)
 				out_char(&o, *s);
 		out_str(&o, words[1] ? "' " : "'");
 	}
-	out_char(&o, '\0');
-	text = xstrdup(o.v);
-	out_fini(&o);
-	return text;
+	return out_take(&o);
 }
 
 /* arg: the number of messages so far. */

@@ -7,7 +7,6 @@
  * args[].
  */
 #define _GNU_SOURCE /* memfd_create */
-#include <errno.h>
 #include <gelf.h>
 #include <sys/mman.h>
 

@@ -10,7 +10,6 @@
 #include "tool.h"
 #include "render/flame.h"
 #include "render/folded.h"
-#include "render/json.h"
 #include "render/render.h"
 #include "program/unwind/unwind.h"
 #include "render/stacksink.h"
@@ -129,7 +128,6 @@ static char *make_program(const struct profile *p)
 	const struct cmdline *c = &p->c;
 	struct out o;
 	const char *and = "";
-	char *text;
 
 	out_init(&o, NULL);
 	out_printf(&o, "profile-%lluhz /", (unsigned long long)p->hz);
@@ -153,10 +151,7 @@ static char *make_program(const struct profile *p)
 	out_str(&o, "] = count(); }\n");
 	if (p->ms)
 		out_printf(&o, "tick-%llums { exit(0); }\n", (unsigned long long)p->ms);
-	out_char(&o, '\0');
-	text = xstrdup(o.v);
-	out_fini(&o);
-	return text;
+	return out_take(&o);
 }
 
 static void put_ends(struct out *o, const struct run_report *r)

@@ -2,7 +2,6 @@
 #define _GNU_SOURCE
 #include "commands.h"
 
-#include <errno.h>
 #include <pthread.h>
 #include <signal.h>
 #include <time.h>
@@ -126,7 +125,6 @@ static void take_message(void *arg, const char *text, size_t n)
 static char *program_text(const struct cmdline *c)
 {
 	struct out o = { 0 };
-	char *text;
 
 	for (uint32_t i = 0; i < c->programs.n; i++) {
 		char *file = NULL;
@@ -144,10 +142,7 @@ static char *program_text(const struct cmdline *c)
 		err_free(e);
 		free(file);
 	}
-	out_char(&o, '\0');
-	text = xstrdup(o.v);
-	out_fini(&o);
-	return text;
+	return out_take(&o);
 }
 
 static int run_once(struct serve *s)

@@ -68,3 +68,11 @@ void err_free(struct err *e)
 	free(e->text);
 	free(e);
 }
+
+bool err_drop(struct err *e)
+{
+	bool failed = e;
+
+	err_free(e);
+	return failed;
+}

@@ -4,6 +4,8 @@
 #ifndef DESCRY_BASE_ERR_H
 #define DESCRY_BASE_ERR_H
 
+#include <stdbool.h>
+
 struct err {
 	int code;   /* errno value, 0 when there is none */
 	char *text; /* one line, no newline */
@@ -15,6 +17,8 @@ struct err *err_errno(int errno_value, const char *fmt, ...) __attribute__((form
 /* Puts context in front of e's text. Returns e, which must not be NULL. */
 struct err *err_wrap(struct err *e, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void err_free(struct err *e);
+/* For callers that go on without what failed: frees e. Returns true when there was an error. */
+bool err_drop(struct err *e);
 
 static inline void cleanup_err_(struct err **e)
 {

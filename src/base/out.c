@@ -20,6 +20,16 @@ void out_fini(struct out *o)
 	*o = (struct out){ 0 };
 }
 
+char *out_take(struct out *o)
+{
+	char *text;
+
+	out_char(o, '\0');
+	text = o->v;
+	out_init(o, NULL);
+	return text;
+}
+
 static void fail(struct out *o)
 {
 	if (!o->error)

@@ -58,6 +58,8 @@ static inline void out_str(struct out *o, const char *s)
 
 void out_fill(struct out *o, char c, size_t n);
 void out_printf(struct out *o, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* Ends the text in the buffer with a NUL and gives it to the caller, which frees it. Empties o. */
+char *out_take(struct out *o);
 /* Adds text in at least `width` columns, to the right; negative: to the left. */
 void out_padded(struct out *o, const char *s, size_t n, int width);
 void out_unsigned(struct out *o, uint64_t v, int width);

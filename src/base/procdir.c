@@ -33,14 +33,10 @@ uint64_t procdir_start(pid_t pid)
 	unsigned long long t = 0;
 	const char *p;
 	size_t n;
-	struct err *e;
 
 	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-	e = io_read_file(path, &text, &n);
-	if (e) {
-		err_free(e);
+	if (err_drop(io_read_file(path, &text, &n)))
 		return 0;
-	}
 	p = strrchr(text, ')'); /* the name may contain any character */
 	for (int field = 2; p && field < 22; field++)
 		p = strchr(p + 1, ' ');

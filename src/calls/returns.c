@@ -2,7 +2,6 @@
 #include "calls/returns.h"
 
 #include <elf.h>
-#include <errno.h>
 #include <string.h>
 
 #include "program/space/mapping.h"

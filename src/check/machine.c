@@ -10,7 +10,6 @@
 #include <sys/utsname.h>
 #include <time.h>
 
-#include "base/err.h"
 #include "check/small.h"
 
 static const struct check_column here_columns[] = { { "name", CHECK_COLUMN },

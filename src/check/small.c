@@ -24,18 +24,14 @@ char *small_read(const char *fmt, ...)
 {
 	cleanup_free char *path = NULL;
 	char *text = NULL;
-	struct err *e;
 	size_t n;
 	va_list ap;
 
 	va_start(ap, fmt);
 	path = path_of(fmt, ap);
 	va_end(ap);
-	e = io_read_file(path, &text, &n);
-	if (e) {
-		err_free(e);
+	if (err_drop(io_read_file(path, &text, &n)))
 		return NULL;
-	}
 	while (n && strchr(" \t\n", text[n - 1]))
 		text[--n] = '\0';
 	return text;

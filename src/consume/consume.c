@@ -3,7 +3,6 @@
 #include "base/nofile.h"
 #include "consume/consume_private.h"
 
-#include <errno.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>

@@ -57,6 +57,11 @@ struct engine {
 	uint32_t nnotes;
 };
 
+/* The bytes of a record are valid during the call. */
+typedef void record_fn(void *arg, const struct wire_record *r, uint32_t size, bool control);
+/* values[cpu * nwords + word]. key NULL: the aggregation has no keys. */
+typedef void agg_fn(void *arg, const void *key, const uint64_t *values, uint32_t ncpus);
+
 struct engine_ops {
 	const char *name; /* "kernel", "interp" */
 	/* Before load(): returns an error when load() would fail or do harm. NULL: never. */
@@ -88,18 +93,10 @@ struct engine_ops {
 	bool (*behind)(struct engine *e, uint64_t time);
 	/* Returns an fd that is readable when there are records; -1: none. */
 	int (*wait_fd)(struct engine *e);
-	/* Calls fn for every record in the rings, control records too, each ring in its order. The
-	 * bytes are valid during the call. */
-	void (*drain)(struct engine *e,
-		      void (*fn)(void *arg, const struct wire_record *r, uint32_t size,
-				 bool control),
-		      void *arg);
-	/* Calls fn for each key of the aggregation with the values of every CPU (values[cpu *
-	 * nwords + word]). key NULL for an aggregation without keys. */
-	struct err *(*agg_read)(struct engine *e, uint32_t agg,
-				void (*fn)(void *arg, const void *key, const uint64_t *values,
-					   uint32_t ncpus),
-				void *arg);
+	/* Calls fn for every record in the rings, control records too, each ring in its order. */
+	void (*drain)(struct engine *e, record_fn *fn, void *arg);
+	/* Calls fn for each key of the aggregation with the values of every CPU. */
+	struct err *(*agg_read)(struct engine *e, uint32_t agg, agg_fn *fn, void *arg);
 	/* Removes a key and returns its last values (as above; NULL when the key was not there). */
 	struct err *(*agg_delete)(struct engine *e, uint32_t agg, const void *key,
 				  uint64_t *ret_values);

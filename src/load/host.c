@@ -16,10 +16,8 @@ static int32_t read_number(const char *path)
 	struct err *e = io_read_file(path, &text, &len);
 	int32_t n;
 
-	if (e) {
-		err_free(e);
+	if (err_drop(e))
 		return -1;
-	}
 	n = (int32_t)strtol(text, NULL, 10);
 	free(text);
 	return n;
@@ -66,12 +64,9 @@ static void read_cpuinfo(int32_t *mhz, uint32_t ncpus)
 {
 	unsigned long cpu = 0;
 	char *text;
-	struct err *e = io_read_file("/proc/cpuinfo", &text, NULL);
 
-	if (e) {
-		err_free(e);
+	if (err_drop(io_read_file("/proc/cpuinfo", &text, NULL)))
 		return;
-	}
 	for (char *line = text; line; line = strchr(line, '\n')) {
 		char *colon;
 

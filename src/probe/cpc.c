@@ -138,8 +138,7 @@ static void list(const struct provider *pv, struct probe_set *ps)
 }
 
 static struct err *cpc_match(const struct provider *pv, struct probe_set *ps,
-			     const struct probe_desc *pd, void (*found)(void *arg, struct probe *p),
-			     void *arg)
+			     const struct probe_desc *pd, probe_fn *found, void *arg)
 {
 	if (!glob_match(pd->mod, "") || !glob_match(pd->func, ""))
 		return NULL;

@@ -7,8 +7,7 @@
 static const char *const names[] = { "BEGIN", "END", "ERROR" };
 
 static struct err *dtrace_match(const struct provider *pv, struct probe_set *ps,
-				const struct probe_desc *pd,
-				void (*found)(void *arg, struct probe *p), void *arg)
+				const struct probe_desc *pd, probe_fn *found, void *arg)
 {
 	for (uint32_t i = 0; i < ARRAY_SIZE(names); i++) {
 		struct probe *p;

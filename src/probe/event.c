@@ -64,8 +64,7 @@ static bool plan(struct probe_set *ps, const struct event *ev, struct probe *p,
 }
 
 struct err *events_match(const struct provider *pv, struct probe_set *ps,
-			 const struct probe_desc *pd, void (*found)(void *arg, struct probe *p),
-			 void *arg)
+			 const struct probe_desc *pd, probe_fn *found, void *arg)
 {
 	const struct event *events = pv->events;
 	uint32_t n = pv->nevents, slot = 0;

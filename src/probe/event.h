@@ -56,8 +56,7 @@ struct event {
 	.match = events_match, .args = events_args
 // clang-format on
 struct err *events_match(const struct provider *pv, struct probe_set *ps,
-			 const struct probe_desc *pd, void (*found)(void *arg, struct probe *p),
-			 void *arg);
+			 const struct probe_desc *pd, probe_fn *found, void *arg);
 struct err *events_args(struct probe_set *ps, const struct probe *p, struct probe_args *ret);
 
 #endif

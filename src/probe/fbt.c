@@ -191,8 +191,7 @@ static void consider(void *arg, const char *module, const char *name, uint64_t a
 }
 
 static struct err *fbt_match(const struct provider *pv, struct probe_set *ps,
-			     const struct probe_desc *pd, void (*found)(void *arg, struct probe *p),
-			     void *arg)
+			     const struct probe_desc *pd, probe_fn *found, void *arg)
 {
 	struct matching m = { .pv = pv,
 			      .ps = ps,

@@ -532,8 +532,7 @@ static struct err *match_process(struct process_match *in)
 }
 
 static struct err *pid_match(const struct provider *pv, struct probe_set *ps,
-			     const struct probe_desc *pd, void (*found)(void *arg, struct probe *p),
-			     void *arg)
+			     const struct probe_desc *pd, probe_fn *found, void *arg)
 {
 	struct match m = { .in = { pv, ps, pd, found, arg } };
 	struct err *e = process_match_each(&m.in, match_process);

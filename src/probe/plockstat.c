@@ -209,8 +209,7 @@ static struct err *match_process(struct process_match *m, pid_t pid)
 }
 
 static struct err *plockstat_match(const struct provider *pv, struct probe_set *ps,
-				   const struct probe_desc *pd,
-				   void (*found)(void *arg, struct probe *p), void *arg)
+				   const struct probe_desc *pd, probe_fn *found, void *arg)
 {
 	struct process_match m = { .pv = pv, .ps = ps, .pd = pd, .found = found, .arg = arg };
 	struct err *e = NULL;

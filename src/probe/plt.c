@@ -8,12 +8,10 @@
  * through the global offset table (GOT) and has no slots.
  */
 #include <elf.h>
-#include <errno.h>
 #include <string.h>
 
 #include "base/glob.h"
 #include "probe/process.h"
-#include "probe/provider.h"
 
 enum { SLOT = 16, SLOT_GOT = 8, NREGS = 6, MAX_SLOTS = 1 << 20 };
 
@@ -275,8 +273,7 @@ static struct err *match_process(struct process_match *in)
 }
 
 static struct err *plt_match(const struct provider *pv, struct probe_set *ps,
-			     const struct probe_desc *pd, void (*found)(void *arg, struct probe *p),
-			     void *arg)
+			     const struct probe_desc *pd, probe_fn *found, void *arg)
 {
 	struct match m = { .in = { pv, ps, pd, found, arg } };
 

@@ -79,7 +79,7 @@ struct probe *probe_add(struct probe_set *ps, const struct provider *pv, uint32_
 }
 
 struct counted {
-	void (*found)(void *arg, struct probe *p);
+	probe_fn *found;
 	void *arg;
 	uint32_t n;
 };
@@ -93,8 +93,8 @@ static void count_found(void *arg, struct probe *p)
 		c->found(c->arg, p);
 }
 
-struct err *probe_match(struct probe_set *ps, const struct probe_desc *pd,
-			void (*found)(void *arg, struct probe *p), void *arg, uint32_t *ret_n)
+struct err *probe_match(struct probe_set *ps, const struct probe_desc *pd, probe_fn *found,
+			void *arg, uint32_t *ret_n)
 {
 	struct counted c = { .found = found, .arg = arg };
 	struct probe_desc ours = foreign_translate(pd);

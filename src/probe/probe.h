@@ -215,6 +215,9 @@ struct probe_set {
 	uint32_t ndynamic; /* ids that probe_add() has given */
 };
 
+/* Called for each probe that matches. */
+typedef void probe_fn(void *arg, struct probe *p);
+
 struct provider {
 	const char *name; /* "syscall"; "pid" claims pid123 */
 	const char *doc;  /* one line for -l -v and the manual */
@@ -233,8 +236,7 @@ struct provider {
 	/* Adds every probe that matches to ps (probe_add) and calls `found` for each. Returns an
 	 * error only when a read failed; no match is no error. */
 	struct err *(*match)(const struct provider *pv, struct probe_set *ps,
-			     const struct probe_desc *pd, void (*found)(void *arg, struct probe *p),
-			     void *arg);
+			     const struct probe_desc *pd, probe_fn *found, void *arg);
 	struct err *(*args)(struct probe_set *ps, const struct probe *p, struct probe_args *ret);
 };
 
@@ -243,8 +245,8 @@ void probe_set_fini(struct probe_set *ps);
 
 /* Calls found for every probe that matches, in id order for each provider. *ret_n is the number of
  * matches. */
-struct err *probe_match(struct probe_set *ps, const struct probe_desc *pd,
-			void (*found)(void *arg, struct probe *p), void *arg, uint32_t *ret_n);
+struct err *probe_match(struct probe_set *ps, const struct probe_desc *pd, probe_fn *found,
+			void *arg, uint32_t *ret_n);
 struct err *probe_by_id(struct probe_set *ps, uint32_t id,
 			struct probe **ret); /* *ret NULL: no such id */
 struct err *probe_args(struct probe_set *ps, const struct probe *p, struct probe_args *ret);

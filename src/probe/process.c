@@ -11,7 +11,6 @@
 #include <sys/wait.h>
 
 #include "base/glob.h"
-#include "base/io.h"
 #include "base/path.h"
 #include "base/procmem.h"
 
@@ -371,14 +370,10 @@ static bool search_environment(struct library_search *s)
 	char *text = NULL;
 	bool found = false;
 	size_t n = 0;
-	struct err *e;
 
 	snprintf(file, sizeof(file), "/proc/%d/environ", (int)s->pid);
-	e = procmem_file(s->pid, file, &text, &n);
-	if (e) {
-		err_free(e);
+	if (err_drop(procmem_file(s->pid, file, &text, &n)))
 		return false;
-	}
 	for (size_t at = 0; at < n && !found; at += strlen(text + at) + 1)
 		if (!strncmp(text + at, name, sizeof(name) - 1))
 			found = search_list(s, text + at + sizeof(name) - 1);

@@ -58,7 +58,7 @@ struct process_match {
 	const struct provider *pv;
 	struct probe_set *ps;
 	const struct probe_desc *pd;
-	void (*found)(void *arg, struct probe *p);
+	probe_fn *found;
 	void *arg;
 	/* for the process at hand */
 	pid_t pid;

@@ -117,7 +117,7 @@ static struct probe *add_rate(const struct provider *pv, struct probe_set *ps, c
 void match_rates(const struct provider *pv, struct probe_set *ps, const struct probe_desc *pd,
 		 struct probe *(*add)(const struct provider *pv, struct probe_set *ps,
 				      const char *name),
-		 void (*found)(void *arg, struct probe *p), void *arg)
+		 probe_fn *found, void *arg)
 {
 	if (!glob_is_pattern(pd->name) && *pd->name) {
 		struct probe *p = add(pv, ps, pd->name);
@@ -135,8 +135,7 @@ void match_rates(const struct provider *pv, struct probe_set *ps, const struct p
 }
 
 static struct err *profile_match(const struct provider *pv, struct probe_set *ps,
-				 const struct probe_desc *pd,
-				 void (*found)(void *arg, struct probe *p), void *arg)
+				 const struct probe_desc *pd, probe_fn *found, void *arg)
 {
 	if (!glob_match(pd->mod, "") || !glob_match(pd->func, ""))
 		return NULL;

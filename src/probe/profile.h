@@ -14,7 +14,7 @@ char *cpc_explain(const struct probe_desc *pd);
 void match_rates(const struct provider *pv, struct probe_set *ps, const struct probe_desc *pd,
 		 struct probe *(*add)(const struct provider *pv, struct probe_set *ps,
 				      const char *name),
-		 void (*found)(void *arg, struct probe *p), void *arg);
+		 probe_fn *found, void *arg);
 /* Describes the arguments for profile and cpc: arg0 is the kernel's pc, arg1 the user's. The pc of
  * the part that did not run is 0. */
 struct err *profile_args(struct probe_set *ps, const struct probe *p, struct probe_args *ret);

@@ -16,8 +16,7 @@ static bool may_be_tracepoint(const char *pattern)
 }
 
 static struct err *sdt_match(const struct provider *pv, struct probe_set *ps,
-			     const struct probe_desc *pd, void (*found)(void *arg, struct probe *p),
-			     void *arg)
+			     const struct probe_desc *pd, probe_fn *found, void *arg)
 {
 	struct tracepoint *tps;
 	uint32_t n;

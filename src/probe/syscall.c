@@ -31,8 +31,7 @@ static bool matches(const struct probe_desc *pd, const char *elsewhere, const st
 }
 
 static struct err *syscall_match(const struct provider *pv, struct probe_set *ps,
-				 const struct probe_desc *pd,
-				 void (*found)(void *arg, struct probe *p), void *arg)
+				 const struct probe_desc *pd, probe_fn *found, void *arg)
 {
 	bool side[2] = { glob_match(pd->name, sides[0]), glob_match(pd->name, sides[1]) };
 	const char *elsewhere = foreign_syscall(pd->func);

@@ -9,7 +9,6 @@
  * A probe with a semaphore costs nothing until a tracer attaches. The kernel then counts the
  * semaphore up.
  */
-#include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,7 +34,7 @@ struct match {
 	const struct provider *pv;
 	struct probe_set *ps;
 	const struct probe_desc *pd;
-	void (*found)(void *arg, struct probe *p);
+	probe_fn *found;
 	void *arg;
 	bool any; /* the process at hand has such a probe */
 };
@@ -335,8 +334,7 @@ static void match_every(struct match *m)
 }
 
 static struct err *usdt_match(const struct provider *pv, struct probe_set *ps,
-			      const struct probe_desc *pd,
-			      void (*found)(void *arg, struct probe *p), void *arg)
+			      const struct probe_desc *pd, probe_fn *found, void *arg)
 {
 	struct match m = { .pv = pv, .ps = ps, .pd = pd, .found = found, .arg = arg };
 	struct err *e = NULL;

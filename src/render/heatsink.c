@@ -305,8 +305,7 @@ static char *format(struct sink *s, const struct record_view *r, const struct ac
 
 	out_init(&text, NULL);
 	action_format(s, &text, r, a);
-	out_char(&text, 0);
-	return text.v;
+	return out_take(&text);
 }
 
 static void report(struct sink *s, const struct run_report *r)

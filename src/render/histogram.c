@@ -7,8 +7,6 @@
  */
 #include "render/render.h"
 
-#include <limits.h>
-
 enum { BAR = 40 };
 
 static long double magnitude(int64_t v)

@@ -6,8 +6,6 @@
  */
 #include "render/json.h"
 
-#include <limits.h>
-
 #include "base/diag.h"
 #include "program/unwind/unwind.h"
 
@@ -358,8 +356,7 @@ static char *json_format(struct sink *s, const struct record_view *r, const stru
 
 	out_init(&text, NULL);
 	action_format(s, &text, r, a);
-	out_char(&text, 0);
-	return text.v;
+	return out_take(&text);
 }
 
 static void json_free(struct sink *s)

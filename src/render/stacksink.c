@@ -1,7 +1,5 @@
 #include "render/stacksink.h"
 
-#include <time.h>
-
 #include "base/clock.h"
 #include "base/term.h"
 #include "render/stackrows.h"

@@ -266,8 +266,7 @@ static char *text_format(struct sink *s, const struct record_view *r, const stru
 
 	out_init(&text, NULL);
 	action_format(s, &text, r, a);
-	out_char(&text, 0);
-	return text.v;
+	return out_take(&text);
 }
 
 static void text_free(struct sink *s)

@@ -397,7 +397,6 @@ static char *make_page(void)
 {
 	struct out o = { 0 };
 	const char *s = serve_html, *open;
-	char *page;
 
 	while ((open = strstr(s, "{{"))) {
 		out_mem(&o, s, (size_t)(open - s));
@@ -407,10 +406,7 @@ static char *make_page(void)
 		s = strstr(open, "}}") + 2;
 	}
 	out_str(&o, s);
-	out_char(&o, '\0');
-	page = xstrdup(o.v);
-	out_fini(&o);
-	return page;
+	return out_take(&o);
 }
 
 static struct err *make_token(char *ret)

@@ -229,17 +229,13 @@ void live_end(struct live *l, int status)
 static char *with_spaces(const char *text, size_t n)
 {
 	struct out o = { 0 };
-	char *s;
 
 	for (size_t i = 0; i < n; i++)
 		if (text[i] == '\t')
 			out_fill(&o, ' ', 8 - o.n % 8);
 		else
 			out_char(&o, text[i] ? text[i] : ' ');
-	out_char(&o, '\0');
-	s = xstrdup(o.v);
-	out_fini(&o);
-	return s;
+	return out_take(&o);
 }
 
 void live_add_line(struct live *l, const char *text, size_t n, bool message)

@@ -1,7 +1,6 @@
 /* Measures the cost of tracing and detaches the most expensive programs above -x budget. */
 #include "session/budget.h"
 
-#include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <time.h>

@@ -5,7 +5,6 @@
 #include <signal.h>
 #include <sys/wait.h>
 
-#include "base/io.h"
 #include "session/session.h"
 
 static struct err *write_all(int fd, const char *path, const char *text, size_t len)

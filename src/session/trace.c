@@ -2,7 +2,6 @@
 #define _GNU_SOURCE
 #include "session/session.h"
 
-#include <errno.h>
 #include <sched.h>
 #include <time.h>
 #include <unistd.h>

@@ -3,7 +3,6 @@
 
 #include <inttypes.h>
 
-#include "compile/ebpf/ebpf.h"
 #include "probe/fentry.h"
 #include "wire/late.h"
 #include "wire/record.h"

@@ -2,10 +2,7 @@
  * probes, epilogue. Also values that a firing computes once, and faults. */
 #include "compile/gen/gen_private.h"
 
-#include <inttypes.h>
-
 #include "compile/ebpf/ebpf.h"
-#include "probe/fentry.h"
 #include "wire/late.h"
 #include "wire/record.h"
 #include "wire/routines.h"

@@ -2,8 +2,6 @@
  * it. */
 #include "compile/gen/gen_private.h"
 
-#include <assert.h>
-
 #include "wire/record.h"
 #include "wire/routines.h"
 

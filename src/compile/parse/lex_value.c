@@ -1,6 +1,4 @@
 /* Reads constants and macros, the tokens that carry a value. See lex.h. */
-#include <ctype.h>
-#include <errno.h>
 
 #include "lex.h"
 

@@ -111,10 +111,8 @@ static void list_jit(struct code_list *l, const char *path)
 	struct err *e = io_read_file(path, &l->text, &len);
 	char *at, *line, *end;
 
-	if (e) {
-		err_free(e);
+	if (err_drop(e))
 		return;
-	}
 	for (at = l->text; (line = next_line(&at, l->text + len, &end));) {
 		struct code c = { 0 };
 		char *s = line;
@@ -205,10 +203,7 @@ static bool is_the_one(const struct dso *d, const struct object *o)
 
 static bool try_open(struct dso *d, const char *path, struct object **ret)
 {
-	struct err *e = object_open(path, ret);
-
-	if (e) {
-		err_free(e);
+	if (err_drop(object_open(path, ret))) {
 		*ret = NULL;
 		return false;
 	}
@@ -224,15 +219,12 @@ static bool try_open(struct dso *d, const char *path, struct object **ret)
 static void open_vdso(struct dso *d)
 {
 	const uint8_t *p = (const uint8_t *)getauxval(AT_SYSINFO_EHDR);
-	struct err *e;
 
 	if (!p)
 		return;
-	e = object_open_memory("[vdso]", p, 8192, &d->object);
-	if (e) {
-		err_free(e);
+	if (err_drop(object_open_memory("[vdso]", p, 8192, &d->object)))
 		d->object = NULL;
-	} else if (!is_the_one(d, d->object)) {
+	else if (!is_the_one(d, d->object)) {
 		object_free(d->object);
 		d->object = NULL;
 	}
@@ -288,16 +280,12 @@ static bool running_kernel_is(const struct dso *k)
 	enum { NOTE_BUILD_ID = 3 };
 	cleanup_free char *text = NULL;
 	size_t len = 0;
-	struct err *e;
 	struct bytes b;
 
 	if (!k->build_id_len)
 		return true;
-	e = io_read_file("/sys/kernel/notes", &text, &len);
-	if (e) {
-		err_free(e);
+	if (err_drop(io_read_file("/sys/kernel/notes", &text, &len)))
 		return true;
-	}
 	b = bytes_of(text, len, "notes");
 	while (bytes_left(&b)) {
 		uint32_t nname = bytes_u32(&b), ndesc = bytes_u32(&b), type = bytes_u32(&b);
@@ -333,8 +321,7 @@ void perfspace_kernel_read(struct perfspace *s)
 		hex_of(k->build_id, k->build_id_len, hex);
 		path = xasprintf("%s/.debug/[kernel.kallsyms]/%s/kallsyms", home ? home : "", hex);
 		e = list_kallsyms(&s->kernel, path);
-		if (e) {
-			err_free(e);
+		if (err_drop(e)) {
 			e = err_new(
 				0,
 				"it was recorded on another kernel, whose symbols are not in ~/.debug");

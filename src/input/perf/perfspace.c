@@ -1,7 +1,6 @@
 #define _GNU_SOURCE
 /* The processes and threads of a recording: their mappings, and the name of each address. */
 #include "input/perf/perfspace_private.h"
-#include "input/perf/runs.h"
 
 static struct text text_of(const char *s)
 {

@@ -217,9 +217,7 @@ void aggs_flip(struct inproc_engine *e)
 
 /* --- the engine's operations --- */
 
-struct err *
-aggs_read(struct inproc_engine *e, uint32_t agg,
-	  void (*fn)(void *arg, const void *key, const uint64_t *values, uint32_t ncpus), void *arg)
+struct err *aggs_read(struct inproc_engine *e, uint32_t agg, agg_fn *fn, void *arg)
 {
 	const struct agg *a = &e->base.image->aggs[agg];
 	struct inproc_store *s = &e->aggs.stores[agg];

@@ -3,9 +3,7 @@
 #include <errno.h>
 #include <linux/perf_event.h>
 #include <sys/mman.h>
-#include <sys/ioctl.h>
 #include <sys/prctl.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
 

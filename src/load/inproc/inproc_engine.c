@@ -227,7 +227,7 @@ static int inproc_wait_fd(struct engine *en)
 
 struct draining {
 	struct inproc_engine *e;
-	void (*fn)(void *arg, const struct wire_record *r, uint32_t size, bool control);
+	record_fn *fn;
 	void *arg;
 	bool control, any;
 	bool own; /* the ring is the tracer's */
@@ -259,10 +259,7 @@ static void drain_record(void *arg, const void *record, uint32_t n)
 	d->any = true;
 }
 
-static void inproc_drain(struct engine *en,
-			 void (*fn)(void *arg, const struct wire_record *r, uint32_t size,
-				    bool control),
-			 void *arg)
+static void inproc_drain(struct engine *en, record_fn *fn, void *arg)
 {
 	struct inproc_engine *e = inproc(en);
 	const enum map_role order[] = { MAP_CONTROL, MAP_DATA };
@@ -310,10 +307,7 @@ static void inproc_drain(struct engine *en,
 
 /* --- aggregations and stacks --- */
 
-static struct err *inproc_agg_read(struct engine *en, uint32_t agg,
-				   void (*fn)(void *arg, const void *key, const uint64_t *values,
-					      uint32_t ncpus),
-				   void *arg)
+static struct err *inproc_agg_read(struct engine *en, uint32_t agg, agg_fn *fn, void *arg)
 {
 	return aggs_read(inproc(en), agg, fn, arg);
 }

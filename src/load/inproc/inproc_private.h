@@ -27,10 +27,7 @@ void inproc_run_timers(struct inproc_engine *e); /* that are due */
 
 /* inproc_aggs.c */
 void aggs_flip(struct inproc_engine *e);
-struct err *aggs_read(struct inproc_engine *e, uint32_t agg,
-		      void (*fn)(void *arg, const void *key, const uint64_t *values,
-				 uint32_t ncpus),
-		      void *arg);
+struct err *aggs_read(struct inproc_engine *e, uint32_t agg, agg_fn *fn, void *arg);
 struct err *aggs_delete(struct inproc_engine *e, uint32_t agg, const void *key,
 			uint64_t *ret_values);
 void aggs_store_free(struct inproc_engine *e);

@@ -244,10 +244,7 @@ static int engine_wait_fd(struct engine *eng)
 	return ((struct interp_engine *)eng)->epoll_fd;
 }
 
-static void engine_drain(struct engine *eng,
-			 void (*fn)(void *arg, const struct wire_record *r, uint32_t size,
-				    bool control),
-			 void *arg)
+static void engine_drain(struct engine *eng, record_fn *fn, void *arg)
 {
 	struct interp_engine *e = (struct interp_engine *)eng;
 
@@ -272,10 +269,7 @@ static void engine_drain(struct engine *eng,
 	}
 }
 
-static struct err *engine_agg_read(struct engine *eng, uint32_t agg,
-				   void (*fn)(void *arg, const void *key, const uint64_t *values,
-					      uint32_t ncpus),
-				   void *arg)
+static struct err *engine_agg_read(struct engine *eng, uint32_t agg, agg_fn *fn, void *arg)
 {
 	struct interp_engine *e = (struct interp_engine *)eng;
 	const struct agg *a = &eng->image->aggs[agg];

@@ -3,7 +3,6 @@
 #include "base/clock.h"
 #include "load/interp/interp_private.h"
 
-#include <errno.h>
 #include <string.h>
 
 /* The most events handled before the consumer can take records. */

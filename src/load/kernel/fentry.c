@@ -5,7 +5,6 @@
 
 #include <errno.h>
 
-#include "base/io.h"
 #include "probe/fentry.h"
 #include "program/type/type.h"
 
@@ -65,10 +64,8 @@ static char *try_fentry(struct type_graph *types)
 	int error = errno;
 	struct err *unprivileged = feature_check_privilege();
 
-	if (unprivileged) {
-		err_free(unprivileged);
+	if (err_drop(unprivileged))
 		return xstrdup("BPF trampolines (fentry) need privilege");
-	}
 	if (error == EPERM || error == EACCES)
 		return xasprintf("it refuses BPF trampolines (fentry) by policy: %s",
 				 strerror(error));

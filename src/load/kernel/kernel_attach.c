@@ -38,8 +38,7 @@ static uint32_t online_cpus(uint32_t *ret, uint32_t max)
 	struct err *e = io_read_file("/sys/devices/system/cpu/online", &text, NULL);
 	uint32_t n = 0;
 
-	if (e) {
-		err_free(e);
+	if (err_drop(e)) {
 		ret[0] = 0;
 		return 1;
 	}

@@ -33,10 +33,8 @@ static uint32_t possible_cpus(void)
 	struct err *e = io_read_file("/sys/devices/system/cpu/possible", &text, NULL);
 	uint32_t last = 0;
 
-	if (e) {
-		err_free(e);
+	if (err_drop(e))
 		return (uint32_t)sysconf(_SC_NPROCESSORS_CONF);
-	}
 	for (char *p = text; *p;) {
 		if (*p >= '0' && *p <= '9')
 			last = (uint32_t)strtoul(p, &p, 10);
@@ -174,10 +172,7 @@ static int kernel_wait_fd(struct engine *en)
 	return kernel(en)->epoll_fd;
 }
 
-static void kernel_drain(struct engine *en,
-			 void (*fn)(void *arg, const struct wire_record *r, uint32_t size,
-				    bool control),
-			 void *arg)
+static void kernel_drain(struct engine *en, record_fn *fn, void *arg)
 {
 	struct kernel_engine *k = kernel(en);
 
@@ -195,10 +190,7 @@ static void kernel_drain(struct engine *en,
 	ring_drain(&k->data, fn, arg, false);
 }
 
-static struct err *kernel_agg_read(struct engine *en, uint32_t agg,
-				   void (*fn)(void *arg, const void *key, const uint64_t *values,
-					      uint32_t ncpus),
-				   void *arg)
+static struct err *kernel_agg_read(struct engine *en, uint32_t agg, agg_fn *fn, void *arg)
 {
 	return maps_agg_read(kernel(en), agg, fn, arg);
 }

@@ -433,7 +433,7 @@ static struct err *read_hash(struct kernel_engine *k, struct kmap *m,
 /* Passes on read_hash()'s elements of one aggregation, with its own keys. */
 struct agg_reading {
 	const struct agg *agg;
-	void (*fn)(void *arg, const void *key, const uint64_t *values, uint32_t ncpus);
+	agg_fn *fn;
 	void *arg;
 };
 
@@ -463,10 +463,7 @@ static void pass_on(void *arg, const void *key, const uint64_t *values, uint32_t
 		      ncpus);
 }
 
-struct err *maps_agg_read(struct kernel_engine *k, uint32_t agg,
-			  void (*fn)(void *arg, const void *key, const uint64_t *values,
-				     uint32_t ncpus),
-			  void *arg)
+struct err *maps_agg_read(struct kernel_engine *k, uint32_t agg, agg_fn *fn, void *arg)
 {
 	const struct agg *ag = &k->e.image->aggs[agg];
 	struct kmap *m = &k->maps[ag->map];

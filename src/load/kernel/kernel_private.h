@@ -124,10 +124,7 @@ uint64_t maps_bytes(struct kernel_engine *k);
 struct err *maps_create(struct kernel_engine *k);
 void maps_close(struct kernel_engine *k);
 struct kmap *maps_role(struct kernel_engine *k, enum map_role role); /* NULL: the image has none */
-struct err *maps_agg_read(struct kernel_engine *k, uint32_t agg,
-			  void (*fn)(void *arg, const void *key, const uint64_t *values,
-				     uint32_t ncpus),
-			  void *arg);
+struct err *maps_agg_read(struct kernel_engine *k, uint32_t agg, agg_fn *fn, void *arg);
 struct err *maps_agg_delete(struct kernel_engine *k, uint32_t agg, const void *key,
 			    uint64_t *ret_values);
 uint32_t maps_stack(struct kernel_engine *k, int64_t id, uint64_t *frames, uint32_t max);
@@ -138,9 +135,7 @@ void maps_counters(struct kernel_engine *k, struct engine_counters *ret);
 struct err *ring_open(struct ring *r, int fd, uint32_t size);
 void ring_close(struct ring *r);
 /* Calls fn for the records that were complete when the call began. */
-void ring_drain(struct ring *r,
-		void (*fn)(void *arg, const struct wire_record *rec, uint32_t size, bool control),
-		void *arg, bool control);
+void ring_drain(struct ring *r, record_fn *fn, void *arg, bool control);
 
 /* kernel_progs.c */
 struct err *progs_load(struct kernel_engine *k);

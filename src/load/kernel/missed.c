@@ -2,8 +2,6 @@
  * kinds, any program) runs on the same CPU, and takes no kprobe inside another. */
 #include "load/kernel/kernel_private.h"
 
-#include <string.h>
-
 /* struct bpf_link_info. The parts used came with 6.7; older kernels leave 0. */
 struct link_info {
 	uint32_t type, id, prog_id, pad;

@@ -40,9 +40,7 @@ void ring_close(struct ring *r)
 	*r = (struct ring){ .fd = -1 };
 }
 
-void ring_drain(struct ring *r,
-		void (*fn)(void *arg, const struct wire_record *rec, uint32_t size, bool control),
-		void *arg, bool control)
+void ring_drain(struct ring *r, record_fn *fn, void *arg, bool control)
 {
 	if (!r->cons)
 		return;

@@ -5,7 +5,6 @@
  * keys and counters mean the same in both. The CPUs of this engine are those of INSIDE, then those
  * of KERNEL. BEGIN, END and timers belong to INSIDE.
  */
-#include <errno.h>
 
 #include "load/split/split.h"
 
@@ -126,10 +125,7 @@ static int split_wait_fd(struct engine *en)
 	return -1;
 }
 
-static void split_drain(struct engine *en,
-			void (*fn)(void *arg, const struct wire_record *r, uint32_t size,
-				   bool control),
-			void *arg)
+static void split_drain(struct engine *en, record_fn *fn, void *arg)
 {
 	struct split *s = split_of(en);
 
@@ -168,10 +164,7 @@ static void gather(void *arg, const void *key, const uint64_t *values, uint32_t 
 	memcpy(r->values + t->first * words, values, ncpus * words * sizeof(*values));
 }
 
-static struct err *split_agg_read(struct engine *en, uint32_t agg,
-				  void (*fn)(void *arg, const void *key, const uint64_t *values,
-					     uint32_t ncpus),
-				  void *arg)
+static struct err *split_agg_read(struct engine *en, uint32_t agg, agg_fn *fn, void *arg)
 {
 	struct split *s = split_of(en);
 	struct table t = { .agg = &en->image->aggs[agg], .ncpus = en->ncpus };

@@ -111,10 +111,8 @@ static int open_debug_file(Dwfl_Module *m, const char *path, const struct stat *
 	struct err *e = object_open(path, &o);
 	Elf *elf;
 
-	if (e) {
-		err_free(e);
+	if (err_drop(e))
 		return -1;
-	}
 	if (!fstat(o->fd, &st) && (st.st_ino != main->st_ino || st.st_dev != main->st_dev) &&
 	    image_is_debug_of(o, id, id_len > 0 ? (uint32_t)id_len : 0, crc) &&
 	    (elf = elf_begin(o->fd, ELF_C_READ_MMAP, NULL))) {

@@ -181,10 +181,8 @@ static bool collect_debug_path(struct collect *c, const char *path, const uint32
 	struct err *e = object_open(path, &debug);
 	bool found;
 
-	if (e) {
-		err_free(e);
+	if (err_drop(e))
 		return false;
-	}
 	found = image_is_debug_of(debug, o->build_id, o->build_id_len, crc) &&
 		collect_from(c, debug, SHT_SYMTAB);
 	object_free(debug);
@@ -311,7 +309,6 @@ static void collect_debugdata(struct collect *c)
 	cleanup_free uint8_t *packed = NULL, *elf = NULL;
 	struct object *mini;
 	size_t npacked, n;
-	struct err *e;
 
 	if (!s)
 		return;
@@ -321,11 +318,8 @@ static void collect_debugdata(struct collect *c)
 	elf = unpack_xz(packed, npacked, &n);
 	if (!elf)
 		return;
-	e = object_open_memory(c->o->path, elf, n, &mini);
-	if (e) {
-		err_free(e);
+	if (err_drop(object_open_memory(c->o->path, elf, n, &mini)))
 		return;
-	}
 	collect_from(c, mini, SHT_SYMTAB);
 	object_free(mini);
 }

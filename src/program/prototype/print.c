@@ -1,8 +1,6 @@
 /* Prints prototypes in the language that parse.c reads. */
 #include "program/prototype/prototype.h"
 
-#include <string.h>
-
 static void print_length(struct out *o, const struct prototype_length *l)
 {
 	bool wraps = l->zero && l->count != COUNT_ZERO;

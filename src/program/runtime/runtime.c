@@ -2,7 +2,6 @@
 #include "program/runtime/runtime.h"
 
 #include <elf.h>
-#include <string.h>
 
 #include "base/path.h"
 #include "program/object/object.h"

@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <fcntl.h>
 
-#include "base/io.h"
 #include "base/procmem.h"
 #include "program/space/space.h"
 

@@ -7,7 +7,6 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-#include "base/io.h"
 #include "base/mem.h"
 #include "base/number.h"
 #include "base/procdir.h"

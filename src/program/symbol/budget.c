@@ -195,14 +195,11 @@ bool known_use(struct symbols *s, struct known_object *k)
 struct object *known_pin(struct symbols *s, struct known_object *k, const char *path)
 {
 	struct object *o;
-	struct err *e;
 
 	k->pinned = true;
 	k->used = ++s->uses;
 	if (!object_is_open(k->o) && !object_reopen(k->o) && path) {
-		e = object_open(path, &o);
-		if (e) {
-			err_free(e);
+		if (err_drop(object_open(path, &o))) {
 		} else {
 			source_drop(s, k->o);
 			object_free(k->o);

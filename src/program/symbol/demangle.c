@@ -7,7 +7,6 @@
  * may refer back only a few times). */
 #include <libiberty/demangle.h>
 #include <setjmp.h>
-#include <stdlib.h>
 #include <string.h>
 
 char *symbol_demangle(const char *name);

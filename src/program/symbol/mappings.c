@@ -8,7 +8,6 @@
 #include <time.h>
 
 #include "base/clock.h"
-#include "base/io.h"
 #include "base/procdir.h"
 #include "base/sorted.h"
 #include "program/symbol/symbol_private.h"

@@ -194,16 +194,12 @@ struct known_object *vdso_object(struct symbols *s)
 	const uint8_t *p = (const uint8_t *)(uintptr_t)getauxval(AT_SYSINFO_EHDR);
 	const struct mapping *m;
 	struct mappings maps;
-	struct err *e;
 
 	if (s->vdso_tried)
 		return s->vdso.o ? &s->vdso : NULL;
 	s->vdso_tried = true;
-	e = mappings_read(getpid(), &maps);
-	if (e) {
-		err_free(e);
+	if (err_drop(mappings_read(getpid(), &maps)))
 		return NULL;
-	}
 	m = mappings_find(&maps, (uintptr_t)p);
 	if (m && !strcmp(m->path, "[vdso]"))
 		err_free(object_open_memory("[vdso]", p, m->end - m->start, &s->vdso.o));
@@ -337,7 +333,6 @@ static void note_home(struct process *p)
 	struct jit_home h = { .noted_ns = now_ns(), .wait_ns = JIT_NS };
 	char path[64];
 	struct stat tmp, ours;
-	struct err *e;
 	size_t n;
 
 	p->home.noted_ns = h.noted_ns;
@@ -348,11 +343,8 @@ static void note_home(struct process *p)
 	if (stat(path, &tmp) < 0)
 		return;
 	snprintf(path, sizeof(path), "/proc/%d/status", (int)p->pid);
-	e = io_read_file(path, &text, &n);
-	if (e) {
-		err_free(e);
+	if (err_drop(io_read_file(path, &text, &n)))
 		return;
-	}
 	h.dev = tmp.st_dev;
 	h.inode = tmp.st_ino;
 	h.elsewhere = stat("/tmp", &ours) < 0 || ours.st_dev != tmp.st_dev ||

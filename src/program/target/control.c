@@ -6,7 +6,6 @@
 #include <time.h>
 
 #include "base/clock.h"
-#include "base/io.h"
 #include "base/procmem.h"
 #include "target_private.h"
 

@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pwd.h>
-#include <sys/ptrace.h>
 #include <sys/stat.h>
 
 #include "base/io.h"
@@ -95,12 +94,9 @@ char *control_comm(pid_t pid)
 	cleanup_free char *path = xasprintf("/proc/%d/comm", pid);
 	char *text = NULL;
 	size_t n;
-	struct err *e = io_read_file(path, &text, &n);
 
-	if (e) {
-		err_free(e);
+	if (err_drop(io_read_file(path, &text, &n)))
 		return xstrdup("?");
-	}
 	text[strcspn(text, "\n")] = '\0';
 	return text;
 }

@@ -134,8 +134,7 @@ static struct err *patch_run(struct control *c, struct control_patch *p, const s
 						     .n = 1 });
 		return e;
 	}
-	if (e) {
-		err_free(e);
+	if (err_drop(e)) {
 		p[r->first].skipped = true;
 		return NULL;
 	}

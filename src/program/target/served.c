@@ -17,7 +17,6 @@
 #include <sys/wait.h>
 #include <sys/xattr.h>
 
-#include "base/clock.h"
 #include "base/nofile.h"
 #include "target_private.h"
 #include "wire/preload.h"

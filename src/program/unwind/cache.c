@@ -180,16 +180,12 @@ uint32_t unwind_recent_read(char ***ret)
 	cleanup_free char *path = dir ? xasprintf("%s/recent", dir) : NULL;
 	VEC(char *) paths = { 0 };
 	size_t len;
-	struct err *e;
 
 	*ret = NULL;
 	if (!path || !is_ours(dir) || !is_ours(path))
 		return 0;
-	e = io_read_file(path, &text, &len);
-	if (e) {
-		err_free(e);
+	if (err_drop(io_read_file(path, &text, &len)))
 		return 0;
-	}
 	for (char *line = text, *save; paths.n < RECENT_MAX && (line = strtok_r(line, "\n", &save));
 	     line = NULL)
 		if (*line == '/')

@@ -2,7 +2,6 @@
  * checks them. */
 #include <errno.h>
 
-#include "base/bytes.h"
 #include "base/hash.h"
 #include "program/unwind/cfi.h"
 

@@ -9,7 +9,6 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/auxv.h>
-#include <sys/syscall.h>
 
 #include "base/clock.h"
 #include "base/io.h"

@@ -19,7 +19,6 @@
 #include <time.h>
 
 #include "base/clock.h"
-#include "base/io.h"
 #include "base/procdir.h"
 #include "base/procmem.h"
 #include "load/inproc/follow/inproc_follow.h"

@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <sys/uio.h>
 
 #include "base/procdir.h"
 #include "load/inproc/attach/inproc_attach.h"

@@ -4,7 +4,6 @@
 
 #include <errno.h>
 #include <sys/mman.h>
-#include <sys/syscall.h>
 
 #include "load/inproc/memory/agent_blob.h"
 #include "load/inproc/memory/inproc_files.h"

@@ -22,8 +22,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/perf_event.h>
-#include <sys/uio.h>
-#include <time.h>
 
 #include "base/clock.h"
 #include "base/procdir.h"

@@ -133,12 +133,9 @@ static bool is_there(struct control *c, const struct undo_log *log)
 {
 	const struct mappings *maps;
 	uint64_t facts = 0, code = 0;
-	struct err *e = control_maps(c, &maps);
 
-	if (e) {
-		err_free(e);
+	if (err_drop(control_maps(c, &maps)))
 		return false;
-	}
 	undo_find_inodes(maps, log->base, &facts, &code);
 	return facts == log->inode && code == log->code_inode;
 }

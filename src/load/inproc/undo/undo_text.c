@@ -1,5 +1,4 @@
 /* The undo log: patches and restores text, and moves program counters. */
-#include <errno.h>
 
 #include "base/sorted.h"
 #include "load/inproc/undo/undo_private.h"
@@ -226,12 +225,9 @@ static enum holds what_holds(struct control *c, struct window *w, const struct u
 			     uint32_t i, uint8_t *ret)
 {
 	const struct wire_undo *u = &log->sites.v[i];
-	struct err *e = read_site(c, w, log, i, ret);
 
-	if (e) {
-		err_free(e);
+	if (err_drop(read_site(c, w, log, i, ret)))
 		return NOTHING;
-	}
 	if (!memcmp(ret, u->before, u->len))
 		return BEFORE;
 	return !memcmp(ret, u->after, u->len) || is_torn(u, ret) ? AFTER : FOREIGN;

@@ -1,5 +1,4 @@
 /* Reads the memory of the JVM. */
-#include <string.h>
 
 #include "program/runtime/jvm/jvm.h"
 

@@ -1,5 +1,4 @@
 /* Reads the frames of a thread that runs Python. */
-#include <string.h>
 
 #include "program/runtime/circle.h"
 #include "program/runtime/python/python.h"

@@ -91,12 +91,9 @@ bool python_published(struct space *s, uint64_t runtime, struct python_layout *l
 {
 	struct published d;
 	const uint64_t *words = &d.version;
-	struct err *e = space_read(s, runtime, &d, sizeof(d));
 
-	if (e) {
-		err_free(e);
+	if (err_drop(space_read(s, runtime, &d, sizeof(d))))
 		return false;
-	}
 	if (memcmp(d.cookie, "xdebugpy", sizeof(d.cookie)))
 		return l->version < PYTHON_3_13;
 	if (d.version >> 16 != PYTHON_3_13 || l->version != PYTHON_3_13)

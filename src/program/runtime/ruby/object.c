@@ -1,5 +1,4 @@
 /* Ruby's objects: flags, Strings, Arrays. */
-#include <string.h>
 
 #include "program/runtime/ruby/ruby.h"
 

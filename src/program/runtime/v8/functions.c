@@ -1,5 +1,4 @@
 /* JavaScript functions: name, script, and the lines of their bytecodes. */
-#include <string.h>
 
 #include "program/runtime/v8/v8.h"
 

@@ -1,6 +1,5 @@
 /* Reads V8's heap. Pointers to objects have the lowest bit set; small integers lie in the upper
  * half of a word. */
-#include <string.h>
 
 #include "program/runtime/v8/v8.h"
 

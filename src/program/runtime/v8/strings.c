@@ -1,5 +1,4 @@
 /* V8's strings. */
-#include <string.h>
 
 #include "program/runtime/v8/v8.h"
 
