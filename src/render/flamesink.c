@@ -1,3 +1,4 @@
+/* A sink that gives what a program prints to the reader of stacks, as if it came from a file. */
 #define _GNU_SOURCE /* fopencookie */
 #include "render/flamesink.h"
 

@@ -1,3 +1,4 @@
+/* Writes a stack tree as folded text and as JSON. */
 #define _GNU_SOURCE
 #include "render/folded.h"
 

@@ -1,3 +1,4 @@
+/* A sink that puts aggregations and printed events into the matrix of a heat map. */
 #include "render/heatsink.h"
 
 #include "input/heatin/heatin_reader.h"

@@ -1,3 +1,4 @@
+/* A sink that puts aggregations keyed by stacks into a stack tree. */
 #include "render/stacksink.h"
 
 #include "base/clock.h"

@@ -1,3 +1,4 @@
+/* Prints a typed value as C-like text. */
 #include "value.h"
 
 #include <float.h>

@@ -1,3 +1,4 @@
+/* The table of the forms in which a stack tree is written, and the search by name and suffix. */
 #include "render/writers.h"
 
 #include <string.h>

@@ -1,3 +1,4 @@
+/* Answers requests with the page and its events, and takes programs. */
 #define _GNU_SOURCE
 #include "serve/http.h"
 

@@ -1,3 +1,4 @@
+/* Keeps the views of a running program for the page: a ring of seconds, and the lines printed. */
 #define _GNU_SOURCE
 #include "serve/live_private.h"
 

@@ -1,3 +1,4 @@
+/* A sink that gives what a program prints and counts to the views of a live run. */
 #define _GNU_SOURCE /* fopencookie */
 #include <assert.h>
 #include <time.h>

@@ -1,3 +1,4 @@
+/* Decides by a request's Origin, Host and Fetch headers whether it comes from our own page. */
 #include "serve/origin.h"
 
 #include <arpa/inet.h>

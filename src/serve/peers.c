@@ -1,3 +1,4 @@
+/* Counts the connections of each address, and chooses those to close. */
 #define _GNU_SOURCE
 #include "serve/peers.h"
 

@@ -1,3 +1,4 @@
+/* Gives rows of an aggregation numbers that stay, and finds out what has changed in each. */
 #include "view/timeline.h"
 
 uint32_t timeline_row(struct timeline *t, const struct agg *agg, const uint8_t *key, uint32_t max,

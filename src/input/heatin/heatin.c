@@ -1,3 +1,4 @@
+/* Finds the format of a heat map's input, and puts the input into a matrix. */
 #define _GNU_SOURCE
 #include "input/heatin/heatin.h"
 

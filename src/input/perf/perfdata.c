@@ -644,7 +644,15 @@ static struct err *records(struct perfdata *d, struct bytes *b)
 	return NULL;
 }
 
-static struct err *read_attrs(struct perfdata *d, const struct bytes *file, struct bytes attrs,
+/* Reads where a part of the file lies, and returns the part. */
+static struct bytes part_at(struct bytes *file, struct bytes *b)
+{
+	uint64_t offset = bytes_u64(b), size = bytes_u64(b);
+
+	return bytes_slice(file, offset, size);
+}
+
+static struct err *read_attrs(struct perfdata *d, struct bytes *file, struct bytes attrs,
 			      uint64_t each)
 {
 	struct err *e = NULL;
@@ -654,15 +662,10 @@ static struct err *read_attrs(struct perfdata *d, const struct bytes *file, stru
 			       (unsigned long long)each);
 	while (!e && bytes_left(&attrs) >= each) {
 		struct bytes a = bytes_of(attrs.pos, each, "perf.data"), ids;
-		uint64_t offset, size;
 
 		e = add_event(d, a);
 		bytes_seek(&a, each - 16);
-		offset = bytes_u64(&a);
-		size = bytes_u64(&a);
-		ids = bytes_slice(&(struct bytes){ file->start, file->end, file->start, file->name,
-						   0 },
-				  offset, size);
+		ids = part_at(file, &a);
 		while (bytes_ok(&ids) && bytes_left(&ids) >= 8)
 			add_id(d, bytes_u64(&ids), d->events.n - 1);
 		bytes_skip(&attrs, each);
@@ -682,18 +685,14 @@ static struct err *read_features(struct perfdata *d, struct bytes *file, uint64_
 	if (!bytes_seek(&b, at))
 		return NULL; /* read_file() reports that the data in front of it is cut off */
 	for (uint32_t i = 0; i < FEATURES && !e; i++) {
-		uint64_t offset, size;
 		struct bytes f;
 
 		if (!(bits[i / 8] >> (i % 8) & 1))
 			continue;
-		offset = bytes_u64(&b);
-		size = bytes_u64(&b);
-		missing |= !bytes_ok(&b);
+		f = part_at(file, &b);
+		missing |= !bytes_ok(&b) || !bytes_ok(&f);
 		if (!bytes_ok(&b))
 			break;
-		f = bytes_slice(file, offset, size);
-		missing |= !bytes_ok(&f);
 		if (bytes_ok(&f))
 			e = read_feature(d, i, f);
 	}
@@ -717,7 +716,7 @@ static struct err *read_records(struct perfdata *d, struct bytes b, bool cut_off
 static struct err *read_file(struct perfdata *d, struct bytes file)
 {
 	struct bytes b = file, attrs;
-	uint64_t header, each, attrs_at, attrs_size, data_at, data_size;
+	uint64_t header, each, data_at, data_size, there;
 	const uint8_t *bits;
 	bool cut_off;
 	struct err *e;
@@ -727,15 +726,13 @@ static struct err *read_file(struct perfdata *d, struct bytes file)
 	if (header == PIPE_HEADER)
 		return read_records(d, b, false);
 	each = bytes_u64(&b);
-	attrs_at = bytes_u64(&b);
-	attrs_size = bytes_u64(&b);
+	attrs = part_at(&file, &b);
 	data_at = bytes_u64(&b);
 	data_size = bytes_u64(&b);
 	bytes_skip(&b, 16);
 	bits = bytes_take(&b, FEATURES / 8);
 	if (!bytes_ok(&b))
 		return bytes_err(&b);
-	attrs = bytes_slice(&file, attrs_at, attrs_size);
 	if (!bytes_ok(&attrs))
 		return err_new(0, "perf.data: the descriptions of events are cut off");
 	e = read_attrs(d, &file, attrs, each);
@@ -745,20 +742,18 @@ static struct err *read_file(struct perfdata *d, struct bytes file)
 		return err_new(0, "perf.data without events");
 	if (data_at > (size_t)(file.end - file.start))
 		return err_new(0, "perf.data: the data is cut off");
-	if (!data_size) /* perf record was killed, so the file has no more */
-		data_size = (size_t)(file.end - file.start) - data_at;
+	there = (size_t)(file.end - file.start) - data_at;
+	if (!data_size) /* perf record was killed: all there is */
+		data_size = there;
 	else
 		e = read_features(d, &file, data_at + data_size, bits);
 	if (e)
 		return e;
-	cut_off = data_size > (size_t)(file.end - file.start) - data_at;
-	if (cut_off) {
+	cut_off = data_size > there;
+	if (cut_off)
 		stackin_note(d->in, "the file is cut off: %llu bytes are missing",
-			     (unsigned long long)(data_size -
-						  ((size_t)(file.end - file.start) - data_at)));
-		data_size = (size_t)(file.end - file.start) - data_at;
-	}
-	return read_records(d, bytes_slice(&file, data_at, data_size), cut_off);
+			     (unsigned long long)(data_size - there));
+	return read_records(d, bytes_slice(&file, data_at, cut_off ? there : data_size), cut_off);
 }
 
 static void notes(struct perfdata *d)

@@ -1,3 +1,4 @@
+/* Finds the format of stacks that were given, unzips them, and feeds the format's reader. */
 #define _GNU_SOURCE
 #include "input/stackin/stackin.h"
 

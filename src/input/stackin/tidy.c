@@ -1,3 +1,4 @@
+/* Strips offsets and arguments from names of functions, as tracers print them. */
 #define _GNU_SOURCE
 #include "input/stackin/stackin_reader.h"
 

@@ -1,3 +1,4 @@
+/* The in-process engine: load, attach, drain, detach. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <time.h>

@@ -1,3 +1,4 @@
+/* Starts the watchdog, which removes the tracer's patches when the tracer has ended. */
 #define _GNU_SOURCE
 #include "load/inproc/attach/watchdog.h"
 

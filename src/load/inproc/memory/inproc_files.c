@@ -1,3 +1,4 @@
+/* Makes and seals the memory files that traced processes map. */
 #define _GNU_SOURCE
 #include "load/inproc/memory/inproc_files.h"
 

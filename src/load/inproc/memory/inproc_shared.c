@@ -1,3 +1,4 @@
+/* Copies records, hash tables and counters out of memory that traced processes write. */
 #define _GNU_SOURCE
 #include "load/inproc/memory/inproc_shared.h"
 

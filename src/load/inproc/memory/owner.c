@@ -1,3 +1,4 @@
+/* Reads the rights of a process from /proc, and compares them. */
 #include "load/inproc/memory/owner.h"
 
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* Maps the tracer's files in a stopped process by system calls that the process makes. */
 #define _GNU_SOURCE
 #include "load/inproc/memory/remote.h"
 

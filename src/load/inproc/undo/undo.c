@@ -1,3 +1,4 @@
+/* Finds the undo log of a process, and removes the patches and mappings that it lists. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <signal.h>

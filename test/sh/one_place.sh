@@ -1,0 +1,45 @@
+#!/bin/sh
+# What stands in one place of the sources stays there: the mappings of a process, the marks behind names of functions,
+# the names of the engines. A file of C says first what it does, and is of a size that can be read.
+set -u
+fail=0
+wrong() {
+	echo "$1"
+	fail=1
+}
+
+# One struct for a mapping: no other has a range, an offset and the inode of a file.
+structs=$(grep -rlE 'inode' src cmd agent --include='*.[ch]' | xargs awk '
+	/^struct [a-z_0-9]+ \{/ { name = FILENAME ": " $2; body = "" }
+	{ body = body " " $0 }
+	/^\}/ { if (name && body ~ / (end|hi)[,;]/ && body ~ / offset[,;]/ && body ~ / inode[,;]/) print name; name = "" }')
+[ "$structs" = "src/program/space/mapping.h: mapping" ] || wrong "not one struct for a mapping: $structs"
+
+# The mappings are read by program/space/ only. base/mapped.c reads this process's own in a signal handler, which may not allocate.
+for f in $(grep -rlE '"/proc/(%[a-z]+|self)/(maps|map_files|smaps)"' src cmd agent bpf); do
+	case $f in
+	src/program/space/* | src/base/mapped.c) ;;
+	*) wrong "$f reads the mappings of a process: program/space/ does that" ;;
+	esac
+done
+
+# Writers put marks such as _[k] behind names, by data/frame.c; nothing reads them back.
+for f in $(grep -rlE '"_\[' src cmd agent bpf); do
+	case $f in
+	src/data/frame.c) ;;
+	*) grep -nE '"_\[[a-z]\]"' "$f" && wrong "$f has a mark of a frame: data/frame.c has them" ;;
+	esac
+done
+
+# Only load/ knows engines by name.
+engines='"(kernel|interp|inproc|split)"'
+grep -rnE "(str(n|case)?cmp|memcmp|streq)\([^;]*engine[^;]*$engines" src cmd | grep -v '^src/load/' && wrong "the name of an engine is compared outside load/"
+grep -rnE "(str(n|case)?cmp|memcmp|streq)\([^;]*(ops|type)->name, *$engines" src cmd | grep -v '^src/load/' && wrong "the name of an engine is compared outside load/"
+
+find src cmd agent -name '*.c' >"${TMPDIR:-/tmp}/one_place.$$"
+while read -r f; do
+	head -n 3 "$f" | grep -q '^/\*' || wrong "$f does not say first what it does"
+	[ "$(wc -l <"$f")" -le 800 ] || wrong "$f has more than 800 lines"
+done <"${TMPDIR:-/tmp}/one_place.$$"
+rm -f "${TMPDIR:-/tmp}/one_place.$$"
+exit $fail
