@@ -198,7 +198,7 @@ char *dec_text(char *end, uint64_t v)
 	return end;
 }
 
-char *hex_text(char *end, uint64_t v, bool upper)
+static char *hex_text(char *end, uint64_t v, bool upper)
 {
 	const char *digits = upper ? "0123456789ABCDEF" : "0123456789abcdef";
 

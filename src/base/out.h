@@ -75,6 +75,5 @@ void out_escaped(struct out *o, const char *s, size_t n);
 /* Write a number at the end of buf (20 bytes suffice for decimal, 16 for hex). Return the first
  * byte of the text. */
 char *dec_text(char *end, uint64_t v);
-char *hex_text(char *end, uint64_t v, bool upper);
 
 #endif

@@ -28,12 +28,9 @@ void check_row(struct check_table *t, const char *const *cells)
 
 void check_note(struct check_table *t, const char *fmt, ...)
 {
-	char *text;
 	va_list ap;
 
 	va_start(ap, fmt);
-	if (vasprintf(&text, fmt, ap) < 0)
-		abort();
+	vec_push(&t->notes, xvasprintf(fmt, ap));
 	va_end(ap);
-	vec_push(&t->notes, text);
 }

@@ -25,28 +25,33 @@ static const struct option_info option_table[OPT_COUNT] = {
 #undef X
 };
 
-struct unit {
-	const char *name;
-	int64_t factor;
-};
+int64_t options_time_unit(const char *name)
+{
+	static const struct {
+		const char *name;
+		int64_t ns;
+	} units[] = {
+		{ "ns", 1 },
+		{ "nsec", 1 },
+		{ "us", 1000 },
+		{ "usec", 1000 },
+		{ "ms", 1000000 },
+		{ "msec", 1000000 },
+		{ "s", 1000000000 },
+		{ "sec", 1000000000 },
+		{ "m", 60000000000 },
+		{ "min", 60000000000 },
+		{ "h", 3600000000000 },
+		{ "hour", 3600000000000 },
+		{ "d", 86400000000000 },
+		{ "day", 86400000000000 },
+	};
 
-/* Units of time in nanoseconds. hz is handled separately. */
-static const struct unit time_units[] = {
-	{ "ns", 1 },
-	{ "nsec", 1 },
-	{ "us", 1000 },
-	{ "usec", 1000 },
-	{ "ms", 1000000 },
-	{ "msec", 1000000 },
-	{ "s", 1000000000 },
-	{ "sec", 1000000000 },
-	{ "m", 60000000000 },
-	{ "min", 60000000000 },
-	{ "h", 3600000000000 },
-	{ "hour", 3600000000000 },
-	{ "d", 86400000000000 },
-	{ "day", 86400000000000 },
-};
+	for (size_t i = 0; i < ARRAY_SIZE(units); i++)
+		if (!strcasecmp(name, units[i].name))
+			return units[i].ns;
+	return 0;
+}
 
 static const struct {
 	const char *word;
@@ -101,7 +106,7 @@ static bool parse_size(const char *s, int64_t *ret)
 static bool parse_rate(const char *s, int64_t *ret)
 {
 	const char *end;
-	int64_t v;
+	int64_t v, unit;
 
 	if (!parse_int(s, &v, &end) || v < 0)
 		return false;
@@ -109,11 +114,8 @@ static bool parse_rate(const char *s, int64_t *ret)
 		*ret = v ? 1000000000 / v : 0;
 		return true;
 	}
-	for (size_t i = 0; i < ARRAY_SIZE(time_units); i++) {
-		if (!strcasecmp(end, time_units[i].name))
-			return !__builtin_mul_overflow(v, time_units[i].factor, ret);
-	}
-	return false;
+	unit = options_time_unit(end);
+	return unit && !__builtin_mul_overflow(v, unit, ret);
 }
 
 static bool parse_bool(const char *s, int64_t *ret)

@@ -84,7 +84,8 @@ bool probe_never_fires(const struct probe_desc *pd)
 	return false;
 }
 
-bool foreign_is_kernel(const char *module)
+/* Is module a name of the kernel on another system, such as "genunix" or "mach_kernel"? */
+static bool foreign_is_kernel(const char *module)
 {
 	static const char *const names[] = { "genunix", "unix", "mach_kernel", "kernel" };
 

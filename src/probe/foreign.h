@@ -7,9 +7,6 @@
 
 #include "probe/probe.h"
 
-/* Returns true when module is a name of the kernel on another system, such as "genunix" or
- * "mach_kernel". */
-bool foreign_is_kernel(const char *module);
 /* Returns Linux's name of another system's call: "execve" for "exece". NULL: no other system has
  * it. */
 const char *foreign_syscall(const char *name);

@@ -10,6 +10,7 @@
 #include <strings.h>
 
 #include "base/glob.h"
+#include "data/options.h"
 #include "probe/provider.h"
 
 static const uint64_t NSEC = 1000000000;
@@ -26,37 +27,6 @@ struct rate {
 	uint64_t period;
 };
 
-static const struct unit {
-	const char *name;
-	uint64_t ns; /* 0: hz was given */
-} units[] = {
-	{ "", 0 },
-	{ "hz", 0 },
-	{ "ns", 1 },
-	{ "nsec", 1 },
-	{ "us", 1000 },
-	{ "usec", 1000 },
-	{ "ms", 1000000 },
-	{ "msec", 1000000 },
-	{ "s", 1000000000ull },
-	{ "sec", 1000000000ull },
-	{ "m", 60 * 1000000000ull },
-	{ "min", 60 * 1000000000ull },
-	{ "h", 3600 * 1000000000ull },
-	{ "hour", 3600 * 1000000000ull },
-	{ "d", 86400 * 1000000000ull },
-	{ "day", 86400 * 1000000000ull },
-};
-
-static const struct unit *find_unit(const char *name)
-{
-	for (size_t i = 0; i < ARRAY_SIZE(units); i++) {
-		if (!strcasecmp(units[i].name, name))
-			return &units[i];
-	}
-	return NULL;
-}
-
 /* Returns the text after "profile-" or "tick-"; NULL when name begins with neither. */
 static const char *rate_text(const char *name, bool *ret_tick)
 {
@@ -68,8 +38,7 @@ static const char *rate_text(const char *name, bool *ret_tick)
 static bool parse_rate(const char *name, struct rate *ret, const char **ret_why)
 {
 	const char *text = rate_text(name, &ret->tick);
-	const struct unit *unit;
-	uint64_t value;
+	uint64_t value, unit;
 	char *end;
 
 	*ret_why = NULL;
@@ -80,19 +49,19 @@ static bool parse_rate(const char *name, struct rate *ret, const char **ret_why)
 		return false;
 	errno = 0;
 	value = strtoull(text, &end, 10);
-	unit = find_unit(end);
-	if (!unit)
+	unit = (uint64_t)options_time_unit(end);
+	if (!unit && *end && strcasecmp(end, "hz") != 0)
 		return false;
 	*ret_why = "a rate must be more than 0";
 	if (!value)
 		return false;
 	*ret_why = "the period is too long";
-	if (errno || (unit->ns && value > INT64_MAX / unit->ns))
+	if (errno || (unit && value > INT64_MAX / unit))
 		return false;
 	*ret_why = "the fastest rate is 5000 a second, a period of 200 us";
-	if (unit->ns ? value * unit->ns < MIN_PERIOD : value > NSEC / MIN_PERIOD)
+	if (unit ? value * unit < MIN_PERIOD : value > NSEC / MIN_PERIOD)
 		return false;
-	ret->period = unit->ns ? value * unit->ns : NSEC / value;
+	ret->period = unit ? value * unit : NSEC / value;
 	return true;
 }
 

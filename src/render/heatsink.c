@@ -300,15 +300,6 @@ static struct err *flush(struct sink *s)
 	return NULL;
 }
 
-static char *format(struct sink *s, const struct record_view *r, const struct action *a)
-{
-	struct out text;
-
-	out_init(&text, NULL);
-	action_format(s, &text, r, a);
-	return out_take(&text);
-}
-
 static void report(struct sink *s, const struct run_report *r)
 {
 }
@@ -339,7 +330,7 @@ static const struct sink_ops ops = {
 	.reopen = reopen,
 	.truncate = flush,
 	.flush = flush,
-	.format = format,
+	.format = action_text,
 	.report = report,
 	.free = sink_free,
 };

@@ -350,15 +350,6 @@ static struct err *json_truncate(struct sink *s)
 	return output_truncate(out_of(s));
 }
 
-static char *json_format(struct sink *s, const struct record_view *r, const struct action *a)
-{
-	struct out text;
-
-	out_init(&text, NULL);
-	action_format(s, &text, r, a);
-	return out_take(&text);
-}
-
 static void json_free(struct sink *s)
 {
 	struct json_sink *j = json_of(s);
@@ -382,7 +373,7 @@ static const struct sink_ops json_ops = {
 	.reopen = json_reopen,
 	.truncate = json_truncate,
 	.flush = json_flush,
-	.format = json_format,
+	.format = action_text,
 	.report = json_report,
 	.free = json_free,
 };

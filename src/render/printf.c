@@ -431,3 +431,12 @@ void action_format(struct sink *s, struct out *o, const struct record_view *r,
 
 	format_print(s, o, &args);
 }
+
+char *action_text(struct sink *s, const struct record_view *r, const struct action *a)
+{
+	struct out text;
+
+	out_init(&text, NULL);
+	action_format(s, &text, r, a);
+	return out_take(&text);
+}

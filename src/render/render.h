@@ -33,6 +33,8 @@ void format_print(struct sink *s, struct out *o, const struct format_args *a);
 /* Writes the text of an action with a format (printf, freopen, system). */
 void action_format(struct sink *s, struct out *o, const struct record_view *r,
 		   const struct action *a);
+/* The same, malloc()ed: sink_ops.format of a sink. */
+char *action_text(struct sink *s, const struct record_view *r, const struct action *a);
 
 /* --- stack.c --- */
 enum { STACK_MAX = 512 };

@@ -260,15 +260,6 @@ static struct err *text_flush(struct sink *s)
 	return out_flush(out_of(s));
 }
 
-static char *text_format(struct sink *s, const struct record_view *r, const struct action *a)
-{
-	struct out text;
-
-	out_init(&text, NULL);
-	action_format(s, &text, r, a);
-	return out_take(&text);
-}
-
 static void text_free(struct sink *s)
 {
 	struct text_sink *t = text_of(s);
@@ -292,7 +283,7 @@ static const struct sink_ops text_ops = {
 	.reopen = text_reopen,
 	.truncate = text_truncate,
 	.flush = text_flush,
-	.format = text_format,
+	.format = action_text,
 	.report = text_report,
 	.free = text_free,
 };

@@ -37,8 +37,8 @@ bool value_bits(const void *bytes, size_t n, uint64_t bit_offset, uint64_t bit_s
 	return true;
 }
 
-/* Missing bytes count as zero. */
-bool value_is_zero(const void *bytes, size_t n, uint64_t bit_offset, uint64_t bit_size)
+/* Bytes that are not there count as zero. */
+static bool value_is_zero(const void *bytes, size_t n, uint64_t bit_offset, uint64_t bit_size)
 {
 	const uint8_t *p = bytes;
 	uint64_t v, first = bit_offset / 8, size = bit_size / 8;

@@ -42,10 +42,9 @@ void bind_error(struct bind_cx *cx, struct node *n, const char *tag, const char 
 	va_list ap;
 
 	va_start(ap, fmt);
-	if (vasprintf(&text, fmt, ap) < 0)
-		text = NULL;
+	text = xvasprintf(fmt, ap);
 	va_end(ap);
-	diag_error(cx->diags, n->loc, n->end, tag, "%s", text ? text : fmt);
+	diag_error(cx->diags, n->loc, n->end, tag, "%s", text);
 	poison(n);
 }
 

@@ -173,11 +173,8 @@ void replace_node(struct node *n, const struct node *by);
 const char *type_text(struct bind_cx *cx, type_id t);
 
 /* --- decl.c --- */
-type_id bind_spec(struct bind_cx *cx, const struct spec *s);
 type_id bind_decl_type(struct bind_cx *cx, const struct decl *d);
-/* Returns " (did you mean struct foo?)" for an unknown type, or "". */
-const char *type_suggestion(struct bind_cx *cx, enum type_kind kind, const char *name);
-/* Returns the same for an incomplete struct, union or enum. */
+/* Returns " (did you mean struct foo?)" for an incomplete struct, union or enum, or "". */
 const char *tag_suggestion(struct bind_cx *cx, type_id t);
 /* Returns the kernel's type when t is, or points to, a struct of the program with the name of a
  * struct of the kernel. Returns t otherwise. */
@@ -315,7 +312,6 @@ bool bind_builtin_index(struct bind_cx *cx, struct node *n, const char *name);
 
 /* --- const.c --- */
 void set_int(struct bind_cx *cx, struct node *n, uint64_t value, type_id t);
-uint64_t int_truncate(struct bind_cx *cx, uint64_t v, type_id t);
 /* Folds a bound unary, binary, ternary or cast node with constant operands. */
 void fold(struct bind_cx *cx, struct node *n);
 /* Evaluates a constant expression of a declaration. Returns false, with an error of this tag, when
@@ -326,7 +322,6 @@ void bind_int(struct bind_cx *cx, struct node *n);
 
 /* --- xlate.c --- */
 void bind_translator(struct bind_cx *cx, const struct node *n);
-struct xlator *xlator_find(struct bind_cx *cx, type_id out, type_id in);
 /* Makes n a translated value of type `out` (struct or pointer) over `native` (bound). */
 void make_xlated(struct bind_cx *cx, struct node *n, type_id out, struct node *native);
 void bind_xlate(struct bind_cx *cx, struct node *n);

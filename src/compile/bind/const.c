@@ -1,7 +1,7 @@
 /* Types integer constants and folds expressions in the arithmetic of compile/gen/gen_expr.c. */
 #include "compile/bind/bind_private.h"
 
-uint64_t int_truncate(struct bind_cx *cx, uint64_t v, type_id t)
+static uint64_t int_truncate(struct bind_cx *cx, uint64_t v, type_id t)
 {
 	uint64_t size = type_size(cx->types, t);
 

@@ -60,7 +60,8 @@ type_id kernel_type(struct bind_cx *cx, type_id t)
 	return t;
 }
 
-const char *type_suggestion(struct bind_cx *cx, enum type_kind kind, const char *name)
+/* Returns " (did you mean struct foo?)" for an unknown type, or "". */
+static const char *type_suggestion(struct bind_cx *cx, enum type_kind kind, const char *name)
 {
 	static const char *const words[] = {
 		[TYPE_STRUCT] = "struct ", [TYPE_UNION] = "union ", [TYPE_ENUM] = "enum "
@@ -207,7 +208,7 @@ static type_id tagged(struct bind_cx *cx, const struct spec *s)
 	return t;
 }
 
-type_id bind_spec(struct bind_cx *cx, const struct spec *s)
+static type_id bind_spec(struct bind_cx *cx, const struct spec *s)
 {
 	struct bind_state *st = cx->state;
 	uint64_t *seen = hash_get(&st->specs, &s, sizeof(s));

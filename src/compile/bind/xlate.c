@@ -213,7 +213,7 @@ static struct xlator *find(struct bind_cx *cx, type_id out, type_id in)
 	return NULL;
 }
 
-struct xlator *xlator_find(struct bind_cx *cx, type_id out, type_id in)
+static struct xlator *xlator_find(struct bind_cx *cx, type_id out, type_id in)
 {
 	struct xlator *x;
 	type_id t = out;

@@ -422,7 +422,7 @@ static struct ir_val probe_id(struct gen *g, struct ir_val probe)
 	return v;
 }
 
-struct ir_val gen_arg(struct gen *g, const struct probe_arg *a, loc_t loc)
+static struct ir_val gen_arg(struct gen *g, const struct probe_arg *a, loc_t loc)
 {
 	static const uint8_t syscall_regs[] = { UREG_RDI, UREG_RSI, UREG_RDX,
 						UREG_R10, UREG_R8,  UREG_R9 };

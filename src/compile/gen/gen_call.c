@@ -261,18 +261,23 @@ static struct ir_val speculation(struct gen *g)
 
 /* --- kernel objects --- */
 
+uint32_t gen_offset_of(struct gen *g, const char *type, const char *member, struct type_member *ret)
+{
+	type_id t;
+
+	return type_lookup(g->types, NULL, TYPE_STRUCT, type, &t) &&
+			       type_find_member(g->types, t, member, ret)
+		       ? (uint32_t)(ret->bit_offset / 8)
+		       : WIRE_NO_OFFSET;
+}
+
 static struct ir_val offsets(struct gen *g)
 {
 	if (!g->offsets_at) {
 		struct wire_offsets o;
 		struct type_member m;
-		type_id t;
 
-#define X(field, s, mem) \
-	o.field = type_lookup(g->types, NULL, TYPE_STRUCT, s, &t) && \
-				  type_find_member(g->types, t, mem, &m) \
-			  ? (uint32_t)(m.bit_offset / 8) \
-			  : WIRE_NO_OFFSET;
+#define X(field, s, mem) o.field = gen_offset_of(g, s, mem, &m);
 		WIRE_OFFSETS(X)
 #undef X
 		g->offsets_at = gen_rodata(g, &o, sizeof(o), 8) + 1;
@@ -349,7 +354,8 @@ static struct ir_val state_number(struct gen *g, struct ir_val which, size_t off
 
 /* --- the table --- */
 
-uint32_t gen_swap_size(enum subr_id id)
+/* The bytes that htons() and the like reverse, 0: other. */
+static uint32_t gen_swap_size(enum subr_id id)
 {
 	switch (id) {
 	case SUBR_HTONS:

@@ -195,7 +195,6 @@ struct ir_val gen_kernel_read(struct gen *g, struct ir_val addr, int64_t off, ui
 /* gen_builtin.c: built-in variables and the values of a firing. */
 struct ir_val gen_lazy(struct gen *g, enum lazy_id id);
 struct ir_val gen_builtin(struct gen *g, const struct node *n);
-struct ir_val gen_arg(struct gen *g, const struct probe_arg *a, loc_t loc);
 struct ir_val gen_thread(struct gen *g); /* curthread as an integer */
 struct ir_val gen_tid(struct gen *g);
 struct ir_val gen_tgid(struct gen *g);
@@ -223,8 +222,6 @@ struct ir_val gen_subr(struct gen *g, const struct node *n); /* integer result *
 /* Writes the string result into memory that the verifier tracks. */
 void gen_subr_string(struct gen *g, const struct node *n, struct ir_val dst, int32_t off,
 		     uint32_t size);
-
-uint32_t gen_swap_size(enum subr_id id); /* bytes that htons() and the like reverse, 0: other */
 
 struct ir_val
 gen_progenyof(struct gen *g,
@@ -330,6 +327,9 @@ uint32_t gen_map(struct gen *g, enum map_role role, const char *name, enum bpf_m
 		 uint32_t key, uint32_t value, uint32_t entries, uint32_t flags);
 uint32_t gen_fixed_map(struct gen *g, enum map_role role);
 uint32_t gen_rodata(struct gen *g, const void *p, uint32_t n, uint32_t align);
+/* Returns where a member lies in a struct of the kernel; WIRE_NO_OFFSET: there is none. */
+uint32_t gen_offset_of(struct gen *g, const char *type, const char *member,
+		       struct type_member *ret);
 void gen_finish_maps(struct gen *g);
 
 /* gen_program.c */

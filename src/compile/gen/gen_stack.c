@@ -49,24 +49,17 @@ static struct ir_val unwind_offsets(struct gen *g)
 {
 	struct wire_unwind_offsets o;
 	struct type_member m;
-	type_id t;
+	uint32_t context;
 
 	if (!g->unwind_offsets_at) {
-#define X(field, s, mem) \
-	o.field = type_lookup(g->types, NULL, TYPE_STRUCT, s, &t) && \
-				  type_find_member(g->types, t, mem, &m) \
-			  ? (uint32_t)(m.bit_offset / 8) \
-			  : WIRE_NO_OFFSET;
+#define X(field, s, mem) o.field = gen_offset_of(g, s, mem, &m);
 		WIRE_UNWIND_OFFSETS(X)
 #undef X
 		o.mm_vdso = WIRE_NO_OFFSET;
-		if (type_lookup(g->types, NULL, TYPE_STRUCT, "mm_struct", &t) &&
-		    type_find_member(g->types, t, "context", &m)) {
-			uint32_t context = (uint32_t)(m.bit_offset / 8);
-
-			if (type_find_member(g->types, type_strip(g->types, m.type), "vdso", &m))
-				o.mm_vdso = context + (uint32_t)(m.bit_offset / 8);
-		}
+		context = gen_offset_of(g, "mm_struct", "context", &m);
+		if (context != WIRE_NO_OFFSET &&
+		    type_find_member(g->types, type_strip(g->types, m.type), "vdso", &m))
+			o.mm_vdso = context + (uint32_t)(m.bit_offset / 8);
 		/* struct timespec64 before 6.11 */
 		if (o.inode_mtime_sec == WIRE_NO_OFFSET || o.inode_mtime_nsec == WIRE_NO_OFFSET) {
 			o.inode_mtime_sec = o.inode_mtime_6_7 != WIRE_NO_OFFSET ? o.inode_mtime_6_7

@@ -75,10 +75,9 @@ void lex_error(struct lexer *lx, struct token *t, const char *tag, const char *f
 		return;
 	lx->reported = at;
 	va_start(ap, fmt);
-	if (vasprintf(&text, fmt, ap) < 0)
-		text = NULL;
+	text = xvasprintf(fmt, ap);
 	va_end(ap);
-	diag_error(lx->cx->diags, t->loc, t->end, tag, "%s", text ? text : fmt);
+	diag_error(lx->cx->diags, t->loc, t->end, tag, "%s", text);
 }
 
 static int at(const struct lexer *lx, uint32_t pos)

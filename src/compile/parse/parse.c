@@ -58,10 +58,9 @@ void parse_error(struct parser *p, loc_t loc, loc_t end, const char *tag, const 
 	va_list ap;
 
 	va_start(ap, fmt);
-	if (vasprintf(&text, fmt, ap) < 0)
-		text = NULL;
+	text = xvasprintf(fmt, ap);
 	va_end(ap);
-	diag_error(p->cx->diags, loc, end, tag, "%s", text ? text : fmt);
+	diag_error(p->cx->diags, loc, end, tag, "%s", text);
 }
 
 void syntax_error(struct parser *p, const char *hint)

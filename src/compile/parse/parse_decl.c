@@ -26,10 +26,9 @@ __attribute__((format(printf, 5, 6))) static void decl_error(struct parser *p, l
 	if (p->bad_decl || p->panic)
 		return;
 	va_start(ap, fmt);
-	if (vasprintf(&text, fmt, ap) < 0)
-		text = NULL;
+	text = xvasprintf(fmt, ap);
 	va_end(ap);
-	parse_error(p, loc, end, tag, "%s", text ? text : fmt);
+	parse_error(p, loc, end, tag, "%s", text);
 	p->bad_decl = true;
 }
 

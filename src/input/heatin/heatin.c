@@ -104,7 +104,8 @@ struct matrix *heatin_matrix(struct heatin *in, bool buckets)
 	return (in->matrix.axis.kind == MATRIX_BUCKETS) == buckets ? &in->matrix : NULL;
 }
 
-uint64_t heatin_time(const struct heatin *in, uint64_t time)
+/* Nanoseconds of a time in units of options.time_unit. */
+static uint64_t heatin_time(const struct heatin *in, uint64_t time)
 {
 	uint64_t unit = in->options.time_unit;
 

@@ -99,8 +99,6 @@ void heatin_bucket(struct heatin *in, uint64_t time, int64_t min, int64_t max, u
 		   const struct heatin_party *p);
 /* Applies options.factor and options.full to a value. */
 int64_t heatin_value(const struct heatin *in, double value);
-/* Converts a time in units of options.time_unit to nanoseconds. */
-uint64_t heatin_time(const struct heatin *in, uint64_t time);
 
 /* Utilization: counts a party without an event in a column as 0% there. Call it after all input. */
 void heatin_idle(struct heatin *in);

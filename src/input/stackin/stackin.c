@@ -86,11 +86,9 @@ void stackin_fini(struct stackin *in)
 void stackin_note(struct stackin *in, const char *fmt, ...)
 {
 	va_list ap;
-	char *text;
 
 	va_start(ap, fmt);
-	if (vasprintf(&text, fmt, ap) >= 0)
-		vec_push(&in->notes, text);
+	vec_push(&in->notes, xvasprintf(fmt, ap));
 	va_end(ap);
 }
 

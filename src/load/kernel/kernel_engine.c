@@ -17,13 +17,10 @@ static struct kernel_engine *kernel(struct engine *e)
 void engine_note(struct kernel_engine *k, const char *fmt, ...)
 {
 	va_list ap;
-	char *text;
 
 	va_start(ap, fmt);
-	if (vasprintf(&text, fmt, ap) < 0)
-		text = xstrdup(fmt);
+	engine_remark(&k->e, xvasprintf(fmt, ap), false);
 	va_end(ap);
-	engine_remark(&k->e, text, false);
 }
 
 /* Returns the number of CPUs for which the kernel sizes per-CPU values: 4 for "0-3". */

@@ -183,7 +183,9 @@ void control_unstub(struct control *c)
 
 /* --- the call --- */
 
-void control_restarted(const struct control_thread *t, struct user_regs_struct *ret)
+/* Returns the program counter and registers with which the thread will continue, after the kernel
+ * has set up a restart. */
+static void control_restarted(const struct control_thread *t, struct user_regs_struct *ret)
 {
 	*ret = t->regs;
 	if (!t->in_syscall)

@@ -123,9 +123,6 @@ void control_wait_a_bit(uint64_t begun);
  * the next stop by PTRACE_INTERRUPT. */
 bool control_wait(pid_t tid, int *ret_status, uint64_t deadline);
 bool control_wait_interrupt(pid_t tid, int status, uint64_t deadline);
-/* syscall.c: returns the program counter and registers with which the thread will continue, after
- * the kernel has set up a restart. */
-void control_restarted(const struct control_thread *t, struct user_regs_struct *ret);
 
 /* patch.c: writes to text, whatever its protection. */
 struct err *control_write_text(struct control *c, uint64_t addr, const void *buf, uint32_t n);

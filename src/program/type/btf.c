@@ -100,8 +100,9 @@ static struct err *scan(struct btf_file *f, const char *name)
 	return note;
 }
 
-struct err *btf_open_bytes(struct btf_file *f, const void *p, size_t n, const char *name,
-			   const struct btf_file *base, struct err **ret_note)
+/* btf_open() for bytes in memory, which the caller owns. */
+static struct err *btf_open_bytes(struct btf_file *f, const void *p, size_t n, const char *name,
+				  const struct btf_file *base, struct err **ret_note)
 {
 	struct bytes b = bytes_of(p, n, name);
 	uint32_t hdr_len, type_off, type_len, str_off, str_len;

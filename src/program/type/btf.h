@@ -57,9 +57,6 @@ struct btf_file {
  * before it can be used, and *ret_note is a note about this (NULL when all was read). */
 struct err *btf_open(struct btf_file *f, const char *path, const struct btf_file *base,
 		     struct err **ret_note);
-/* Does the same for bytes in memory, which the caller owns. */
-struct err *btf_open_bytes(struct btf_file *f, const void *p, size_t n, const char *name,
-			   const struct btf_file *base, struct err **ret_note);
 void btf_close(struct btf_file *f);
 
 /* Returns the id behind the last id of f. */

@@ -97,7 +97,7 @@ static size_t name_key(char *buf, size_t size, char space, const char *name)
 	return n + 1;
 }
 
-void graph_name(struct type_graph *g, char space, const char *name, uint64_t value)
+static void graph_name(struct type_graph *g, char space, const char *name, uint64_t value)
 {
 	char key[512];
 	size_t n = name_key(key, sizeof(key), space, name);
@@ -106,7 +106,7 @@ void graph_name(struct type_graph *g, char space, const char *name, uint64_t val
 		*hash_put(&g->names, key, n, NULL) = value;
 }
 
-bool graph_named(struct type_graph *g, char space, const char *name, uint64_t *ret)
+static bool graph_named(struct type_graph *g, char space, const char *name, uint64_t *ret)
 {
 	char key[512];
 	size_t n = name_key(key, sizeof(key), space, name);

@@ -86,8 +86,6 @@ static inline struct tnode *tnode(const struct type_graph *g, type_id t)
 }
 
 type_id tnode_new(struct type_graph *g, enum type_kind kind, const char *name);
-void graph_name(struct type_graph *g, char space, const char *name, uint64_t value);
-bool graph_named(struct type_graph *g, char space, const char *name, uint64_t *ret);
 char graph_space(enum type_kind kind);
 
 /* layout.c: returns the alignment of a struct or union whose members are known. */

@@ -5,21 +5,12 @@
 
 #include "load/inproc/state/inproc_state.h"
 
-static void remark(struct inproc_engine *e, bool blind, const char *fmt, va_list ap)
-{
-	char *text;
-
-	if (vasprintf(&text, fmt, ap) < 0)
-		text = xstrdup(fmt);
-	engine_remark(&e->base, text, blind);
-}
-
 void inproc_note(struct inproc_engine *e, const char *fmt, ...)
 {
 	va_list ap;
 
 	va_start(ap, fmt);
-	remark(e, false, fmt, ap);
+	engine_remark(&e->base, xvasprintf(fmt, ap), false);
 	va_end(ap);
 }
 
@@ -28,6 +19,6 @@ void inproc_blind(struct inproc_engine *e, const char *fmt, ...)
 	va_list ap;
 
 	va_start(ap, fmt);
-	remark(e, true, fmt, ap);
+	engine_remark(&e->base, xvasprintf(fmt, ap), true);
 	va_end(ap);
 }

@@ -119,7 +119,7 @@ static int64_t take_signed(const uint8_t *p, uint32_t n, uint32_t *i)
 /* Reads the entries: the number of bytes to step forward (n, or -n - 1), and the change of the
  * position. A position is the offset in the source plus one, above a bit
  * (source-position-table.cc). */
-uint32_t v8_line(const struct v8_function *f, int32_t place)
+static uint32_t v8_line(const struct v8_function *f, int32_t place)
 {
 	int64_t at = -1, position = 0, found = 0; /* -1: the function's entry */
 	uint32_t i = 0;

@@ -206,8 +206,6 @@ uint32_t v8_script_line(const struct v8_script *s, uint32_t position);
 const struct v8_function *v8_function(struct v8 *v, uint64_t shared);
 /* Returns the function of a JSFunction. */
 const struct v8_function *v8_function_of(struct v8 *v, uint64_t function);
-/* Returns the line of a place in its bytecodes, 0: not known. */
-uint32_t v8_line(const struct v8_function *f, int32_t place);
 /* Adds a frame. place < 0: the line is not known. */
 void v8_add(const struct v8_function *f, int32_t place, runtime_frame_vec *ret);
 
