@@ -442,26 +442,9 @@ static struct err *lines_record_end(struct sink *s, const struct record_view *r)
 	return l->o.n > OUT_BUFFER ? lines_flush(s) : NULL;
 }
 
-static struct err *lines_printa(struct sink *s, const struct record_view *r, const struct action *a,
-				struct agg_view *const *aggs, uint32_t n)
-{
-	return NULL;
-}
-
-/* Memory that cannot be read: the numbers alone are printed. */
-static struct err *lines_fault(struct sink *s, const struct image *img, const struct wire_fault *f)
-{
-	return NULL;
-}
-
 static struct err *lines_drop(struct sink *s, enum drop_kind kind, int cpu, uint64_t count)
 {
 	of(s)->lost += count;
-	return NULL;
-}
-
-static struct err *lines_reopen(struct sink *s, const char *path)
-{
 	return NULL;
 }
 
@@ -519,10 +502,7 @@ struct sink *calls_lines_new(const struct calls *c)
 		.record_begin = lines_record_begin,
 		.action = lines_action,
 		.record_end = lines_record_end,
-		.printa = lines_printa,
-		.fault = lines_fault,
 		.drop = lines_drop,
-		.reopen = lines_reopen,
 		.truncate = lines_flush,
 		.flush = lines_flush,
 		.format = lines_format,

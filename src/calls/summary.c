@@ -163,31 +163,6 @@ static struct err *summary_drop(struct sink *s, enum drop_kind kind, int cpu, ui
 	return NULL;
 }
 
-static struct err *nothing(struct sink *s)
-{
-	return NULL;
-}
-
-static struct err *no_record(struct sink *s, const struct record_view *r)
-{
-	return NULL;
-}
-
-static struct err *no_action(struct sink *s, const struct record_view *r, const struct action *a)
-{
-	return NULL;
-}
-
-static struct err *no_fault(struct sink *s, const struct image *img, const struct wire_fault *f)
-{
-	return NULL;
-}
-
-static struct err *no_reopen(struct sink *s, const char *path)
-{
-	return NULL;
-}
-
 static char *no_format(struct sink *s, const struct record_view *r, const struct action *a)
 {
 	return xstrdup("");
@@ -209,17 +184,9 @@ struct sink *calls_summary_new(const struct calls *c)
 	static const struct sink_ops ops = {
 		.name = "calls -c",
 		.any_order = true,
-		.begin = nothing,
 		.end = summary_end,
-		.record_begin = no_record,
-		.action = no_action,
 		.printa = take,
-		.record_end = no_record,
-		.fault = no_fault,
 		.drop = summary_drop,
-		.reopen = no_reopen,
-		.truncate = nothing,
-		.flush = nothing,
 		.format = no_format,
 		.free = summary_free,
 	};

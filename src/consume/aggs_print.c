@@ -67,7 +67,7 @@ static struct err *print_one(struct aggs *a, struct sink *s, const struct record
 	make_view(st, &st->arena, st->rows, st->nrows, &view);
 	if (r && st->nrows)
 		st->printed = true;
-	return s->ops->printa(s, r, act, views, 1);
+	return sink_do(s, printa, r, act, views, 1);
 }
 
 /* printa() of several aggregations: one row for each key of any of them. */
@@ -228,7 +228,7 @@ static struct err *print_joined(struct aggs *a, struct sink *s, const struct rec
 		views[j].agg = agg;
 		list[j] = &views[j];
 	}
-	e = s->ops->printa(s, r, act, list, n);
+	e = sink_do(s, printa, r, act, list, n);
 	arena_fini(&arena);
 	return e;
 }
@@ -263,7 +263,7 @@ struct err *aggs_show(struct aggs *a, struct sink *s)
 struct err *aggs_final(struct aggs *a, struct sink *s)
 {
 	bool reverse = opt_on(a->options, OPT_AGGSORTREV);
-	struct err *e = s->ops->final ? s->ops->final(s) : NULL;
+	struct err *e = sink_do(s, final);
 
 	for (uint32_t i = 0; i < a->image->naggs && !e; i++) {
 		struct state *st = &a->states[reverse ? a->image->naggs - 1 - i : i];

@@ -92,7 +92,7 @@ void consumer_free(struct consumer *c)
 
 struct err *consumer_begin(struct consumer *c)
 {
-	return c->sink->ops->begin(c->sink);
+	return sink_do(c->sink, begin);
 }
 
 bool consumer_exited(const struct consumer *c, int *ret_status)
@@ -139,7 +139,7 @@ static int64_t number_arg(const struct record_view *r, const struct action *a, i
 
 static struct err *say(struct consumer *c, const struct record_view *r, const char *what)
 {
-	struct err *e = c->sink->ops->flush(c->sink);
+	struct err *e = sink_do(c->sink, flush);
 	uint32_t clause = r->segment->clause;
 	bool dtrace = c->sink->dtrace;
 	cleanup_free char *text = NULL;
@@ -166,7 +166,7 @@ static int run_shell(const char *command, int output)
 static struct err *do_system(struct consumer *c, const struct record_view *r,
 			     const struct action *a)
 {
-	struct err *e = c->sink->ops->flush(c->sink);
+	struct err *e = sink_do(c->sink, flush);
 	char *command;
 	bool raised;
 
@@ -186,7 +186,7 @@ static struct err *do_freopen(struct consumer *c, const struct record_view *r,
 			      const struct action *a)
 {
 	char *path = c->sink->ops->format(c->sink, r, a);
-	struct err *e = c->sink->ops->reopen(c->sink, path), *e2 = NULL;
+	struct err *e = sink_do(c->sink, reopen, path), *e2 = NULL;
 
 	free(path);
 	if (e) /* the output stays unchanged */
@@ -251,7 +251,7 @@ static struct err *act(struct consumer *c, const struct record_view *r, const st
 	case ACT_USTACK:
 	case ACT_SYM:
 	case ACT_PCAP:
-	case ACT_DEFAULT: return c->sink->ops->action(c->sink, r, a);
+	case ACT_DEFAULT: return sink_do(c->sink, action, r, a);
 	case ACT_PRINTA: return do_printa(c, r, a);
 	case ACT_EXIT: return do_exit(c, r, a);
 	case ACT_CLEAR:
@@ -271,7 +271,7 @@ static struct err *act(struct consumer *c, const struct record_view *r, const st
 	case ACT_COMMIT:
 	case ACT_DISCARD: return spec_end(c, (uint64_t)number_arg(r, a, 0), a->kind == ACT_COMMIT);
 	case ACT_FREOPEN: return do_freopen(c, r, a);
-	case ACT_FTRUNCATE: return c->sink->ops->truncate(c->sink);
+	case ACT_FTRUNCATE: return sink_do(c->sink, truncate);
 	case ACT_SYSTEM: return do_system(c, r, a);
 	case ACT_SETOPT: return do_setopt(c, r, a);
 	}
@@ -292,13 +292,13 @@ struct err *record_run(struct consumer *c, const struct wire_record *r, uint32_t
 		.more = more,
 	};
 	bool line = c->opens_line[r->segment];
-	struct err *e = line ? c->sink->ops->record_begin(c->sink, &view) : NULL;
+	struct err *e = line ? sink_do(c->sink, record_begin, &view) : NULL;
 
 	c->sink->time = r->time;
 	for (uint32_t i = 0; i < seg->nactions && !e; i++)
 		e = act(c, &view, &seg->actions[i]);
 	if (line && !e)
-		e = c->sink->ops->record_end(c->sink, &view);
+		e = sink_do(c->sink, record_end, &view);
 	c->sink->time = 0;
 	return e;
 }
@@ -403,8 +403,7 @@ static struct err *run_batch(struct consumer *c, uint64_t before, uint64_t now)
 		if (r->segment == WIRE_SEG_FAULT) {
 			/* DTrace prints the fault even when the program has an ERROR clause. */
 			if (!c->image->uses_error || c->dtrace)
-				e = c->sink->ops->fault(c->sink, c->image,
-							(const struct wire_fault *)r);
+				e = sink_do(c->sink, fault, c->image, (const struct wire_fault *)r);
 			continue;
 		}
 		if (r->spec) {
@@ -465,7 +464,7 @@ struct err *consumer_pass(struct consumer *c)
 		c->next_aggs = now + (uint64_t)(rate > 0 ? rate : 1000000000);
 		e = aggs_remember(c->aggs, met);
 	}
-	e = e ?: c->sink->ops->flush(c->sink);
+	e = e ?: sink_do(c->sink, flush);
 	if (!e && c->sink->ops->due && c->sink->ops->due(c->sink, false)) {
 		e = aggs_show(c->aggs, c->sink);
 		(void)c->sink->ops->due(c->sink, true);
@@ -477,7 +476,7 @@ struct err *consumer_show(struct consumer *c)
 {
 	struct err *e = aggs_show(c->aggs, c->sink);
 
-	return e ? e : c->sink->ops->flush(c->sink);
+	return e ? e : sink_do(c->sink, flush);
 }
 
 struct err *consumer_finish(struct consumer *c, bool report, bool interrupted)
@@ -488,13 +487,13 @@ struct err *consumer_finish(struct consumer *c, bool report, bool interrupted)
 		e = aggs_show(c->aggs, c->sink);
 	if (!e && !interrupted)
 		e = aggs_final(c->aggs, c->sink);
-	e = e ?: c->sink->ops->flush(c->sink);
+	e = e ?: sink_do(c->sink, flush);
 	e = e ?: drops_poll(c);
-	if (!e && report) {
+	if (!e && report && c->sink->ops->report) {
 		struct run_report r;
 
 		consumer_report(c, &r);
 		c->sink->ops->report(c->sink, &r);
 	}
-	return e ? e : c->sink->ops->end(c->sink);
+	return e ? e : sink_do(c->sink, end);
 }

@@ -24,7 +24,7 @@ static struct err *tell(struct consumer *c, enum drop_kind kind, int cpu, uint64
 	if (!n)
 		return NULL;
 	c->drops.total[kind] += n;
-	return c->sink->ops->drop(c->sink, kind, cpu, n);
+	return sink_do(c->sink, drop, kind, cpu, n);
 }
 
 static struct err *poll_kind(struct consumer *c, const struct engine_counters *now, uint32_t i)

@@ -47,6 +47,7 @@ enum drop_kind {
 	DROP_KIND_COUNT
 };
 
+/* An operation that is NULL does nothing, if it is not format or free. */
 struct sink_ops {
 	const char *name;
 	bool any_order; /* rows of a printa() without a record may come in any order */
@@ -64,8 +65,7 @@ struct sink_ops {
 	struct err *(*printa)(struct sink *s, const struct record_view *r, const struct action *a,
 			      struct agg_view *const *aggs, uint32_t n);
 	struct err *(*record_end)(struct sink *s, const struct record_view *r);
-	/* Called after the last record and before the aggregations that were never printed. May be
-	 * NULL. */
+	/* Called after the last record and before the aggregations that were never printed. */
 	struct err *(*final)(struct sink *s);
 	/* A D fault. */
 	struct err *(*fault)(struct sink *s, const struct image *img, const struct wire_fault *f);
@@ -85,6 +85,9 @@ struct sink_ops {
 	bool (*due)(struct sink *s, bool shown);
 	void (*free)(struct sink *s);
 };
+/* Calls an operation that returns an error, if the sink has it. */
+#define sink_do(sink, op, ...) \
+	((sink)->ops->op ? (sink)->ops->op((sink), ##__VA_ARGS__) : (struct err *)NULL)
 
 /* The summary at the end of a run (-x report, JSON always). */
 struct report_probe {

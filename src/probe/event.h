@@ -54,6 +54,10 @@ struct event {
 #define EVENTS_OF(table) \
 	.events = table, .nevents = ARRAY_SIZE(table), .claims = provider_claims_name, \
 	.match = events_match, .args = events_args
+/* A provider with the usual stability that has nothing but the table; its ids are first to last. */
+#define EVENTS(name_, first, last, table, doc_) \
+	{ .name = name_, .doc = doc_, .first_id = first, .last_id = last, \
+	  .stability = { E_ISA, P_UNKNOWN, P_UNKNOWN, E_ISA, E_ISA }, EVENTS_OF(table) }
 // clang-format on
 struct err *events_match(const struct provider *pv, struct probe_set *ps,
 			 const struct probe_desc *pd, probe_fn *found, void *arg);

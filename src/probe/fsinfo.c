@@ -51,11 +51,6 @@ static const struct event events[] = {
 };
 // clang-format on
 
-const struct provider provider_fsinfo = {
-	.name = "fsinfo",
-	.doc = "operations on open files, by the system calls that ask for them",
-	.first_id = 19900,
-	.last_id = 19999,
-	.stability = { E_ISA, P_UNKNOWN, P_UNKNOWN, E_ISA, E_ISA },
-	EVENTS_OF(events),
-};
+const struct provider provider_fsinfo =
+	EVENTS("fsinfo", 19900, 19999, events,
+	       "operations on open files, by the system calls that ask for them");

@@ -37,11 +37,5 @@ static const struct event events[] = {
 	NO_EVENT("wait-done", WAIT_REASON, ARGS(IO_ARGS)),
 };
 
-const struct provider provider_io = {
-	.name = "io",
-	.doc = "requests to block devices, started and done",
-	.first_id = 20200,
-	.last_id = 20299,
-	.stability = { E_ISA, P_UNKNOWN, P_UNKNOWN, E_ISA, E_ISA },
-	EVENTS_OF(events),
-};
+const struct provider provider_io =
+	EVENTS("io", 20200, 20299, events, "requests to block devices, started and done");

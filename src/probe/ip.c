@@ -18,11 +18,5 @@ static const struct event events[] = {
 	      .note = "packets to be forwarded count too; " RECEIVE_NOTE),
 };
 
-const struct provider provider_ip = {
-	.name = "ip",
-	.doc = "packets of IPv4 and IPv6 sent and received",
-	.first_id = 20400,
-	.last_id = 20499,
-	.stability = { E_ISA, P_UNKNOWN, P_UNKNOWN, E_ISA, E_ISA },
-	EVENTS_OF(events),
-};
+const struct provider provider_ip =
+	EVENTS("ip", 20400, 20499, events, "packets of IPv4 and IPv6 sent and received");

@@ -132,11 +132,5 @@ static const struct event events[] = {
 	      .note = "no room in the socket's buffer, or no memory for it"),
 };
 
-const struct provider provider_mib = {
-	.name = "mib",
-	.doc = "counters of IP, ICMP, TCP and UDP as they count",
-	.first_id = 20700,
-	.last_id = 20799,
-	.stability = { E_ISA, P_UNKNOWN, P_UNKNOWN, E_ISA, E_ISA },
-	EVENTS_OF(events),
-};
+const struct provider provider_mib =
+	EVENTS("mib", 20700, 20799, events, "counters of IP, ICMP, TCP and UDP as they count");

@@ -78,11 +78,6 @@ static const struct event events[] = {
 		 "Linux reports a machine fault as the signal it becomes: use proc:::signal-send"),
 };
 
-const struct provider provider_proc = {
-	.name = "proc",
-	.doc = "processes and threads created, started and ended; exec; signals sent and handled",
-	.first_id = 20100,
-	.last_id = 20199,
-	.stability = { E_ISA, P_UNKNOWN, P_UNKNOWN, E_ISA, E_ISA },
-	EVENTS_OF(events),
-};
+const struct provider provider_proc =
+	EVENTS("proc", 20100, 20199, events,
+	       "processes and threads created, started and ended; exec; signals sent and handled");

@@ -86,11 +86,6 @@ static const struct event events[] = {
 	NO_EVENT("cpucaps-wakeup", "CPU bandwidth control has no tracepoint"),
 };
 
-const struct provider provider_sched = {
-	.name = "sched",
-	.doc = "threads going on and off CPUs, sleeping, waking, being preempted",
-	.first_id = 20000,
-	.last_id = 20099,
-	.stability = { E_ISA, P_UNKNOWN, P_UNKNOWN, E_ISA, E_ISA },
-	EVENTS_OF(events),
-};
+const struct provider provider_sched =
+	EVENTS("sched", 20000, 20099, events,
+	       "threads going on and off CPUs, sleeping, waking, being preempted");

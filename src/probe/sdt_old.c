@@ -22,11 +22,5 @@ static const struct event events[] = {
 	NO_EVENT("callout-end", "this kernel has no tracepoint timer_expire_exit"),
 };
 
-const struct provider provider_sdt_old = {
-	.name = "sdt",
-	.doc = "interrupts and timers by the names of other systems",
-	.first_id = 39000,
-	.last_id = 39999,
-	.stability = { E_ISA, P_UNKNOWN, P_UNKNOWN, E_ISA, E_ISA },
-	EVENTS_OF(events),
-};
+const struct provider provider_sdt_old =
+	EVENTS("sdt", 39000, 39999, events, "interrupts and timers by the names of other systems");

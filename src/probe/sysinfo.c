@@ -95,11 +95,6 @@ static const struct event events[] = {
 	NO_EVENT("ufsipage", NO_UFS, .never = true),
 };
 
-const struct provider provider_sysinfo = {
-	.name = "sysinfo",
-	.doc = "system statistics: switches, reads and writes, forks, contention",
-	.first_id = 29900,
-	.last_id = 29999,
-	.stability = { E_ISA, P_UNKNOWN, P_UNKNOWN, E_ISA, E_ISA },
-	EVENTS_OF(events),
-};
+const struct provider provider_sysinfo =
+	EVENTS("sysinfo", 29900, 29999, events,
+	       "system statistics: switches, reads and writes, forks, contention");

@@ -80,11 +80,6 @@ static const struct event events[] = {
 		      "has closed, have no tracepoint, see ip:::receive"),
 };
 
-const struct provider provider_tcp = {
-	.name = "tcp",
-	.doc = "connections made, refused and changing state; segments sent and received",
-	.first_id = 20500,
-	.last_id = 20599,
-	.stability = { E_ISA, P_UNKNOWN, P_UNKNOWN, E_ISA, E_ISA },
-	EVENTS_OF(events),
-};
+const struct provider provider_tcp =
+	EVENTS("tcp", 20500, 20599, events,
+	       "connections made, refused and changing state; segments sent and received");

@@ -23,11 +23,5 @@ static const struct event events[] = {
 	      .note = "fires before the kernel looks for a socket: args[1] is 0, args[3] is from the headers, and datagrams without a receiver or to be forwarded count too; " RECEIVE_NOTE),
 };
 
-const struct provider provider_udp = {
-	.name = "udp",
-	.doc = "datagrams sent and received",
-	.first_id = 20600,
-	.last_id = 20699,
-	.stability = { E_ISA, P_UNKNOWN, P_UNKNOWN, E_ISA, E_ISA },
-	EVENTS_OF(events),
-};
+const struct provider provider_udp =
+	EVENTS("udp", 20600, 20699, events, "datagrams sent and received");

@@ -74,11 +74,5 @@ static const struct event events[] = {
 	NO_EVENT("softlock", UNSEEN),
 };
 
-const struct provider provider_vminfo = {
-	.name = "vminfo",
-	.doc = "page faults, paging and reclaim",
-	.first_id = 20300,
-	.last_id = 20399,
-	.stability = { E_ISA, P_UNKNOWN, P_UNKNOWN, E_ISA, E_ISA },
-	EVENTS_OF(events),
-};
+const struct provider provider_vminfo =
+	EVENTS("vminfo", 20300, 20399, events, "page faults, paging and reclaim");

@@ -226,12 +226,7 @@ static struct err *printa(struct sink *s, const struct record_view *r, const str
 	return NULL;
 }
 
-static struct err *nothing(struct sink *s, const struct record_view *r)
-{
-	return NULL;
-}
-
-/* printf() makes event lines. Beside distributions, its text is a message. */
+/* printf() makes event lines; beside distributions it is a message. */
 static struct err *action(struct sink *s, const struct record_view *r, const struct action *a)
 {
 	struct heatsink *k = of(s);
@@ -290,20 +285,6 @@ static struct err *end(struct sink *s)
 	return NULL;
 }
 
-static struct err *reopen(struct sink *s, const char *path)
-{
-	return NULL;
-}
-
-static struct err *flush(struct sink *s)
-{
-	return NULL;
-}
-
-static void report(struct sink *s, const struct run_report *r)
-{
-}
-
 static void sink_free(struct sink *s)
 {
 	struct heatsink *k = of(s);
@@ -321,17 +302,11 @@ static const struct sink_ops ops = {
 	.name = "heat",
 	.begin = begin,
 	.end = end,
-	.record_begin = nothing,
 	.action = action,
 	.printa = printa,
-	.record_end = nothing,
 	.fault = fault,
 	.drop = drop,
-	.reopen = reopen,
-	.truncate = flush,
-	.flush = flush,
 	.format = action_text,
-	.report = report,
 	.free = sink_free,
 };
 

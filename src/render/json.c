@@ -97,11 +97,6 @@ static void args(struct sink *s, struct out *o, const struct record_view *r, con
 	out_char(o, ']');
 }
 
-static struct err *json_record(struct sink *s, const struct record_view *r)
-{
-	return NULL;
-}
-
 static struct err *json_action(struct sink *s, const struct record_view *r, const struct action *a)
 {
 	static const char *const names[] = {
@@ -364,10 +359,8 @@ static const struct sink_ops json_ops = {
 	.name = "json",
 	.begin = json_begin,
 	.end = json_flush,
-	.record_begin = json_record,
 	.action = json_action,
 	.printa = json_printa,
-	.record_end = json_record,
 	.fault = json_fault,
 	.drop = json_drop,
 	.reopen = json_reopen,

@@ -188,16 +188,6 @@ static struct err * final(struct sink *s)
 	return NULL;
 }
 
-static struct err *nothing(struct sink *s, const struct record_view *r)
-{
-	return NULL;
-}
-
-static struct err *no_action(struct sink *s, const struct record_view *r, const struct action *a)
-{
-	return NULL;
-}
-
 static struct err *message(struct sink *s, struct out *text)
 {
 	clear_line(of(s));
@@ -233,11 +223,6 @@ static void report(struct sink *s, const struct run_report *r)
 	to->nprobes = to->nprogs = 0;
 }
 
-static struct err *no_reopen(struct sink *s, const char *path)
-{
-	return NULL;
-}
-
 static char *no_format(struct sink *s, const struct record_view *r, const struct action *a)
 {
 	return xstrdup("");
@@ -257,14 +242,10 @@ static const struct sink_ops ops = {
 	.any_order = true, /* the tree has its own copy */
 	.begin = begin,
 	.end = end,
-	.record_begin = nothing,
-	.action = no_action,
 	.printa = take_aggs,
 	.final = final,
-	.record_end = nothing,
 	.fault = fault,
 	.drop = drop,
-	.reopen = no_reopen,
 	.truncate = end,
 	.flush = flush,
 	.format = no_format,

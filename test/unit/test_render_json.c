@@ -33,10 +33,10 @@ static void run(struct segment *s, struct wire_record *r)
 				 .size = s->size };
 
 	r->tid = 42;
-	assert_null(m.sink->ops->record_begin(m.sink, &v));
+	assert_null(sink_do(m.sink, record_begin, &v));
 	for (uint32_t i = 0; i < s->nactions; i++)
 		assert_null(m.sink->ops->action(m.sink, &v, &s->actions[i]));
-	assert_null(m.sink->ops->record_end(m.sink, &v));
+	assert_null(sink_do(m.sink, record_end, &v));
 }
 
 static void test_printf(void **state)
