@@ -10,11 +10,10 @@
 #include "input/stackin/stackin_reader.h"
 
 struct bpftrace {
-	struct stackin_frames f;
 	bool inside; /* of the brackets */
 };
 
-static void push_keys(struct stackin *in, struct bpftrace *b, const char *s, size_t n)
+static void push_keys(struct stackin *in, const char *s, size_t n)
 {
 	const char *end = s + n;
 
@@ -25,7 +24,7 @@ static void push_keys(struct stackin *in, struct bpftrace *b, const char *s, siz
 		while (stop > s && (is_space(stop[-1]) || stop[-1] == ','))
 			stop--;
 		if (stop > s)
-			frames_push_base(in, &b->f, s, (size_t)(stop - s));
+			frames_push_base(in, s, (size_t)(stop - s));
 		s = comma ? comma + 2 : end;
 	}
 }
@@ -46,15 +45,15 @@ static void keys_line(struct stackin *in, struct bpftrace *b, const char *s, siz
 		s++;
 		n--;
 	}
-	push_keys(in, b, s, close ? (close > s ? (size_t)(close - s) : 0) : n);
+	push_keys(in, s, close ? (close > s ? (size_t)(close - s) : 0) : n);
 	b->inside = !close;
 	if (!close)
 		return;
 	n -= (size_t)(close + 3 - s);
 	if (number_of(close + 3, n, &count)) {
-		frames_add(in, &b->f, count);
+		frames_add(in, count);
 	} else {
-		frames_drop(&b->f);
+		frames_drop(in);
 		stackin_skip(in);
 	}
 }
@@ -71,7 +70,7 @@ static void lines(struct stackin *in, const char *text, size_t len)
 			continue;
 		if (*s == '@' && (open = memchr(s, '[', n))) {
 			if (b->inside)
-				frames_drop(&b->f);
+				frames_drop(in);
 			keys_line(in, b, open + 1, n - (size_t)(open + 1 - s));
 		} else if (!b->inside) {
 			stackin_skip(in);
@@ -83,7 +82,7 @@ static void lines(struct stackin *in, const char *text, size_t len)
 			while (n && is_space(s[n - 1]))
 				n--;
 			if (n)
-				frames_push(in, &b->f, s, n, true);
+				frames_push(in, s, n, true);
 		} else {
 			keys_line(in, b, s, n);
 		}
@@ -106,16 +105,8 @@ static uint32_t recognise(const char *text, size_t len)
 	return n;
 }
 
-static void fini(struct stackin *in)
-{
-	struct bpftrace *b = in->state;
-
-	frames_fini(&b->f);
-}
-
 const struct stackin_reader stackin_bpftrace = {
 	.state_size = sizeof(struct bpftrace),
 	.recognise = recognise,
 	.lines = lines,
-	.fini = fini,
 };

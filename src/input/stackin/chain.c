@@ -28,8 +28,7 @@ struct chain {
 	enum kind kind;
 	uint64_t tid, us;
 	VEC(char) comm;
-	struct stackin_frames f; /* leaf first: the kernel's, then the user's */
-	VEC(uint32_t) stack;     /* leaf first */
+	VEC(uint32_t) stack; /* leaf first */
 	VEC(struct waker) wakers;
 	struct hash index; /* tid -> index in wakers + 1 */
 	VEC(char) scratch;
@@ -91,14 +90,14 @@ static void end_wakeup(struct stackin *in, struct chain *c)
 		*index = c->wakers.n;
 	}
 	w = &c->wakers.v[*index - 1];
-	w->n = c->f.ids.n + 1;
+	w->n = in->frames.ids.n + 1;
 	w->ids = xrealloc(w->ids, w->n * sizeof(*w->ids));
-	for (uint32_t i = 0; i < c->f.ids.n; i++) {
-		struct stacktree_frame f = in->tree->frames.v[c->f.ids.v[i]];
+	for (uint32_t i = 0; i < in->frames.ids.n; i++) {
+		struct stacktree_frame f = in->tree->frames.v[in->frames.ids.v[i]];
 
 		w->ids[i] = waker_frame(in, c, f.text, f.len);
 	}
-	w->ids[c->f.ids.n] = waker_frame(in, c, c->comm.v, c->comm.n);
+	w->ids[in->frames.ids.n] = waker_frame(in, c, c->comm.v, c->comm.n);
 }
 
 static void end_offcpu(struct stackin *in, struct chain *c)
@@ -114,8 +113,8 @@ static void end_offcpu(struct stackin *in, struct chain *c)
 		vec_push(&c->stack, stacktree_frame(in->tree, FRAME_NATIVE, "--", 2));
 		w->n = 0; /* one wake-up ends one wait */
 	}
-	for (uint32_t i = 0; i < c->f.ids.n; i++)
-		vec_push(&c->stack, c->f.ids.v[i]);
+	for (uint32_t i = 0; i < in->frames.ids.n; i++)
+		vec_push(&c->stack, in->frames.ids.v[i]);
 	c->scratch.n = 0;
 	vec_reserve(&c->scratch, c->comm.n);
 	for (uint32_t i = 0; i < c->comm.n; i++)
@@ -134,7 +133,7 @@ static void end_event(struct stackin *in)
 	else if (c->kind == KIND_OFFCPU)
 		end_offcpu(in, c);
 	c->kind = KIND_NONE;
-	frames_drop(&c->f);
+	frames_drop(in);
 }
 
 static void lines(struct stackin *in, const char *text, size_t len)
@@ -168,7 +167,7 @@ static void lines(struct stackin *in, const char *text, size_t len)
 		while (n && is_space(s[n - 1]))
 			n--;
 		if (n && c->kind)
-			frames_push(in, &c->f, s, n, false);
+			frames_push(in, s, n, false);
 		else if (n)
 			stackin_skip(in);
 	}
@@ -201,7 +200,6 @@ static void fini(struct stackin *in)
 	vec_fini(&c->stack);
 	vec_fini(&c->scratch);
 	hash_fini(&c->index);
-	frames_fini(&c->f);
 }
 
 const struct stackin_reader stackin_chain = {

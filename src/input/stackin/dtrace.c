@@ -10,9 +10,8 @@
 #include "input/stackin/stackin_reader.h"
 
 struct dtrace {
-	struct stackin_frames f;
-	VEC(char) keys;  /* a line of keys whose meaning depends on the next line */
-	uint32_t block;  /* where the second stack begins in f.ids; 0: there is only one */
+	VEC(char) keys;  /* a line of keys whose meaning the next line tells */
+	uint32_t block;  /* where the second stack begins in f.ids; 0 = there is one */
 	uint32_t indent; /* of frames; 0 = none seen yet */
 	bool has_keys,
 		row; /* row: a probe's line stands above, so a stack without a count is one event */
@@ -104,29 +103,29 @@ static bool is_kernel(const struct stackin *in, uint32_t id)
 /* Puts the kernel's frames nearer to the leaf, in whatever order the keys are. */
 static void order_blocks(struct stackin *in, struct dtrace *d)
 {
-	uint32_t n = d->f.ids.n, second = n - d->block;
+	uint32_t n = in->frames.ids.n, second = n - d->block;
 	cleanup_free uint32_t *was = NULL;
 
-	if (!d->block || d->block >= n || is_kernel(in, d->f.ids.v[0]) ||
-	    !is_kernel(in, d->f.ids.v[d->block]))
+	if (!d->block || d->block >= n || is_kernel(in, in->frames.ids.v[0]) ||
+	    !is_kernel(in, in->frames.ids.v[d->block]))
 		return;
-	was = xmemdup(d->f.ids.v, n * sizeof(*was));
-	memcpy(d->f.ids.v, was + d->block, second * sizeof(*was));
-	memcpy(d->f.ids.v + second, was, d->block * sizeof(*was));
+	was = xmemdup(in->frames.ids.v, n * sizeof(*was));
+	memcpy(in->frames.ids.v, was + d->block, second * sizeof(*was));
+	memcpy(in->frames.ids.v + second, was, d->block * sizeof(*was));
 }
 
 static void add(struct stackin *in, struct dtrace *d, uint64_t count)
 {
 	order_blocks(in, d);
-	if (!d->f.ids.n)
-		frames_push(in, &d->f, "[no stack]", 10, false);
-	frames_add(in, &d->f, count);
+	if (!in->frames.ids.n)
+		frames_push(in, "[no stack]", 10, false);
+	frames_add(in, count);
 	d->block = 0;
 	d->row = d->has_keys = d->distribution = false;
 }
 
-/* Columns are two blanks apart, also the column of a count. */
-static void push_keys(struct stackin *in, struct dtrace *d, const char *s, size_t n)
+/* Columns stand two blanks apart; those of a count too. */
+static void push_keys(struct stackin *in, const char *s, size_t n)
 {
 	const char *end = s + n;
 
@@ -136,7 +135,7 @@ static void push_keys(struct stackin *in, struct dtrace *d, const char *s, size_
 		if (!gap)
 			gap = end;
 		if (gap > s)
-			frames_push_base(in, &d->f, s, (size_t)(gap - s));
+			frames_push_base(in, s, (size_t)(gap - s));
 		for (s = gap; s < end && is_space(*s);)
 			s++;
 	}
@@ -145,16 +144,16 @@ static void push_keys(struct stackin *in, struct dtrace *d, const char *s, size_
 static void settle_keys(struct stackin *in, struct dtrace *d)
 {
 	if (d->has_keys)
-		push_keys(in, d, d->keys.v, d->keys.n);
+		push_keys(in, d->keys.v, d->keys.n);
 	d->has_keys = false;
 }
 
 /* Counts an event that printed stacks and no count. */
 static void end_event(struct stackin *in, struct dtrace *d)
 {
-	if (d->row && d->f.ids.n)
+	if (d->row && in->frames.ids.n)
 		add(in, d, 1);
-	frames_drop(&d->f);
+	frames_drop(in);
 	d->block = 0;
 	d->row = d->has_keys = d->distribution = false;
 }
@@ -176,9 +175,9 @@ static void blank_line(struct stackin *in, struct dtrace *d)
 	if (d->distribution) {
 		add(in, d, d->sum);
 		d->sum = 0;
-	} else if (d->f.ids.n && !d->block) {
-		d->block = d->f.ids.n;
-	} else if (d->has_keys && d->heading && !d->f.ids.n && !d->f.base.n) {
+	} else if (in->frames.ids.n && !d->block) {
+		d->block = in->frames.ids.n;
+	} else if (d->has_keys && d->heading && !in->frames.ids.n && !in->frames.base.n) {
 		d->has_keys = false;
 		stackin_skip(in);
 	}
@@ -200,12 +199,12 @@ static void key_line(struct stackin *in, struct dtrace *d, struct line l)
 	} else if (memmem(l.s, l.n, "FUNCTION:NAME", 13) || is_probe_row(l)) {
 		end_event(in, d);
 		d->row = l.s[0] != 'C';
-	} else if (at == 0 && (d->f.ids.n || d->has_keys || d->blank)) {
+	} else if (at == 0 && (in->frames.ids.n || d->has_keys || d->blank)) {
 		settle_keys(in, d);
 		add(in, d, count);
-	} else if (at < l.n && d->f.ids.n) {
+	} else if (at < l.n && in->frames.ids.n) {
 		settle_keys(in, d);
-		push_keys(in, d, l.s, at);
+		push_keys(in, l.s, at);
 		add(in, d, count);
 	} else {
 		if (d->has_keys) /* a line of no stack */
@@ -238,7 +237,7 @@ static void lines(struct stackin *in, const char *text, size_t len)
 			if (!d->indent)
 				d->indent = (uint32_t)l.indent;
 			settle_keys(in, d);
-			frames_push(in, &d->f, l.s, l.n, false);
+			frames_push(in, l.s, l.n, false);
 		} else {
 			key_line(in, d, l);
 		}
@@ -271,7 +270,6 @@ static void fini(struct stackin *in)
 {
 	struct dtrace *d = in->state;
 
-	frames_fini(&d->f);
 	vec_fini(&d->keys);
 }
 

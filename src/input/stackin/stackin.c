@@ -76,6 +76,9 @@ void stackin_fini(struct stackin *in)
 	for (uint32_t i = 0; i < in->notes.n; i++)
 		free(in->notes.v[i]);
 	vec_fini(&in->notes);
+	vec_fini(&in->frames.ids);
+	vec_fini(&in->frames.base);
+	vec_fini(&in->frames.scratch);
 	lines_fini(&in->text);
 	out_fini(&in->document);
 	in->gzip = NULL;

@@ -46,6 +46,14 @@ struct stackin_options {
 	bool no_symbols; /* perf.data: opens no other file; frames are [module] */
 };
 
+/* A stack that a reader collects. */
+struct stackin_frames {
+	VEC(uint32_t) ids; /* leaf first */
+	VEC(uint32_t)
+		base; /* root first: what is known of the whole stack, such as the command's name */
+	VEC(char) scratch;
+};
+
 struct stackin {
 	struct stacktree *tree;
 	struct stackin_options options;
@@ -60,6 +68,7 @@ struct stackin {
 
 	const struct stackin_reader *reader;
 	void *state;
+	struct stackin_frames frames;
 	struct lines text;
 	struct out document;       /* the part of a document that was read so far */
 	struct stackin_gzip *gzip; /* NULL: the input is not gzipped */

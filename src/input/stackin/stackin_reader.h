@@ -93,22 +93,13 @@ uint32_t perf_function(struct stackin *in, struct perf_names *p, struct text fun
 void perf_comm(struct stackin *in, struct perf_names *p, struct text comm, struct text pid,
 	       struct text tid);
 
-/* Collects the stacks of formats with "frames, then a count". */
-struct stackin_frames {
-	VEC(uint32_t) ids; /* leaf first */
-	/* root first: frames of the whole stack that are known before, such as the command's
-	 * name */
-	VEC(uint32_t) base;
-	VEC(char) scratch;
-};
-void frames_fini(struct stackin_frames *f);
-/* Adds a function as a tracer prints it, without offset and arguments. */
-void frames_push(struct stackin *in, struct stackin_frames *f, const char *s, size_t n,
-		 bool decimal_offset);
-/* Adds a key beside the stack. */
-void frames_push_base(struct stackin *in, struct stackin_frames *f, const char *s, size_t n);
-/* Counts the stack and begins the next one. */
-void frames_add(struct stackin *in, struct stackin_frames *f, uint64_t count);
-void frames_drop(struct stackin_frames *f);
+/* Readers of "frames, then a count" formats collect a stack in stackin.frames. */
+/* A function as a tracer prints it: offset and arguments go. */
+void frames_push(struct stackin *in, const char *s, size_t n, bool decimal_offset);
+/* A key beside the stack. */
+void frames_push_base(struct stackin *in, const char *s, size_t n);
+/* Counts the stack and begins anew. */
+void frames_add(struct stackin *in, uint64_t count);
+void frames_drop(struct stackin *in);
 
 #endif

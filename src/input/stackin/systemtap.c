@@ -8,11 +8,7 @@
 #define _GNU_SOURCE
 #include "input/stackin/stackin_reader.h"
 
-struct systemtap {
-	struct stackin_frames f;
-};
-
-/* Returns the name in " 0x... : name+0x53/0x1d0 [module]". */
+/* The name of " 0x... : name+0x53/0x1d0 [module]". */
 static bool frame_of(const char *s, size_t n, const char **ret, size_t *ret_n)
 {
 	const char *end = s + n, *colon, *p;
@@ -41,7 +37,6 @@ static bool frame_of(const char *s, size_t n, const char **ret, size_t *ret_n)
 
 static void lines(struct stackin *in, const char *text, size_t len)
 {
-	struct systemtap *t = in->state;
 	const char *end = text + len, *s, *name;
 	uint64_t count;
 	size_t n, name_len;
@@ -57,13 +52,13 @@ static void lines(struct stackin *in, const char *text, size_t len)
 		if (!n)
 			continue;
 		if (number_of(s, n, &count))
-			frames_add(in, &t->f, count);
+			frames_add(in, count);
 		else if (frame_of(s, n, &name, &name_len))
-			frames_push(in, &t->f, name, name_len, false);
-		else if (t->f.ids.n)
+			frames_push(in, name, name_len, false);
+		else if (in->frames.ids.n)
 			stackin_skip(in);
 		else
-			frames_push_base(in, &t->f, s, n);
+			frames_push_base(in, s, n);
 	}
 }
 
@@ -78,16 +73,7 @@ static uint32_t recognise(const char *text, size_t len)
 	return found;
 }
 
-static void fini(struct stackin *in)
-{
-	struct systemtap *t = in->state;
-
-	frames_fini(&t->f);
-}
-
 const struct stackin_reader stackin_systemtap = {
-	.state_size = sizeof(struct systemtap),
 	.recognise = recognise,
 	.lines = lines,
-	.fini = fini,
 };

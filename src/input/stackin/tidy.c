@@ -60,16 +60,10 @@ bool number_of(const char *s, size_t n, uint64_t *ret)
 	return true;
 }
 
-void frames_fini(struct stackin_frames *f)
+void frames_push(struct stackin *in, const char *s, size_t n, bool decimal_offset)
 {
-	vec_fini(&f->ids);
-	vec_fini(&f->base);
-	vec_fini(&f->scratch);
-}
+	struct stackin_frames *f = &in->frames;
 
-void frames_push(struct stackin *in, struct stackin_frames *f, const char *s, size_t n,
-		 bool decimal_offset)
-{
 	n = tidy_offset(s, n, decimal_offset);
 	f->scratch.n = 0;
 	vec_reserve(&f->scratch, n + 1);
@@ -78,8 +72,10 @@ void frames_push(struct stackin *in, struct stackin_frames *f, const char *s, si
 			    : stacktree_marked(in->tree, "-", 1));
 }
 
-void frames_push_base(struct stackin *in, struct stackin_frames *f, const char *s, size_t n)
+void frames_push_base(struct stackin *in, const char *s, size_t n)
 {
+	struct stackin_frames *f = &in->frames;
+
 	f->scratch.n = 0;
 	vec_reserve(&f->scratch, n + 1);
 	for (size_t i = 0; i < n; i++)
@@ -87,18 +83,20 @@ void frames_push_base(struct stackin *in, struct stackin_frames *f, const char *
 	vec_push(&f->base, stacktree_marked(in->tree, f->scratch.v, n));
 }
 
-void frames_add(struct stackin *in, struct stackin_frames *f, uint64_t count)
+void frames_add(struct stackin *in, uint64_t count)
 {
+	struct stackin_frames *f = &in->frames;
+
 	for (uint32_t i = f->base.n; i; i--)
 		vec_push(&f->ids, f->base.v[i - 1]);
 	if (f->ids.n) {
 		stacktree_add(in->tree, f->ids.v, f->ids.n, stackin_scale(in, count));
 		in->stacks++;
 	}
-	frames_drop(f);
+	frames_drop(in);
 }
 
-void frames_drop(struct stackin_frames *f)
+void frames_drop(struct stackin *in)
 {
-	f->ids.n = f->base.n = 0;
+	in->frames.ids.n = in->frames.base.n = 0;
 }
