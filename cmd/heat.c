@@ -100,7 +100,7 @@ const struct opt heat_opts[] = {
 	{ OPT_FORMAT, "format", "NAME", formats + 1, formats_help + 2 },
 	{ OPT_FIELDS, "fields", "LIST", "time,value,series time,value,series,who time,series",
 	  "columns of an event line: time,value,series,who or - for none of them" },
-	{ OPT_TIME, "time", "DURATION", "ns us ms s", "what one of the input's time is: ns, us, ms, s, 100ms..." },
+	{ OPT_TIME, "time", "DURATION", "ns us ms s", "the unit of the input's time: ns, us, ms, s, 100ms..." },
 	{ OPT_LONG, "factor", "N", NULL, "values of events are multiplied by it", REAL(in.factor, 1e-18, 1e18) },
 	{ OPT_LONG, "key", "N", NULL, "which key is the time (1)", WHOLE(in.time_key, 1, 1000) },
 	{ OPT_LONG, "by", "N", NULL, "how many other keys are the series (1; utilization: 0)", WHOLE(in.by, 1, 1000) },

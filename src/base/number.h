@@ -30,4 +30,7 @@ static inline bool number_take_hex(const char **p, const char *end, uint64_t *re
 	return *p > from;
 }
 
+/* Returns the nanoseconds of "ms", "sec", "day" and so on; 0: no unit of time has this name. */
+int64_t number_time_unit(const char *name);
+
 #endif

@@ -10,6 +10,7 @@
 #include <strings.h>
 
 #include "base/mem.h"
+#include "base/number.h"
 #include "base/nearest.h"
 
 struct option_info {
@@ -24,34 +25,6 @@ static const struct option_info option_table[OPT_COUNT] = {
 #include "data/options.def"
 #undef X
 };
-
-int64_t options_time_unit(const char *name)
-{
-	static const struct {
-		const char *name;
-		int64_t ns;
-	} units[] = {
-		{ "ns", 1 },
-		{ "nsec", 1 },
-		{ "us", 1000 },
-		{ "usec", 1000 },
-		{ "ms", 1000000 },
-		{ "msec", 1000000 },
-		{ "s", 1000000000 },
-		{ "sec", 1000000000 },
-		{ "m", 60000000000 },
-		{ "min", 60000000000 },
-		{ "h", 3600000000000 },
-		{ "hour", 3600000000000 },
-		{ "d", 86400000000000 },
-		{ "day", 86400000000000 },
-	};
-
-	for (size_t i = 0; i < ARRAY_SIZE(units); i++)
-		if (!strcasecmp(name, units[i].name))
-			return units[i].ns;
-	return 0;
-}
 
 static const struct {
 	const char *word;
@@ -114,7 +87,7 @@ static bool parse_rate(const char *s, int64_t *ret)
 		*ret = v ? 1000000000 / v : 0;
 		return true;
 	}
-	unit = options_time_unit(end);
+	unit = number_time_unit(end);
 	return unit && !__builtin_mul_overflow(v, unit, ret);
 }
 

@@ -54,8 +54,6 @@ void options_put(struct options *o, enum option_id id, int64_t num);
  * borrowed. */
 void options_lock(struct options *o, enum option_id id, const char *why);
 const char *option_name(enum option_id id);
-/* Returns the nanoseconds of "ms", "sec", "day" and so on; 0: no unit of time has this name. */
-int64_t options_time_unit(const char *name);
 
 static inline bool opt_on(const struct options *o, enum option_id id)
 {

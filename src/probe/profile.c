@@ -10,7 +10,7 @@
 #include <strings.h>
 
 #include "base/glob.h"
-#include "data/options.h"
+#include "base/number.h"
 #include "probe/provider.h"
 
 static const uint64_t NSEC = 1000000000;
@@ -49,7 +49,7 @@ static bool parse_rate(const char *name, struct rate *ret, const char **ret_why)
 		return false;
 	errno = 0;
 	value = strtoull(text, &end, 10);
-	unit = (uint64_t)options_time_unit(end);
+	unit = (uint64_t)number_time_unit(end);
 	if (!unit && *end && strcasecmp(end, "hz") != 0)
 		return false;
 	*ret_why = "a rate must be more than 0";

@@ -226,7 +226,7 @@ static struct err *printa(struct sink *s, const struct record_view *r, const str
 	return NULL;
 }
 
-/* printf() makes event lines; beside distributions it is a message. */
+/* printf() makes event lines. Beside distributions, its text is a message. */
 static struct err *action(struct sink *s, const struct record_view *r, const struct action *a)
 {
 	struct heatsink *k = of(s);

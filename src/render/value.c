@@ -37,7 +37,7 @@ bool value_bits(const void *bytes, size_t n, uint64_t bit_offset, uint64_t bit_s
 	return true;
 }
 
-/* Bytes that are not there count as zero. */
+/* Missing bytes count as zero. */
 static bool value_is_zero(const void *bytes, size_t n, uint64_t bit_offset, uint64_t bit_size)
 {
 	const uint8_t *p = bytes;

@@ -69,7 +69,7 @@ enum { VALUE_DEPTH = 32, VALUE_WORK = 30000 };
  * bytes. */
 bool value_bits(const void *bytes, size_t n, uint64_t bit_offset, uint64_t bit_size, bool is_signed,
 		uint64_t *ret);
-/* The constant of that value, NULL when none has it. */
+/* Returns the constant of that value, NULL: there is none. */
 const char *value_enumerator(struct type_graph *g, type_id t, uint64_t v);
 /* Reads the float of that size at p. Returns false for a size that no float has. */
 bool value_float(const void *p, uint64_t size, long double *ret);

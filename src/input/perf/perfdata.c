@@ -743,7 +743,7 @@ static struct err *read_file(struct perfdata *d, struct bytes file)
 	if (data_at > (size_t)(file.end - file.start))
 		return err_new(0, "perf.data: the data is cut off");
 	there = (size_t)(file.end - file.start) - data_at;
-	if (!data_size) /* perf record was killed: all there is */
+	if (!data_size) /* perf record was killed, so the file has no more */
 		data_size = there;
 	else
 		e = read_features(d, &file, data_at + data_size, bits);

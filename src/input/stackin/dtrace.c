@@ -10,8 +10,8 @@
 #include "input/stackin/stackin_reader.h"
 
 struct dtrace {
-	VEC(char) keys;  /* a line of keys whose meaning the next line tells */
-	uint32_t block;  /* where the second stack begins in f.ids; 0 = there is one */
+	VEC(char) keys;  /* a line of keys whose meaning depends on the next line */
+	uint32_t block;  /* where the second stack begins in f.ids; 0: there is only one */
 	uint32_t indent; /* of frames; 0 = none seen yet */
 	bool has_keys,
 		row; /* row: a probe's line stands above, so a stack without a count is one event */
@@ -124,7 +124,7 @@ static void add(struct stackin *in, struct dtrace *d, uint64_t count)
 	d->row = d->has_keys = d->distribution = false;
 }
 
-/* Columns stand two blanks apart; those of a count too. */
+/* Columns are two blanks apart, also the column of a count. */
 static void push_keys(struct stackin *in, const char *s, size_t n)
 {
 	const char *end = s + n;

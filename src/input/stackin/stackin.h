@@ -50,7 +50,7 @@ struct stackin_options {
 struct stackin_frames {
 	VEC(uint32_t) ids; /* leaf first */
 	VEC(uint32_t)
-		base; /* root first: what is known of the whole stack, such as the command's name */
+	base; /* root first: what is known of the whole stack, such as the command's name */
 	VEC(char) scratch;
 };
 
