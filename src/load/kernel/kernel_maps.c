@@ -337,7 +337,7 @@ void maps_close(struct kernel_engine *k)
 	k->e.state = NULL;
 }
 
-static struct kmap *maps_role(struct kernel_engine *k, enum map_role role)
+struct kmap *maps_role(struct kernel_engine *k, enum map_role role)
 {
 	const struct image *img = k->e.image;
 

@@ -123,6 +123,7 @@ struct kernel_engine {
 uint64_t maps_bytes(struct kernel_engine *k);
 struct err *maps_create(struct kernel_engine *k);
 void maps_close(struct kernel_engine *k);
+struct kmap *maps_role(struct kernel_engine *k, enum map_role role); /* NULL: the image has none */
 struct err *maps_agg_read(struct kernel_engine *k, uint32_t agg, agg_fn *fn, void *arg);
 struct err *maps_agg_delete(struct kernel_engine *k, uint32_t agg, const void *key,
 			    uint64_t *ret_values);
