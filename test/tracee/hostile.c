@@ -34,7 +34,10 @@
 
 #define CALLED __attribute__((noipa))
 
-enum { FIRINGS = 100 }; /* calls of `work` by the first thread, before the attack */
+enum {
+	FIRINGS = 100, /* calls of `work` by the first thread, before the attack */
+	PAGE = 4096,
+};
 
 CALLED uint64_t work(uint64_t a)
 {
@@ -330,6 +333,20 @@ static void attack_scribble(void)
 	}
 }
 
+/* Writes a byte to each page that the process may write: all the memory there is. */
+static void attack_fill(void)
+{
+	for (uint64_t at = (uintptr_t)common; at < shared_end; at += PAGE) {
+		sigjmp_buf here, *before = back;
+
+		if (!sigsetjmp(here, 0)) {
+			back = &here;
+			*(volatile uint8_t *)(at + PAGE - 1) = (uint8_t)rounds;
+		}
+		back = before;
+	}
+}
+
 /* Repeats the records in the rings again and again. */
 static struct wire_ring *rings[8];
 static uint64_t nrings, ring_size;
@@ -603,6 +620,7 @@ static const struct attack {
 	{ "words", NULL, attack_words },
 	{ "scribble", NULL, attack_scribble },
 	{ "stuck", NULL, attack_stuck },
+	{ "fill", NULL, attack_fill },
 	{ "tail", find_rings, attack_tail },
 	{ "head", find_rings, attack_head },
 	{ "records", find_rings, attack_records },

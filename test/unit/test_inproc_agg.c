@@ -39,6 +39,7 @@ static int setup_keys(uint32_t keys)
 		.area = &area,
 		.maps = &map,
 		.list = list,
+		.room.nthreads = INPROC_THREADS,
 		.room.thread_stride = (map.base + 2 * map.gen_stride + PAGE - 1) / PAGE * PAGE,
 		.aggs.bytes_max = 1 << 20
 	};

@@ -190,7 +190,7 @@ void aggs_flip(struct inproc_engine *e)
 		return;
 	/* Takes the tables of threads that were late when `new` was the old generation. No thread
 	 * writes to them any more. */
-	for (uint32_t i = 0; i < INPROC_THREADS; i++) {
+	for (uint32_t i = 0; i < e->room.nthreads; i++) {
 		struct wire_thread *t = area_thread(e, i);
 
 		if (e->aggs.late[i] && has_left(e, t, new, now_ns() < end ? GONE_TRY + 2 : 1)) {
@@ -204,7 +204,7 @@ void aggs_flip(struct inproc_engine *e)
 	 * before it, and a probe that begins now uses the new generation. */
 	if (e->aggs.slow_barrier || syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0))
 		syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0);
-	for (uint32_t i = 0; i < INPROC_THREADS; i++) {
+	for (uint32_t i = 0; i < e->room.nthreads; i++) {
 		struct wire_thread *t = area_thread(e, i);
 
 		if (!t->owner)

@@ -6,6 +6,7 @@
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "load/inproc/events/proc_events.h"
@@ -16,7 +17,13 @@
 #include "load/inproc/state/identity.h"
 #include "wire/unwind.h"
 
-enum { PAGE = 4096, LINE = 64, HASH_ENTRIES = 1 << 20, AGG_ENTRIES = 1 << 16 };
+enum {
+	PAGE = 4096,
+	LINE = 64,
+	HASH_ENTRIES = 1 << 20,
+	AGG_ENTRIES = 1 << 16,
+	OTHERS_SHARE = 4, /* of the machine's memory, that another user's process may fill */
+};
 
 /* Threads do not wait for a tracer without a heartbeat for this long: it is stopped, or dead
  * together with its watchdog. */
@@ -395,7 +402,6 @@ static void describe(struct inproc_engine *e, const struct image *img)
 	a->nprobes = img->nprobes;
 	a->follow = img->family;
 	a->together = a->follow || e->named.ntargets > 1;
-	a->nthreads = INPROC_THREADS;
 	a->process_count = 1;
 	set_clock(e);
 	identity_find(e);
@@ -423,10 +429,47 @@ static struct err *lay_out_lists(struct inproc_engine *e)
 	return NULL;
 }
 
+/* The most bytes that the shared file may have. A process can write every page of it, and the pages
+ * stay until descry lets the file go. */
+static uint64_t most_shared(const struct inproc_engine *e)
+{
+	const int64_t asked =
+		e->base.image->options ? opt_num(e->base.image->options, OPT_SHAREDSIZE) : 0;
+
+	if (asked)
+		return (uint64_t)asked;
+	for (uint32_t i = 0; i < e->named.ntargets; i++)
+		if (!owner_is_us(e->named.targets[i].pid))
+			return (uint64_t)sysconf(_SC_PHYS_PAGES) * PAGE / OTHERS_SHARE;
+	return UINT64_MAX;
+}
+
+/* Determines the number of thread slots. */
+static struct err *count_threads(struct inproc_engine *e)
+{
+	const uint64_t most = most_shared(e), stride = e->room.thread_stride,
+		       other = e->room.shared.at - (uintptr_t)e->common + INPROC_LATER +
+			       2ull * PAGE,
+		       n = most > other ? (most - other) / stride : 0;
+
+	e->room.nthreads = n < INPROC_THREADS ? (uint32_t)n : INPROC_THREADS;
+	if (n < INPROC_THREADS_MIN)
+		return err_new(
+			ENOMEM,
+			"the program needs %llu bytes of memory that the traced processes can fill, and %llu are permitted (sharedsize): lower aggsize or bufsize, or use -x engine=kernel",
+			(unsigned long long)(other + INPROC_THREADS_MIN * stride),
+			(unsigned long long)most);
+	if (n < INPROC_THREADS)
+		inproc_note(e, "%u threads at a time have slots, because of sharedsize",
+			    e->room.nthreads - 1);
+	return NULL;
+}
+
 /* Lays out the thread slots at the end of the shared mapping, and gives the remaining addresses
  * back. */
 static struct err *lay_out_threads(struct inproc_engine *e)
 {
+	struct err *err;
 	struct wire_area *a = e->area;
 	uint64_t end;
 
@@ -435,9 +478,13 @@ static struct err *lay_out_threads(struct inproc_engine *e)
 		a->thread_stride <<= 1;
 	e->room.thread_stride = a->thread_stride;
 	a->size_of_thread = (uint32_t)e->room.thread_used;
-	a->threads = area_alloc_shared(e, a->thread_stride * INPROC_THREADS + PAGE);
+	err = count_threads(e);
+	if (err)
+		return err;
+	a->nthreads = e->room.nthreads;
+	a->threads = area_alloc_shared(e, a->thread_stride * a->nthreads + PAGE);
 	if (!a->threads)
-		return err_new(ENOMEM, "%u thread slots of %llu bytes do not fit", INPROC_THREADS,
+		return err_new(ENOMEM, "%u thread slots of %llu bytes do not fit", a->nthreads,
 			       (unsigned long long)a->thread_stride);
 	a->threads = e->room.threads = round_up(a->threads, PAGE);
 	a->stacks = e->addr + WIRE_PRIVATE + WIRE_KEPT + WIRE_STACK_STRIDE -
@@ -478,7 +525,7 @@ struct err *area_create(struct inproc_engine *e, const struct image *img)
 	e->area->state = e->maps[state].base;
 	e->base.state = (struct wire_state *)e->area->state;
 	err = lay_out_lists(e) ?: lay_out_threads(e) ?: files_seal(&e->files, e->room.shared_size);
-	for (uint32_t i = 0; i < INPROC_THREADS && !err; i++)
+	for (uint32_t i = 0; i < e->room.nthreads && !err; i++)
 		init_thread(e, i);
 	return err ?: claim_self(e);
 }

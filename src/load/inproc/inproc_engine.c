@@ -290,7 +290,7 @@ static void inproc_drain(struct engine *en, record_fn *fn, void *arg)
 		const struct wire_map *m = map < 0 ? NULL : &e->maps[map];
 
 		to.control = order[k] == MAP_CONTROL;
-		for (uint32_t i = 0; m && i < INPROC_THREADS; i++) {
+		for (uint32_t i = 0; m && i < e->room.nthreads; i++) {
 			uint8_t *t = (uint8_t *)area_thread(e, i);
 
 			to.own = !i;
@@ -300,6 +300,7 @@ static void inproc_drain(struct engine *en, record_fn *fn, void *arg)
 		}
 	}
 	to.any |= unwind_learn(e);
+	reclaim_look(e);
 	if (to.any || e->family.execs.n || !settled)
 		e->bells.nap_ms = NAP_MIN_MS;
 	else if (e->bells.nap_ms < (seccomp_any(e) ? NAP_QUIET_MS : NAP_MAX_MS))
@@ -364,7 +365,7 @@ static void inproc_counters(struct engine *en, struct engine_counters *ret)
 	memset(c->fixed, 0, WIRE_FIXED_COUNTERS * 8);
 	memset(c->fired, 0, nprobes * 8);
 	memset(c->dropped, 0, nprobes * 8);
-	for (uint32_t i = 0; map >= 0 && i < INPROC_THREADS; i++) {
+	for (uint32_t i = 0; map >= 0 && i < e->room.nthreads; i++) {
 		const struct wire_thread *t = area_thread(e, i);
 		const uint64_t *v = (const uint64_t *)((const uint8_t *)t + e->maps[map].base);
 

@@ -4,6 +4,7 @@
  *	inproc_area.c    maps the shared memory here, and lays it out for an image
  *	inproc_progs.c   links and compiles programs, writes them to the code mapping; runs timers
  *	inproc_aggs.c    flips the generations of aggregations, and adds up the threads' tables
+ *	inproc_reclaim.c removes pages of the shared memory that nobody needs any more
  *	inproc_bells.c   waits for bells, timers and events
  *	inproc_engine.c  has the operations
  */
@@ -31,6 +32,9 @@ struct err *aggs_read(struct inproc_engine *e, uint32_t agg, agg_fn *fn, void *a
 struct err *aggs_delete(struct inproc_engine *e, uint32_t agg, const void *key,
 			uint64_t *ret_values);
 void aggs_store_free(struct inproc_engine *e);
+
+/* inproc_reclaim.c: once a second, when the shared memory is large. Comes after a read of the rings. */
+void reclaim_look(struct inproc_engine *e);
 
 /* inproc_bells.c */
 /* Waits as poll() would, but also returns when a bell rings. */

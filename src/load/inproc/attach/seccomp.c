@@ -173,7 +173,7 @@ static void publish(struct inproc_engine *e, const struct inproc_process *p)
 	cleanup_dir DIR *d = NULL;
 	struct facts f;
 
-	for (uint32_t i = 1; i < INPROC_THREADS; i++) {
+	for (uint32_t i = 1; i < e->room.nthreads; i++) {
 		const struct wire_thread *t = area_thread(e, i);
 
 		if (__atomic_load_n(&t->owner, __ATOMIC_ACQUIRE) == p->index + 1)
@@ -183,7 +183,7 @@ static void publish(struct inproc_engine *e, const struct inproc_process *p)
 	for (pid_t tid; procdir_next(d, &tid);)
 		if (read_facts(p->pid, tid, &f))
 			vec_push(&facts, f);
-	for (uint32_t i = 1; i < INPROC_THREADS && d; i++) {
+	for (uint32_t i = 1; i < e->room.nthreads && d; i++) {
 		struct wire_thread *t = area_thread(e, i);
 		const struct facts *of = NULL;
 

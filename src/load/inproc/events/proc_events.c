@@ -325,7 +325,7 @@ void events_answer(struct inproc_engine *e)
 	if (!a || asked == e->events->seen)
 		return;
 	e->events->seen = asked;
-	for (uint32_t i = 1; i < INPROC_THREADS; i++) {
+	for (uint32_t i = 1; i < e->room.nthreads; i++) {
 		struct wire_thread *t = area_thread(e, i);
 		struct wire_wanted *w = (struct wire_wanted *)((uint8_t *)t + e->wanted_at);
 		uint32_t tid = __atomic_load_n(&w->tid, __ATOMIC_ACQUIRE);
@@ -365,7 +365,7 @@ void events_stop(struct inproc_engine *e)
 static struct wire_thread *slot_of(const struct inproc_engine *e, const struct inproc_process *p,
 				   uint32_t tid)
 {
-	for (uint32_t i = 1; i < INPROC_THREADS; i++) {
+	for (uint32_t i = 1; i < e->room.nthreads; i++) {
 		struct wire_thread *t = area_thread(e, i);
 
 		if (__atomic_load_n(&t->owner, __ATOMIC_ACQUIRE) == p->index + 1 &&
@@ -625,7 +625,7 @@ static void end_threads(struct inproc_engine *e, struct inproc_process *p, bool 
 		return;
 	memcpy(leader.comm, w->facts.comm, sizeof(leader.comm));
 	/* adds threads that look_at_threads() has not seen yet */
-	for (uint32_t i = 1; same_space && i < INPROC_THREADS; i++) {
+	for (uint32_t i = 1; same_space && i < e->room.nthreads; i++) {
 		const struct wire_thread *t = area_thread(e, i);
 
 		if (t->owner == p->index + 1 && t->own_tid && t->own_tid <= INT_MAX)

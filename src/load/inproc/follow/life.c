@@ -96,7 +96,7 @@ static void number_threads(struct inproc_engine *e, const struct inproc_process 
 	const struct wire_process *w = &e->list[p->index];
 
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
-	for (uint32_t i = 1; w->pid != w->own_pid && i < INPROC_THREADS; i++) {
+	for (uint32_t i = 1; w->pid != w->own_pid && i < e->room.nthreads; i++) {
 		struct wire_thread *t = area_thread(e, i);
 		uint32_t tid = __atomic_load_n(&t->own_tid, __ATOMIC_RELAXED);
 

@@ -23,7 +23,8 @@
 enum {
 	INPROC_RING_MAX = 1 << 20, /* bytes of a thread's data ring */
 	INPROC_CONTROL_RING = 1 << 16,
-	INPROC_THREADS = 512,
+	INPROC_THREADS = 512, /* slots at most: inproc_layout.nthreads */
+	INPROC_THREADS_MIN = 4,
 	INPROC_UNDO_MAX = 1 << 20, /* patched sites of all processes */
 	INPROC_SIGACTION = 0x7fffffff,
 	INPROC_LOADS = 0x7ffffffe,
@@ -195,6 +196,8 @@ struct inproc_layout {
 	uint64_t threads, thread_stride, shared_size;
 	uint64_t thread_used; /* bytes of a slot laid out so far */
 	uint64_t code_used;
+	uint32_t nthreads;     /* slots */
+	uint64_t reclaim_next; /* CLOCK_MONOTONIC ns: when inproc_reclaim.c looks again */
 };
 
 /* Values of aggregations, taken out of the threads' tables (inproc_aggs.c). */
