@@ -536,6 +536,13 @@ static void leave_child(void)
 	private()->off = 1;
 }
 
+/* Returns true when this child is to be traced. While the tracer detaches, it would otherwise meet new
+ * children without end. One whose agent makes no system calls needs the tracer to be restored. */
+static bool is_followed(void)
+{
+	return area()->follow && (quiet() || !__atomic_load_n(&area()->closing, __ATOMIC_RELAXED));
+}
+
 /* Runs in a child of fork(), whose private mapping is empty. The child is traced like its parent,
  * or its text is restored before it goes on. */
 NOINLINE bool forked(uint64_t key)
@@ -550,7 +557,7 @@ NOINLINE bool forked(uint64_t key)
 	if (!p->ready) {
 		mem_copy(p->action, kept()->action, sizeof(p->action));
 		p->signals = kept()->signals;
-		if (!area()->follow || !enlist(key))
+		if (!is_followed() || !enlist(key))
 			leave_child();
 		__atomic_store_n(&p->ready, 1, __ATOMIC_RELEASE);
 	}

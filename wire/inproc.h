@@ -58,7 +58,7 @@ enum { WIRE_BASES = 16 };
 #define WIRE_PRIVATE 0x8000000000ull /* from base */
 
 #define WIRE_AREA_MAGIC 0x6172656164736372ull
-enum { WIRE_AREA_VERSION = 4 };
+enum { WIRE_AREA_VERSION = 5 };
 
 enum {
 	WIRE_THREADS_MAX = 1024, /* slots; the tracer may use fewer */
@@ -532,6 +532,8 @@ struct wire_area {
 	 * are named. One of them may later have fewer rights than another. */
 	uint64_t together;
 	uint64_t unwinds; /* address of struct wire_unwind_process[WIRE_PROCESSES_MAX], 0 none */
+	/* The tracer detaches, or has ended: children that begin now are not followed. */
+	uint64_t closing;
 };
 
 /* At the start of the shared mapping. */

@@ -58,6 +58,7 @@ static struct {
 		pid_t pid;
 	} left[PROCMEM_LEFT];
 	bool registered, watched;
+	bool embedded; /* procmem_embed() */
 	/* The direct access that is under way: its number, 0 none; whose memory. */
 	uint64_t access, accesses;
 	pid_t pid;
@@ -287,6 +288,16 @@ static ssize_t access_apart(struct job j, void *to)
 
 /* --- an access that does not wait --- */
 
+void procmem_embed(void)
+{
+	__atomic_store_n(&own.embedded, true, __ATOMIC_RELAXED);
+}
+
+static bool is_embedded(void)
+{
+	return __atomic_load_n(&own.embedded, __ATOMIC_RELAXED);
+}
+
 /* Ends descry when a direct access does not end. It counts its own looks, because descry may have
  * been stopped (SIGSTOP) in the middle of an access. */
 static void *watch(void *arg)
@@ -316,7 +327,7 @@ static void *watch(void *arg)
 
 static void begin(pid_t pid)
 {
-	if (!own.watched) {
+	if (!own.watched && !is_embedded()) {
 		pthread_mutex_lock(&own.lock);
 		if (!own.watched)
 			own.watched = start_thread(watch, NULL);
@@ -406,7 +417,7 @@ ssize_t procmem_read(pid_t pid, void *buf, size_t n, uint64_t addr)
 {
 	ssize_t got;
 
-	if (!is_there(pid, addr, n, false))
+	if (is_embedded() || !is_there(pid, addr, n, false))
 		return access_apart((struct job){ .kind = READ,
 						  .pid = pid,
 						  .mem = -1,
@@ -424,7 +435,7 @@ ssize_t procmem_pread(pid_t pid, int mem, void *buf, size_t n, uint64_t addr)
 {
 	ssize_t got;
 
-	if (pid && !is_there(pid, addr, n, false))
+	if (pid && (is_embedded() || !is_there(pid, addr, n, false)))
 		return access_apart((struct job){ .kind = PREAD,
 						  .pid = pid,
 						  .mem = fcntl(mem, F_DUPFD_CLOEXEC, 0),
@@ -447,6 +458,17 @@ ssize_t procmem_pwrite(pid_t pid, int mem, const void *buf, size_t n, uint64_t a
 	uint8_t *copy;
 	ssize_t got;
 
+	if (pid && is_embedded()) {
+		got = access_apart((struct job){ .kind = PWRITE,
+						 .pid = pid,
+						 .mem = fcntl(mem, F_DUPFD_CLOEXEC, 0),
+						 .addr = addr,
+						 .n = n,
+						 .buf = xmemdup(buf, n) },
+				   NULL);
+		if (got >= 0 || errno == ETIMEDOUT || errno == EAGAIN)
+			return got;
+	}
 	if (pid && !is_there(pid, addr, n, true)) {
 		copy = xcalloc(1, n);
 		if (procmem_pread(pid, mem, copy, n, addr) != (ssize_t)n) {

@@ -8,7 +8,8 @@
  * the page comes. Pages in the page table are accessed directly.
  *
  * When a process removes a page between the look and the access, descry waits nevertheless. After
- * PROCMEM_STUCK_MS descry reports this and ends, with exit status 1.
+ * PROCMEM_STUCK_MS descry reports this and ends, with exit status 1. A program that embeds the
+ * library does not end: after procmem_embed(), another thread makes every access.
  */
 #ifndef DESCRY_BASE_PROCMEM_H
 #define DESCRY_BASE_PROCMEM_H
@@ -25,6 +26,9 @@ enum {
 	PROCMEM_LEFT = 16, /* threads that wait for pages; no more are started */
 };
 
+/* From now on, the calling thread makes no access itself, so that each call ends. It costs some 10 us
+ * a call. */
+void procmem_embed(void);
 /* Like process_vm_readv(2) of one piece: reads up to the first page that cannot be read. `pid` may
  * be a thread's. */
 ssize_t procmem_read(pid_t pid, void *buf, size_t n, uint64_t addr);

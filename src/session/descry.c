@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 #include <time.h>
 
+#include "base/procmem.h"
 #include "render/render.h"
 #include "session/session.h"
 
@@ -317,6 +318,7 @@ struct descry *descry_open(const struct descry_callbacks *callbacks)
 	struct descry *d = xcalloc(1, sizeof(*d));
 	struct session_setting o = { .message = take_message, .stop = asked, .arg = d, .nargs = 1 };
 
+	procmem_embed();
 	if (callbacks)
 		d->callbacks = *callbacks;
 	strcpy(d->name, "descry");

@@ -216,6 +216,27 @@ TEST(test_fork_follow)
 	CHECK(waitpid(pid, &status, 0) == pid && !status);
 }
 
+/* While the tracer detaches, it follows no more children: they restore themselves. */
+TEST(test_fork_closing)
+{
+	int status;
+	pid_t pid;
+
+	patched();
+	guarded();
+	w.area->follow = w.area->closing = 1;
+	CHECK(world_thread(&w, 1));
+	pid = fork();
+	if (!pid) {
+		CHECK(!CALL(thread, 1) && w.private->off && !w.private->process);
+		check_healed();
+		CHECK(!w.common->child_count);
+		_exit(0);
+	}
+	CHECK(waitpid(pid, &status, 0) == pid && !status);
+	CHECK(is_text(100, "abcde", 5));
+}
+
 /* In vfork(), the child has its parent's memory: its handler must not become the parent's. */
 TEST(test_vfork_sigaction)
 {
@@ -246,6 +267,7 @@ int main(void)
 		cmocka_unit_test(test_fork_in_firing),
 		cmocka_unit_test(test_no_memory_for_others),
 		cmocka_unit_test(test_fork_follow),
+		cmocka_unit_test(test_fork_closing),
 		cmocka_unit_test(test_vfork_sigaction),
 	};
 

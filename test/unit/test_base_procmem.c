@@ -218,12 +218,51 @@ static void test_taken_away(void **state)
 	assert_true(stuck);
 }
 
+/* In a program that embeds the library, such an access fails, and the program goes on. */
+static void test_embedded(void **state)
+{
+	const uint64_t at = (uintptr_t)pages;
+	int status = 0;
+	struct other o;
+	pid_t reader;
+
+	if (open_userfaultfd() < 0)
+		skip();
+	o = begin();
+	reader = fork();
+	if (!reader) {
+		cleanup_close int mem = open_mem(o.pid);
+		uint8_t buf[8] = { 1 };
+
+		procmem_embed();
+		if (procmem_read(o.pid, buf, 8, at) != 8 || buf[0] != 7 ||
+		    procmem_pread(o.pid, mem, buf, 8, at) != 8 ||
+		    procmem_pwrite(o.pid, mem, buf, 8, at + PAGE) != 8)
+			_exit(2);
+		tell(&o, HOLD);
+		/* no look at the page table comes first */
+		if (procmem_read(o.pid, buf, 8, at) != -1 || errno != ETIMEDOUT)
+			_exit(3);
+		if (procmem_pread(o.pid, mem, buf, 8, at) != -1 || errno != ETIMEDOUT ||
+		    procmem_pwrite(o.pid, mem, buf, 8, at) != -1 || errno != ETIMEDOUT)
+			_exit(4);
+		tell(&o, SERVE);
+		while (procmem_read(o.pid, buf, 8, at) != 8)
+			usleep(1000);
+		_exit(buf[0] ? 5 : 0);
+	}
+	assert_int_equal(waitpid(reader, &status, 0), reader);
+	assert_int_equal(status, 0);
+	end(&o);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_as_calls),
 		cmocka_unit_test(test_held_back),
 		cmocka_unit_test(test_taken_away),
+		cmocka_unit_test(test_embedded),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, NULL);

@@ -552,6 +552,41 @@ static void test_cut_short(void **state)
 	}
 }
 
+/* Headers that all speak of the same notes make no more threads than the file has room for. */
+static void test_notes_again(void **state)
+{
+	enum { HEADERS = 500, THREADS = 100 };
+	const struct user_regs_struct regs = { .rip = FILES };
+	struct core_make c = { 0 };
+	const struct space_thread *t;
+	Elf64_Phdr ph;
+	Elf64_Ehdr h;
+	struct space *s;
+	uint8_t *core, *file;
+	uint32_t count;
+	size_t n;
+
+	for (int i = 0; i < THREADS; i++)
+		core_thread(&c, PID + i, 0, &regs);
+	core = core_done(&c, &n);
+	memcpy(&h, core, sizeof(h));
+	memcpy(&ph, core + h.e_phoff, sizeof(ph));
+	file = xcalloc(1, n + HEADERS * sizeof(ph));
+	memcpy(file, core, n);
+	h.e_phoff = n;
+	h.e_phnum = HEADERS;
+	memcpy(file, &h, sizeof(h));
+	for (int i = 0; i < HEADERS; i++)
+		memcpy(file + n + (size_t)i * sizeof(ph), &ph, sizeof(ph));
+	s = open_core(file, n + HEADERS * sizeof(ph));
+	assert_null(space_threads(s, &t, &count));
+	assert_true(count >= THREADS && count <= (n + HEADERS * sizeof(ph)) / 356);
+	assert_true(has_remark(s, "some of its notes are left out"));
+	space_free(s);
+	free(core);
+	free(file);
+}
+
 static void test_no_core(void **state)
 {
 	cleanup_free uint8_t *library = make_library(1), *core = NULL;
@@ -703,6 +738,7 @@ int main(void)
 		cmocka_unit_test(test_file_of_other_kind),
 		cmocka_unit_test(test_file_of_other_user),
 		cmocka_unit_test(test_cut_short),
+		cmocka_unit_test(test_notes_again),
 		cmocka_unit_test(test_no_core),
 		cmocka_unit_test(test_long_list),
 	};

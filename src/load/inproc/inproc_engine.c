@@ -439,6 +439,8 @@ static struct err *inproc_detach(struct engine *en)
 	struct inproc_engine *e = inproc(en);
 	struct err *err = NULL, *one;
 
+	if (e->area)
+		__atomic_store_n(&e->area->closing, 1, __ATOMIC_SEQ_CST);
 	timers_stop(&e->bells.timers);
 	bell_stop(e);
 	execs_stop(e);

@@ -56,9 +56,42 @@ static bool is_wanted(struct space *s, const struct mapping *m, const struct run
 	return !met && is_program(s, m);
 }
 
+/* A process can map files with such names as often as it likes. */
+enum { FILES_TRIED = 16, MAPPINGS_TRIED = 4 /* of a file */ };
+
+struct tried {
+	const char *path;
+	uint64_t inode; /* 0: not known */
+	uint32_t n;
+};
+
+/* Returns true when the mapping's file may be opened, and counts that. */
+static bool may_try(struct tried tried[FILES_TRIED], const struct mapping *m)
+{
+	for (uint32_t i = 0; i < FILES_TRIED; i++) {
+		struct tried *t = &tried[i];
+
+		if (!t->n)
+			*t = (struct tried){ m->path, m->inode, 0 };
+		if (t->inode == m->inode && !strcmp(t->path, m->path))
+			return t->n++ < MAPPINGS_TRIED;
+	}
+	return false;
+}
+
+static bool is_any_wanted(struct space *s, const struct mapping *m, bool met)
+{
+	bool any = false;
+
+	for (uint32_t k = 0; k < ARRAY_SIZE(types) && !any; k++)
+		any = is_wanted(s, m, types[k], met);
+	return any;
+}
+
 /* met: as runtime_find_met(). */
 static struct err *find(struct space *s, bool met, struct runtime **ret)
 {
+	struct tried tried[FILES_TRIED] = { 0 };
 	const struct mappings *maps;
 	struct err *e = space_mappings(s, 0, &maps);
 
@@ -66,7 +99,8 @@ static struct err *find(struct space *s, bool met, struct runtime **ret)
 	for (uint32_t i = 0; !e && !*ret && i < maps->n; i++) {
 		const struct mapping *m = &maps->v[i];
 
-		if (!m->exec || !m->path || m->path[0] != '/')
+		if (!m->exec || !m->path || m->path[0] != '/' || !is_any_wanted(s, m, met) ||
+		    !may_try(tried, m))
 			continue;
 		for (uint32_t k = 0; !e && !*ret && k < ARRAY_SIZE(types); k++)
 			if (is_wanted(s, m, types[k], met))

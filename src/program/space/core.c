@@ -89,6 +89,8 @@ struct mapped_file {
 struct reading {
 	VEC(struct load) loads;
 	VEC(struct mapped_file) files;
+	uint64_t notes; /* bytes of notes that may still be read: those of the whole file, once */
+	bool too_many;
 };
 
 static int by_start(const void *a, const void *b)
@@ -227,8 +229,15 @@ static void read_segments(struct core *c, struct reading *r, struct bytes *b, ui
 		if (type == PT_LOAD && l.end > l.start) {
 			vec_push(&r->loads, l);
 		} else if (type == PT_NOTE) {
-			struct bytes notes = file_bytes(c, l.at, l.filesz);
+			const uint64_t has = file_has(c, l.at, l.filesz);
+			struct bytes notes = file_bytes(c, l.at, has);
 
+			/* headers may all speak of the same notes */
+			if (has > r->notes) {
+				r->too_many = true;
+				continue;
+			}
+			r->notes -= has;
 			read_notes(c, r, &notes);
 		}
 	}
@@ -267,7 +276,10 @@ static struct err *read_headers(struct core *c, struct reading *r)
 	if (bytes_left(&table) < (uint64_t)n * entsize)
 		return err_new(ENOEXEC, "%s is cut short within its headers: nothing can be read",
 			       c->space.name);
+	r->notes = c->file.len;
 	read_segments(c, r, &table, n);
+	if (r->too_many)
+		remark(c, "some of its notes are left out: they are larger than the file");
 	return NULL;
 }
 

@@ -67,7 +67,7 @@ static int settle_down(int keep)
 struct watched {
 	struct wire_process *processes; /* written by the tracer only */
 	const struct wire_said *said;   /* may have been written by any traced process */
-	const struct wire_area *area;
+	struct wire_area *area;
 	uint64_t base, inode, code_inode;
 	pid_t tracer;
 	bool *done; /* of said[]: checked and clean */
@@ -186,6 +186,7 @@ static void watch(const struct watched *w, int pidfd)
 	p = (struct pollfd){ .fd = 3, .events = POLLIN };
 	while (poll(&p, 1, -1) < 0 && errno == EINTR)
 		;
+	__atomic_store_n(&w->area->closing, 1, __ATOMIC_SEQ_CST);
 	if (w->area->bell)
 		bell_silence((struct inproc_bell *)w->area->bell);
 	undo_processes(w, nice);

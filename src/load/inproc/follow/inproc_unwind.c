@@ -197,7 +197,7 @@ bool unwind_learn(struct inproc_engine *e)
 	if (!e->unwind || !e->languages || map < 0)
 		return false;
 	e->unwind->any = false;
-	for (uint32_t i = 1; i < INPROC_THREADS; i++) {
+	for (uint32_t i = 1; i < e->room.nthreads; i++) {
 		uint8_t *t = (uint8_t *)area_thread(e, i);
 
 		if (__atomic_load_n(&((struct wire_thread *)t)->owner, __ATOMIC_ACQUIRE))
