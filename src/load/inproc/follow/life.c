@@ -45,21 +45,6 @@ static bool is_child(const struct inproc_engine *e, pid_t pid, uint32_t own)
 	return own_number(pid) == own && !is_known(e, pid) && process_has_area(e, pid);
 }
 
-/* Returns the child's number in this namespace. own: its number in its own. 0: there is none. */
-static pid_t find_child(struct inproc_engine *e, uint32_t own)
-{
-	cleanup_dir DIR *d = NULL;
-
-	if (is_child(e, (pid_t)own, own))
-		return (pid_t)own;
-	e->family.searches -= e->family.searches > 0;
-	d = opendir("/proc");
-	for (pid_t pid; procdir_next(d, &pid);)
-		if (is_child(e, pid, own))
-			return pid;
-	return 0;
-}
-
 /* Returns the named process that this one descends from, by the ancestors that still exist. When
  * all of them have ended, returns the first named process. */
 static pid_t root_of(const struct inproc_engine *e, pid_t pid)
@@ -127,21 +112,60 @@ static void adopt(struct inproc_engine *e, uint32_t i, pid_t pid)
 	process_remember(e, p->pid);
 }
 
-/* Looks for the child that has taken number i. When no process has the number `own` and the shared
- * memory, the child has ended or executes another program. Returns false then. */
-static bool look_for(struct inproc_engine *e, uint32_t i, uint32_t own)
-{
-	struct wire_process *w = &e->list[i];
-	pid_t pid = own <= INT32_MAX ? find_child(e, own) : 0;
+/* A child that says which number it has in its own namespace, and that is not found by it here: it is
+ * in another pid namespace, has ended, or executes another program. */
+struct missing {
+	uint32_t i, own; /* i: in wire_area.processes */
+	bool found;
+};
+typedef VEC(struct missing) missing_vec;
 
-	if (pid) {
-		adopt(e, i, pid);
-		return true;
+/* One pass over /proc, for all of them. Returns how many were found. */
+static uint32_t search(struct inproc_engine *e, missing_vec *missing)
+{
+	cleanup_dir DIR *d = opendir("/proc");
+	uint32_t n = 0;
+
+	for (pid_t pid; n < missing->n && procdir_next(d, &pid);) {
+		const uint32_t own = own_number(pid);
+
+		for (uint32_t k = 0; k < missing->n; k++) {
+			struct missing *m = &missing->v[k];
+
+			if (m->found || m->own != own || is_known(e, pid) ||
+			    !process_has_area(e, pid))
+				continue;
+			adopt(e, m->i, pid);
+			m->found = true;
+			n++;
+		}
 	}
-	w->pid = w->own_pid = own;
-	events_lost(e, i, (pid_t)own);
+	return n;
+}
+
+static void give_up(struct inproc_engine *e, const struct missing *m)
+{
+	struct wire_process *w = &e->list[m->i];
+
+	w->pid = w->own_pid = m->own;
+	events_lost(e, m->i, (pid_t)m->own);
 	__atomic_store_n(&w->state, WIRE_PROCESS_GONE, __ATOMIC_RELEASE);
-	return false;
+}
+
+/* Adopts those that are there; the others are over. Returns how many were adopted, or, when this
+ * round has made its searches, are left for the next. */
+static uint32_t adopt_missing(struct inproc_engine *e, missing_vec *missing)
+{
+	uint32_t n;
+
+	if (!missing->n || !e->family.searches)
+		return missing->n;
+	e->family.searches--;
+	n = search(e, missing);
+	for (uint32_t k = 0; k < missing->n; k++)
+		if (!missing->v[k].found)
+			give_up(e, &missing->v[k]);
+	return n;
 }
 
 void processes_round(struct inproc_engine *e)
@@ -187,13 +211,22 @@ uint32_t processes_adopt(struct inproc_engine *e)
 	uint32_t n = e->area->follow ? __atomic_load_n(&e->common->child_count, __ATOMIC_ACQUIRE)
 				     : 0,
 		 adopted = 0;
+	missing_vec missing = { 0 };
 
 	for (uint32_t i = WIRE_PROCESSES_MAX - 1; n && i >= e->area->process_count; i--, n--) {
 		uint32_t own = __atomic_load_n(&e->said[i].own_pid, __ATOMIC_ACQUIRE);
 
-		if (own && !e->list[i].pid)
-			adopted += !e->family.searches || look_for(e, i, own);
+		if (!own || e->list[i].pid)
+			continue;
+		if (own <= INT32_MAX && is_child(e, (pid_t)own, own)) {
+			adopt(e, i, (pid_t)own);
+			adopted++;
+		} else {
+			vec_push(&missing, ((struct missing){ .i = i, .own = own }));
+		}
 	}
+	adopted += adopt_missing(e, &missing);
+	vec_fini(&missing);
 	return adopted;
 }
 
