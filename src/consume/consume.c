@@ -443,6 +443,11 @@ static struct err *pass(struct consumer *c, bool last)
 	if (!e && batch_held(&c->batch) > c->held_max)
 		e = run_batch(c, UINT64_MAX, now);
 	batch_compact(&c->batch, now);
+	/* the exit()'s record did not fit */
+	if (last && !c->exited && engine_exiting(c->engine)) {
+		c->exited = true;
+		c->exit_status = engine_exit_status(c->engine);
+	}
 	return e;
 }
 

@@ -87,6 +87,16 @@ bool engine_exiting(const struct engine *e)
 	return false;
 }
 
+int engine_exit_status(const struct engine *e)
+{
+	const struct wire_state *s;
+
+	for (int i = 0; i < STATES && (s = state_of(e, i)); i++)
+		if (__atomic_load_n(&s->exiting, __ATOMIC_SEQ_CST))
+			return s->exit_status;
+	return 0;
+}
+
 void engine_remark(struct engine *e, char *text, bool blind)
 {
 	for (uint32_t i = 0; i < e->nnotes; i++)

@@ -136,6 +136,8 @@ void engine_stop(struct engine *e);
 /* Acts as if a program had called exit(). engine_exiting(): was exit() called? */
 void engine_exit(struct engine *e);
 bool engine_exiting(const struct engine *e);
+/* The status of the exit() whose record did not fit; 0 when it is not known. */
+int engine_exit_status(const struct engine *e);
 
 /* How much of a program an in-process engine must be able to place, or its load() fails.
  * ENGINE_WHAT_CAN_BE: nothing. ENGINE_NEARLY_ALL: nineteen probes in twenty, and every probe except

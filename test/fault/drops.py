@@ -49,6 +49,11 @@ values = {k: v for k, v in r.table()}
 single = [int(m) for m in re.findall(r"^ +(\d+)$", r.out, re.M)]
 check(len(single) == 1 and values.get(("all",), 0) > 2 * single[0], "clear() under a flood", single, values, r.err[-500:])
 
+# exit() by a thread that has filled its own buffer of control messages: it ends tracing, with the status
+r = descry("-q", "-x", "engine=inproc", "-n", "pid$target:a.out:work:entry { @ = count(); clear(@); } pid$target:a.out:work:entry /n++ == 300000/ { exit(7); }",
+           c=os.path.join(BUILD, "test", "tracee_inside") + " work 1000000", rc=7)
+check(message_count(r, "control drop") > 0, "the control buffer was not full", r.err[-500:])
+
 # aggregations: more keys than there is memory for
 r = descry("--json", "-x", "aggsize=16k", "-n", HIT + "{ @[timestamp] = count(); }", c=LIVE + " threads 5000")
 report = [x for x in r.json() if x["type"] == "report"][0]

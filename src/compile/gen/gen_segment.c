@@ -73,6 +73,20 @@ static void stop_tracing(struct gen *g, const struct field *fl)
 	ir_store(f, state, offsetof(struct wire_state, active), 4, IR_I(WIRE_OFF));
 }
 
+/* exit() takes effect even when the ring has no room for its record. The status is known when it is
+ * a constant: other statements of the clause do not run. */
+static void stop_without_room(struct gen *g, const struct node *status)
+{
+	struct ir_fn *f = g->f;
+	struct ir_val state = ir_map_value(f, gen_fixed_map(g, MAP_STATE), 0);
+
+	if (status->kind == N_INT && status->constant)
+		ir_store(f, state, offsetof(struct wire_state, exit_status), 4,
+			 gen_expr(g, status));
+	ir_store(f, state, offsetof(struct wire_state, exiting), 4, IR_I(1));
+	ir_store(f, state, offsetof(struct wire_state, active), 4, IR_I(WIRE_OFF));
+}
+
 static void run_action(struct gen *g, const struct node *call, const struct action *a,
 		       const struct gen_schema *s)
 {
@@ -231,14 +245,9 @@ void gen_segment(struct gen *g, const struct node *from, const struct node *to, 
 	gen_count(g, IR_I(s.control ? WIRE_DROP_CONTROL : WIRE_DROP_DATA));
 	gen_count(g, ir_bin(f, ALU_ADD, ir_bin(f, ALU_MUL, g->probe, IR_I(WIRE_PROBE_SLOTS)),
 			    IR_I(WIRE_FIXED_COUNTERS + WIRE_PROBE_DROPPED)));
-	/* exit() takes effect even when the ring has no room for its record. */
 	for (uint32_t i = 0; i < s.actions.n; i++)
-		if (s.actions.v[i].kind == ACT_EXIT) {
-			struct ir_val state = ir_map_value(f, gen_fixed_map(g, MAP_STATE), 0);
-
-			ir_store(f, state, offsetof(struct wire_state, exiting), 4, IR_I(1));
-			ir_store(f, state, offsetof(struct wire_state, active), 4, IR_I(WIRE_OFF));
-		}
+		if (s.actions.v[i].kind == ACT_EXIT)
+			stop_without_room(g, s.values.v[s.actions.v[i].fields[0]]);
 	ir_goto(f, outer_bail);
 	outer_bail_used = true;
 	ir_place(f, reserved);
