@@ -26,8 +26,8 @@ enum {
 	PROCMEM_LEFT = 16, /* threads that wait for pages; no more are started */
 };
 
-/* From now on, the calling thread makes no access itself, so that each call ends. It costs some 10 us
- * a call. */
+/* From now on, the calling thread makes no access itself, so that each call ends. A call costs
+ * some 10 us more. */
 void procmem_embed(void);
 /* Like process_vm_readv(2) of one piece: reads up to the first page that cannot be read. `pid` may
  * be a thread's. */

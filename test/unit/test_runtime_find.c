@@ -1,4 +1,4 @@
-/* An interpreter that a process only pretends to have: files with such names, mapped again and again. */
+/* Files with the names of interpreters that a process maps again and again: few are opened. */
 #define _GNU_SOURCE
 #include "unit.h"
 

@@ -33,7 +33,7 @@ struct err *aggs_delete(struct inproc_engine *e, uint32_t agg, const void *key,
 			uint64_t *ret_values);
 void aggs_store_free(struct inproc_engine *e);
 
-/* inproc_reclaim.c: once a second, when the shared memory is large. Comes after a read of the rings. */
+/* inproc_reclaim.c: once a second, when the shared memory is large. The rings have been read. */
 void reclaim_look(struct inproc_engine *e);
 
 /* inproc_bells.c */

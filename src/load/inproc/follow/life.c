@@ -112,8 +112,8 @@ static void adopt(struct inproc_engine *e, uint32_t i, pid_t pid)
 	process_remember(e, p->pid);
 }
 
-/* A child that says which number it has in its own namespace, and that is not found by it here: it is
- * in another pid namespace, has ended, or executes another program. */
+/* A child that has given its number in its own pid namespace, and that is not found here by that
+ * number. It is in another namespace, has ended, or executes another program. */
 struct missing {
 	uint32_t i, own; /* i: in wire_area.processes */
 	bool found;
