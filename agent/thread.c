@@ -536,9 +536,9 @@ static void leave_child(void)
 	private()->off = 1;
 }
 
-/* Returns true when this child is to be traced. The tracer would meet new children without end while
- * it detaches, so then they restore themselves. A child whose agent makes no system calls cannot: the
- * tracer restores it. */
+/* Returns true when this child is to be traced. While the tracer detaches, children restore
+ * themselves, because the tracer would meet new ones without end. A child whose agent makes no
+ * system calls needs the tracer for that. */
 static bool is_followed(void)
 {
 	return area()->follow && (quiet() || !__atomic_load_n(&area()->closing, __ATOMIC_RELAXED));
