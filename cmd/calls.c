@@ -4,12 +4,15 @@
 #include "commands.h"
 
 #include <errno.h>
+#include <glob.h>
 #include <signal.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 
 #include "base/io.h"
 #include "base/term.h"
 #include "calls/calls.h"
+#include "cmd/version.h"
 #include "run.h"
 #include "tool.h"
 
@@ -22,10 +25,13 @@ struct caller {
 	struct cmdline c;
 	VEC(const char *) files; /* -F */
 	const char *path;
-	bool show_d;
+	bool show_d, version;
+	uint32_t min_usecs; /* --min-time */
 	char *program, *command;
 };
 #define OPTS_OF struct caller
+
+enum { LINES_BUFFER = 16 << 20, MAX_FRAMES = 127 };
 
 // clang-format off
 const struct opt calls_opts[] = {
@@ -33,15 +39,23 @@ const struct opt calls_opts[] = {
 	{ 'e', NULL, "FILTER", NULL, "which calls from one object into another: [+-][FUNCTION][@CALLER]...,\npatterns; @MAIN is the program (all its calls)" },
 	{ 'l', NULL, "LIBRARY", NULL, "only calls of functions that these libraries define" },
 	{ 'x', NULL, "FILTER", NULL, "every call of these functions: [+-][FUNCTION][@LIBRARY]...; of libraries\nloaded later too" },
+	{ 'S', NULL, NULL, NULL, "system calls, too", FLAG(o.syscalls) },
+	{ 'L', NULL, NULL, NULL, "no calls through tables of linkage: only those of -x, and -S", FLAG(o.no_library) },
 	{ 'c', NULL, NULL, NULL, "no lines: a table of counts and times at the end", FLAG(o.count) },
 	{ 'f', NULL, NULL, NULL, "traces what the program forks, too", FLAG(o.threads) },
-	{ 'F', NULL, "FILE", OPT_FILE, "reads prototypes, in the language of ltrace.conf(5)" },
+	{ OPT_LONG, "histogram", NULL, NULL, "with -c, the distribution of each function's times", FLAG(o.histograms) },
+	{ OPT_LONG, "json", NULL, NULL, "an object a line for each call, or with -c for each function", FLAG(o.json) },
+	{ OPT_LONG, "min-time", "USECS", NULL, "only calls that take at least as many microseconds", INTEGER(min_usecs, 0, INT32_MAX) },
+	{ 'F', NULL, "FILE", OPT_FILE, "reads prototypes, in the language of ltrace.conf(5); FILE:FILE...; of a\ndirectory its *.conf" },
 	{ 'o', "output", "FILE", OPT_FILE, "where to (standard error)", TEXT(path) },
+	{ 'V', "version", NULL, NULL, "prints the version", FLAG(version) },
 	OPT_HELP,
 	{ 0, NULL, NULL, NULL, "what a line shows:" },
 	{ 'T', NULL, NULL, NULL, "the time in the call", FLAG(o.durations) },
 	{ 'r', NULL, NULL, NULL, "the time since the line before", FLAG(o.relative) },
 	{ 'i', NULL, NULL, NULL, "the address to which the call returns", FLAG(o.addresses) },
+	{ 'w', "where", "N", NULL, "the N innermost callers behind the call", INTEGER(o.frames, 1, MAX_FRAMES) },
+	{ 'k', NULL, NULL, NULL, "all callers" },
 	{ 'C', "demangle", NULL, NULL, "names of C++ and Rust as in the source", FLAG(o.demangled) },
 	{ 't', NULL, NULL, NULL, "the time of day; -tt microseconds too; -ttt seconds since 1970" },
 	{ 'n', "indent", "N", NULL, "N blanks for each call around it", INTEGER(o.indent, 0, 100) },
@@ -49,6 +63,8 @@ const struct opt calls_opts[] = {
 	{ 'A', NULL, "N", NULL, "at most N elements of an array (4)", INTEGER(o.elements_max, 1, 256) },
 	{ 'a', "align", "COLUMN", NULL, "where results begin (50)", INTEGER(o.align, 0, 1000) },
 	{ 0, NULL, NULL, NULL, "how it is traced:" },
+	{ 'u', NULL, "USER", NULL, "runs the command as this user", TEXT(run.user) },
+	{ 'b', "no-signals", NULL, NULL, "nothing: signals are not shown (as ltrace has it)" },
 	{ 'X', NULL, "NAME[=VALUE]", OPT_SETTING, "an option of descry(1): engine, bufsize..." },
 	{ OPT_LONG, "show-d", NULL, NULL, "prints the D program instead of running it", FLAG(show_d) },
 	{ 0 },
@@ -78,6 +94,8 @@ static int take(void *into, const struct opt *o, const char *arg)
 	case 'l': vec_push(&k->o.libraries, arg); return 0;
 	case 'F': vec_push(&k->files, arg); return 0;
 	case 't': k->o.clock += k->o.clock < 3; return 0;
+	case 'k': k->o.frames = MAX_FRAMES; return 0;
+	case 'b': return 0;
 	case 'X': return cmdline_take(&k->c, 'x', arg);
 	default: return -1;
 	}
@@ -111,22 +129,55 @@ static void say_wrong(void *arg, const char *message)
 		tool_wrong("%s", message);
 }
 
+static int read_file(struct caller *k, const char *path)
+{
+	cleanup_free char *text = NULL;
+	cleanup_err struct err *e = NULL;
+	uint32_t said = 0;
+	size_t n;
+
+	e = io_read_file(path, &text, &n);
+	if (e)
+		return tool_failed(e);
+	if (prototypes_read(&k->prototypes, path, text, n, say_wrong, &said))
+		return tool_wrong("%s: %u wrong line%s", path, said, said == 1 ? "" : "s");
+	return 0;
+}
+
+/* Reads a file, or all files named *.conf of a directory. */
+static int read_path(struct caller *k, const char *path)
+{
+	cleanup_free char *pattern = NULL;
+	struct stat st;
+	glob_t found;
+	int status = 0;
+
+	if (stat(path, &st) < 0 || !S_ISDIR(st.st_mode))
+		return read_file(k, path);
+	pattern = xasprintf("%s/*.conf", path);
+	if (glob(pattern, 0, NULL, &found))
+		return 0;
+	for (size_t i = 0; i < found.gl_pathc && !status; i++)
+		status = read_file(k, found.gl_pathv[i]);
+	globfree(&found);
+	return status;
+}
+
 static int read_prototypes(struct caller *k)
 {
 	for (const struct embedded_file *d = prototype_files; d->name; d++)
 		(void)prototypes_read(&k->prototypes, d->name, d->text, d->len, NULL, NULL);
 	for (uint32_t i = 0; i < k->files.n; i++) {
-		cleanup_free char *text = NULL;
-		cleanup_err struct err *e = NULL;
-		uint32_t said = 0;
-		size_t n;
+		cleanup_free char *list = xstrdup(k->files.v[i]);
+		char *rest = list;
 
-		e = io_read_file(k->files.v[i], &text, &n);
-		if (e)
-			return tool_failed(e);
-		if (prototypes_read(&k->prototypes, k->files.v[i], text, n, say_wrong, &said))
-			return tool_wrong("%s: %u wrong line%s", k->files.v[i], said,
-					  said == 1 ? "" : "s");
+		while (rest) {
+			const char *path = strsep(&rest, ":");
+			int status = *path ? read_path(k, path) : 0;
+
+			if (status)
+				return status;
+		}
 	}
 	return 0;
 }
@@ -180,8 +231,10 @@ static void set_options(struct caller *k)
 	options_put(o, OPT_ZDEFS, true);
 	options_put(o, OPT_FOLLOW, k->o.threads);
 	options_put(o, OPT_STRSIZE, k->o.text_max + 2);
-	if (!k->o.count) /* lines fill the buffers fast */
+	if (!k->o.count) { /* lines fill the buffers fast */
 		options_put(o, OPT_SWITCHRATE, 1000000);
+		options_put(o, OPT_BUFSIZE, LINES_BUFFER);
+	}
 	options_put(o, OPT_EVALTIME, 1); /* preinit: the dynamic linker's own calls are not shown */
 }
 
@@ -203,6 +256,8 @@ static int run(struct caller *k)
 		if (!file)
 			return tool_wrong("cannot open %s: %s", k->path, strerror(errno)) - 1;
 	}
+	k->o.coloured = term_is(file ? file : stderr) && !getenv("NO_COLOR");
+	k->o.progress = k->o.count && term_is(stderr);
 	k->run.c = &k->c;
 	k->run.to = file ? file : stderr;
 	k->run.prepare = prepare;
@@ -223,8 +278,8 @@ static void fini(struct caller *k)
 {
 	prototypes_fini(&k->prototypes);
 	arena_fini(&k->arena);
-	vec_fini(&k->o.plt.rules);
-	vec_fini(&k->o.entries.rules);
+	calls_filter_fini(&k->o.plt);
+	calls_filter_fini(&k->o.entries);
 	vec_fini(&k->o.libraries);
 	vec_fini(&k->files);
 	cmdline_fini(&k->c);
@@ -236,7 +291,7 @@ int cmd_calls(int argc, char **argv)
 {
 	struct caller k = {
 		.o = { .text_max = 32, .elements_max = 4, .align = 50, .ended = ended },
-		.c = { .progname = "descry calls" },
+		.c = { .progname = "descry calls", .not_destructive = "descry calls only looks" },
 	};
 	struct opt_parse parse = { .prefix = "+",
 				   .table = calls_opts,
@@ -251,6 +306,11 @@ int cmd_calls(int argc, char **argv)
 	prototypes_init(&k.prototypes);
 	vec_push(&k.c.args, argv[0]);
 	status = opts_take(&parse, argc, argv);
+	if (!status && k.version) {
+		printf("descry calls: descry %s\n", DESCRY_VERSION);
+		goto out;
+	}
+	k.o.min_ns = (uint64_t)k.min_usecs * 1000;
 	if (!status && (optind < argc) == (k.c.pids.n > 0))
 		status = tool_wrong(
 			"no process is named: give a command or -p PID; try descry calls --help");

@@ -9,21 +9,28 @@
 #ifndef DESCRY_CALLS_CALLS_H
 #define DESCRY_CALLS_CALLS_H
 
+#include <regex.h>
+
 #include "base/embedded.h"
 #include "consume/sink.h"
 #include "probe/probe.h"
 #include "program/prototype/prototype.h"
+#include "program/type/type.h"
 
 enum { CALLS_REGISTERS = 10, CALLS_MEMORY_MAX = 256, CALLS_UNKNOWN_ARGS = 4 };
 
-/* One rule of a filter: [+-][SYMBOL][@LIBRARY], both patterns. */
+/* One rule of a filter: [+-][SYMBOL][@LIBRARY], both patterns, or regular expressions between
+ * slashes. */
 struct calls_rule {
 	bool minus;
 	const char *symbol, *library; /* "": any; library "MAIN": the program itself */
+	const regex_t *symbol_regex, *library_regex; /* NULL: it is a pattern */
 };
 
+/* Zero takes nothing. */
 struct calls_filter {
 	VEC(struct calls_rule) rules;
+	VEC(regex_t *) regexes;
 };
 
 /* filter.c: reads a filter such as "malloc+free-@libc.so*" and adds its rules. Returns false when
@@ -32,14 +39,20 @@ bool calls_filter_read(struct arena *a, struct calls_filter *f, const char *text
 /* Returns true when the last rule that matches includes the symbol of the object. */
 bool calls_filter_takes(const struct calls_filter *f, const char *symbol, const char *object,
 			const char *soname, bool is_main);
+/* Returns true when the rule may mean several functions. */
+bool calls_rule_is_pattern(const struct calls_rule *r);
+void calls_filter_fini(struct calls_filter *f);
 
 struct calls_function {
 	const char *name;
 	const struct prototype *prototype; /* never NULL */
+	bool guessed;                      /* no prototype is known, and none by its types */
 	VEC(const char *) entries;         /* probe descriptions */
 	VEC(const char *) returns;         /* FUNCTION:return */
 	VEC(const char *) rets;            /* addresses of ret instructions */
 	bool blind;                        /* it returns, but no probe can see this */
+	bool nests;                        /* a call of it may be within another one */
+	bool syscall;                      /* a system call; its name is shown as SYS_NAME */
 };
 
 /* The meaning of a clause of the program, by its number in the program. */
@@ -47,6 +60,7 @@ struct calls_clause {
 	enum calls_event {
 		CALLS_ENTRY,
 		CALLS_RETURN,
+		CALLS_TEXT, /* a text that a format's %s may mean, before its entry: register, text */
 		CALLS_OTHER, /* has no records */
 	} event;
 	bool whole; /* its record has the texts and memory that pointers point to */
@@ -58,6 +72,7 @@ struct calls_options {
 	struct calls_filter entries; /* -x */
 	VEC(const char *) libraries; /* -l: patterns of the called libraries; none: any */
 	bool count;                  /* -c */
+	bool syscalls, no_library;   /* -S, -L */
 	uint32_t text_max;           /* -s */
 	uint32_t elements_max;       /* -A */
 
@@ -70,6 +85,14 @@ struct calls_options {
 	bool threads;    /* -f: [pid TID] in front of every line */
 	bool demangled;  /* -C */
 	bool addresses;  /* -i: the return address in front of the call */
+	uint32_t frames; /* -w: of the stack behind the call */
+	uint64_t min_ns; /* --min-time: only calls that take as long */
+	bool json;       /* an object for each call, or for each row of the table */
+	bool coloured;   /* the lines are for a terminal */
+
+	/* of the table */
+	bool histograms; /* of each function */
+	bool progress;   /* on standard error, each second */
 	/* Returns how the traced command ended ("exited (status 3)"), malloc()ed; NULL: it has
 	 * not. */
 	char *(*ended)(void *arg);
@@ -85,6 +108,7 @@ struct calls {
 	VEC(struct calls_clause) clauses;
 	uint32_t nleft_out; /* names that cannot stand in a D program; left_out is the first */
 	const char *left_out;
+	const char *whose;    /* predicate of system calls: those of the targets */
 	uint32_t main_thread; /* the lines of others begin with their number; 0: all do */
 };
 
@@ -92,11 +116,20 @@ void calls_init(struct calls *c, const struct calls_options *o, struct prototype
 void calls_fini(struct calls *c);
 /* find.c: finds the functions that the filters select in the targets of ps. */
 struct err *calls_find(struct calls *c, struct probe_set *ps);
+/* typed.c: makes a prototype of the function at a link-time address of a file, by its debugging
+ * information. NULL: it has none. */
+const struct prototype *calls_typed(struct calls *c, struct type_graph *g, const char *path,
+				    uint64_t addr, const char *name);
 /* program.c: returns the D program, malloc()ed, and sets c->clauses. */
 char *calls_program(struct calls *c);
 /* Returns the number of the register argument of a parameter, -1: it comes in none (a
  * floating-point number). */
 int calls_register(const struct prototype *f, uint32_t param);
+/* Returns true when lines are held until their calls return. */
+static inline bool calls_held(const struct calls_options *o)
+{
+	return o->json || o->min_ns;
+}
 /* Returns the name of a function as it is shown. */
 const char *calls_shown(const struct calls *c, const struct sink *s, const char *name);
 /* Returns true when the parameter's memory is part of the record: text, or a value behind a
@@ -106,6 +139,7 @@ bool calls_reads_memory(const struct prototype_type *t);
 
 /* lines.c: a sink that writes a line for each call. The sink's `out` takes them. */
 struct sink *calls_lines_new(const struct calls *c);
+void calls_report(struct sink *s, const struct run_report *r);
 /* summary.c: a sink that writes the table of -c at the end. */
 struct sink *calls_summary_new(const struct calls *c);
 

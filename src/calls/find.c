@@ -72,7 +72,8 @@ static struct calls_function *function_of(struct calls *c, const char *name, cha
 	*slot = (uintptr_t)f;
 	f->name = arena_strdup(&c->arena, name);
 	f->prototype = prototypes_find(c->prototypes, name);
-	if (!f->prototype)
+	f->guessed = !f->prototype;
+	if (f->guessed)
 		f->prototype = unknown(c, f->name);
 	vec_push(&c->functions, f);
 	return f;
@@ -119,6 +120,7 @@ static struct err *add_returns(struct finder *f, struct calls_function *fn,
 	struct arena *a = &f->c->arena;
 	struct return_places places = { 0 };
 	struct err *e = returns_find(f->returns, po, s, &places);
+	const struct prototype *typed;
 	bool possible = false;
 	uint32_t n;
 
@@ -127,11 +129,17 @@ static struct err *add_returns(struct finder *f, struct calls_function *fn,
 		fn->blind = true;
 		return NULL;
 	}
+	typed = fn->guessed ? calls_typed(f->c, f->ps->types, po->path, s->addr, fn->name) : NULL;
+	if (typed) {
+		fn->prototype = typed;
+		fn->guessed = false;
+	}
 	if (!e && places.symbolic)
 		e = probe_match(f->ps, &pd, take_possible, &possible, &n);
 	if (possible)
 		vec_push(&fn->returns,
 			 arena_printf(a, "pid%s:%s:%s:return", f->process, module, s->name));
+	fn->nests |= !places.leaf;
 	fn->blind |= places.blind || (places.symbolic && !possible);
 	for (uint32_t i = 0; i < places.rets.n; i++)
 		vec_push(&fn->rets, arena_printf(a, "pid%s:%s:-:%llx", f->process, module,
@@ -231,17 +239,17 @@ struct later {
 	struct finder *f;
 	struct err *e;
 	uint32_t n;
-	/* the object in the rule; of several libraries, only the one that defines the function */
-	const char *symbol;
+	/* of several libraries, only the one that defines its function */
+	const struct calls_rule *rule;
 };
 
 static void take_later(void *arg, const struct process_object *po)
 {
 	struct later *l = arg;
 
-	if (l->e || (l->n && !glob_is_pattern(l->symbol)))
+	if (l->e || (l->n && !calls_rule_is_pattern(l->rule)))
 		return;
-	if (*l->symbol && !glob_is_pattern(l->symbol) && !defines(po, l->symbol))
+	if (*l->rule->symbol && !calls_rule_is_pattern(l->rule) && !defines(po, l->rule->symbol))
 		return;
 	l->e = add_entries_of(l->f, po, false, &l->n);
 }
@@ -249,13 +257,13 @@ static void take_later(void *arg, const struct process_object *po)
 /* A rule that no loaded object fulfils may mean a library that dlopen(3) loads later. */
 static struct err *add_later(struct finder *f, const struct calls_rule *r)
 {
-	struct later l = { .f = f, .symbol = r->symbol };
+	struct later l = { .f = f, .rule = r };
 
 	for (uint32_t k = 0; k < f->objects->n; k++) {
 		const struct process_object *po = &f->objects->v[k];
 		const struct calls_filter one = { .rules = { (struct calls_rule *)r, 1, 1 } };
 
-		if (*r->symbol && !glob_is_pattern(r->symbol)
+		if (*r->symbol && !calls_rule_is_pattern(r)
 			    ? object_find_name(po->object, r->symbol) &&
 				      calls_filter_takes(&one, r->symbol, po->name,
 							 object_soname(po->object), po->is_main)
@@ -263,11 +271,48 @@ static struct err *add_later(struct finder *f, const struct calls_rule *r)
 						 object_soname(po->object), po->is_main))
 			return NULL;
 	}
-	if (glob_is_pattern(r->symbol) && !*r->library)
+	if (calls_rule_is_pattern(r) && !*r->library)
 		return NULL; /* a pattern only matches functions that exist */
-	process_libraries(f->ps, f->pid, f->objects, *r->library ? r->library : "lib*.so*",
-			  take_later, &l);
+	process_libraries(f->ps, f->pid, f->objects,
+			  *r->library && !r->library_regex ? r->library : "lib*.so*", take_later,
+			  &l);
 	return l.e;
+}
+
+static void take_syscall(void *arg, struct probe *p)
+{
+	struct calls *c = arg;
+	struct calls_function *fn;
+
+	/* The kernel's own way back from a uretprobe is no call of the program. */
+	if (p->unavailable || !strcmp(p->func, "uretprobe"))
+		return;
+	fn = function_of(c, p->func, 's');
+	if (fn->syscall)
+		return;
+	fn->syscall = true;
+	fn->name = arena_printf(&c->arena, "SYS_%s", p->func);
+	if (prototypes_find(c->prototypes, fn->name))
+		fn->prototype = prototypes_find(c->prototypes, fn->name);
+	vec_push(&fn->entries, arena_printf(&c->arena, "syscall::%s:entry", p->func));
+	vec_push(&fn->returns, arena_printf(&c->arena, "syscall::%s:return", p->func));
+}
+
+/* System calls, and the predicate that leaves those of other processes out. */
+static struct err *add_syscalls(struct calls *c, struct probe_set *ps)
+{
+	const struct probe_desc pd = { "syscall", "", "", "entry" };
+	const char *whose = "";
+	uint32_t n;
+
+	for (uint32_t i = 0; i < ps->targets.n; i++)
+		whose = arena_printf(&c->arena, "%s%s%s%d%s", whose, i ? " || " : "",
+				     c->o->threads ? "progenyof(" : "pid == ",
+				     (int)ps->targets.v[i].pid, c->o->threads ? ")" : "");
+	if (ps->targets.n == 1)
+		whose = c->o->threads ? "progenyof($target)" : "pid == $target";
+	c->whose = whose;
+	return probe_match(ps, &pd, take_syscall, c, &n);
 }
 
 static struct err *find_in(struct finder *f)
@@ -276,7 +321,7 @@ static struct err *find_in(struct finder *f)
 	uint32_t n = 0;
 
 	e = e ?: returns_new(f->pid, f->objects, &f->returns);
-	for (uint32_t k = 0; !e && k < f->objects->n; k++)
+	for (uint32_t k = 0; !e && k < f->objects->n && !f->c->o->no_library; k++)
 		e = add_calls_of(f, &f->objects->v[k]);
 	for (uint32_t k = 0; !e && k < f->objects->n && f->c->o->entries.rules.n; k++)
 		e = add_entries_of(f, &f->objects->v[k], true, &n);
@@ -330,5 +375,7 @@ struct err *calls_find(struct calls *c, struct probe_set *ps)
 		c->main_thread = ps->targets.n == 1 ? (uint32_t)f.pid : 0;
 		e = find_in(&f);
 	}
+	if (!e && c->o->syscalls)
+		e = add_syscalls(c, ps);
 	return e;
 }

@@ -1,50 +1,22 @@
+#define _GNU_SOURCE
 /* A line for each call, in ltrace's form:
  *
  *	malloc(24)                                       = 0x55d0c0
  *	qsort(0x7ffd, 3, 8, 0x55d1 <unfinished ...>
  *	strcmp("a", "b")                                 = -1
  *	<... qsort resumed> )                            = <void>
+ *
+ * With --min-time and --json a call is held until it returns, and is then printed whole, or not at
+ * all.
  */
+#include <string.h>
 #include <time.h>
 
 #include "base/clock.h"
-#include "calls/calls.h"
+#include "base/term.h"
+#include "calls/lines_private.h"
 #include "data/record.h"
-
-enum { MAX_DEPTH = 256, MAX_ARGS = CALLS_REGISTERS };
-
-/* A call that has not returned. */
-struct call {
-	const struct calls_function *function;
-	uint64_t began, sp;
-	uint64_t regs[MAX_ARGS];
-	uint32_t nregs;
-};
-
-struct thread {
-	uint32_t tid;
-	VEC(struct call) calls;
-};
-
-/* The values of a record. */
-struct event {
-	uint64_t numbers[MAX_ARGS + 2]; /* of an entry: stack pointer, return address */
-	uint32_t nnumbers;
-	struct prototype_memory texts[PROTOTYPE_PARAMS + 1], memory[PROTOTYPE_PARAMS + 1];
-	uint32_t ntexts, nmemory;
-};
-
-struct lines {
-	struct sink s;
-	const struct calls *c;
-	struct out o;
-	struct hash threads; /* tid -> struct thread */
-	struct event event;
-	uint32_t open;             /* the thread whose line is not complete; 0: none */
-	size_t column;             /* where that line began in o */
-	uint64_t previous, offset; /* time of the line before; from boot to 1970 */
-	uint64_t lost;
-};
+#include "render/render.h"
 
 static struct lines *of(struct sink *s)
 {
@@ -62,6 +34,30 @@ static struct thread *thread_of(struct lines *l, uint32_t tid)
 		*v = (uintptr_t)t;
 	}
 	return (struct thread *)(uintptr_t)*v;
+}
+
+/* Writes one of the terminal's sequences, which are not counted as columns. */
+static void colour(struct lines *l, const char *sequence)
+{
+	if (!l->c->o->coloured)
+		return;
+	l->column -= l->o.n;
+	out_flush(&l->o);
+	term_raw(l->s.out, sequence, strlen(sequence));
+}
+
+static void put_name(struct lines *l, const struct calls_function *f)
+{
+	colour(l, "\033[1m");
+	out_str(&l->o, calls_shown(l->c, &l->s, f->name));
+	colour(l, "\033[0m");
+}
+
+static void end_call(struct call *call)
+{
+	free(call->text);
+	free(call->stack);
+	call->text = call->stack = NULL;
 }
 
 static void put_clock(struct lines *l, uint64_t time)
@@ -112,144 +108,21 @@ static void begin_line(struct lines *l, uint32_t tid, uint64_t time, uint32_t de
 	out_fill(&l->o, ' ', (size_t)o->indent * depth);
 }
 
-static struct prototype_values values_of(const struct lines *l, const struct prototype *f,
-					 const struct call *call, uint64_t *room)
-{
-	struct prototype_values v = { .args = room,
-				      .nargs = f->nparams,
-				      .max_elements = l->c->o->elements_max };
-
-	for (uint32_t i = 0; i < f->nparams; i++) {
-		int reg = calls_register(f, i);
-
-		room[i] = reg >= 0 && (uint32_t)reg < call->nregs ? call->regs[reg] : 0;
-	}
-	return v;
-}
-
-static void put_param(struct lines *l, const struct prototype_type *t, uint64_t value, bool whole,
-		      uint32_t *text, uint32_t *memory, const struct prototype_values *v)
-{
-	const struct prototype_memory *m = NULL;
-
-	if (whole && calls_reads_text(t) && *text < l->event.ntexts)
-		m = &l->event.texts[(*text)++];
-	else if (whole && calls_reads_memory(t) && *memory < l->event.nmemory)
-		m = &l->event.memory[(*memory)++];
-	prototype_value(&l->o, t, value, m, v);
-}
-
-/* Prints the arguments behind a format, as the format's text requires. */
-static void put_varargs(struct lines *l, const struct call *call, uint32_t reg,
-			const struct prototype_memory *format)
-{
-	const char *at = (const char *)format->bytes, *end = at + format->n;
-
-	while (at < end) {
-		uint32_t wide = 0;
-		uint64_t v;
-		char c = 0;
-
-		if (*at++ != '%')
-			continue;
-		for (; at < end; at++) {
-			c = *at;
-			if (c == 'l' || c == 'z' || c == 'j' || c == 't' || c == 'q')
-				wide++;
-			else if (!strchr("0123456789.-+ #'hL*", c))
-				break;
-			if (c == '*' && reg < call->nregs) {
-				out_printf(&l->o, ", %d", (int)call->regs[reg]);
-				reg++;
-			}
-		}
-		if (at++ >= end || c == '%' || c == 'm')
-			continue;
-		if (strchr("eEfFgGaA", c)) {
-			out_str(&l->o, ", ?"); /* in a register that is not seen */
-			continue;
-		}
-		if (reg >= call->nregs) {
-			out_str(&l->o, ", ...");
-			return;
-		}
-		v = call->regs[reg++];
-		switch (c) {
-		case 'd':
-		case 'i':
-			out_str(&l->o, ", ");
-			out_signed(&l->o, wide ? (int64_t)v : (int32_t)v, 0);
-			break;
-		case 'u':
-			out_str(&l->o, ", ");
-			out_unsigned(&l->o, wide ? v : (uint32_t)v, 0);
-			break;
-		case 'o':
-			out_printf(&l->o, ", %#llo", (unsigned long long)(wide ? v : (uint32_t)v));
-			break;
-		case 'c':
-			out_str(&l->o, ", '");
-			out_escaped(&l->o, &(char){ (char)v }, 1);
-			out_char(&l->o, '\'');
-			break;
-		case 'x':
-		case 'X':
-			out_str(&l->o, ", 0x");
-			out_hex(&l->o, wide ? v : (uint32_t)v, false, 0);
-			break;
-		default:
-			out_str(&l->o, v ? ", 0x" : ", nil");
-			if (v)
-				out_hex(&l->o, v, false, 0);
-		}
-	}
-}
-
-/* Prints the parameters from the first output parameter on (late), or those before it. */
-static void put_params(struct lines *l, const struct call *call, bool whole, bool late)
-{
-	const struct prototype *f = call->function->prototype;
-	uint64_t room[PROTOTYPE_PARAMS];
-	struct prototype_values v = values_of(l, f, call, room);
-	uint32_t text = 0, memory = 0;
-	bool past = false;
-
-	if (late && l->event.nnumbers) {
-		v.result = l->event.numbers[0];
-		v.returned = true;
-	}
-	for (uint32_t i = 0; i < f->nparams; i++) {
-		const struct prototype_type *t = f->params[i].type;
-		bool has = whole && f->params[i].out == late;
-
-		past |= f->params[i].out;
-		if (past != late) {
-			/* its text or memory is in this record all the same */
-			if (has && calls_register(f, i) >= 0) {
-				text += calls_reads_text(t);
-				memory += calls_reads_memory(t);
-			}
-			continue;
-		}
-		if (i)
-			out_str(&l->o, ", ");
-		if (calls_register(f, i) < 0) {
-			out_char(&l->o, '?');
-			continue;
-		}
-		put_param(l, t, room[i], has, &text, &memory, &v);
-		if (t->lens == LENS_FORMAT && has && text)
-			put_varargs(l, call, (uint32_t)calls_register(f, i) + 1,
-				    &l->event.texts[text - 1]);
-	}
-}
-
 static bool has_out(const struct prototype *f)
 {
 	for (uint32_t i = 0; i < f->nparams; i++)
 		if (f->params[i].out)
 			return true;
 	return false;
+}
+
+static void put_stack(struct lines *l, const struct call *call)
+{
+	if (!call->stack)
+		return;
+	colour(l, "\033[2m");
+	out_str(&l->o, call->stack);
+	colour(l, "\033[0m");
 }
 
 /* ")", and the column of the result. */
@@ -266,6 +139,8 @@ static void put_end(struct lines *l)
 static void drop_left(struct lines *l, struct thread *t, uint64_t sp)
 {
 	while (t->calls.n && vec_last(&t->calls)->sp <= sp) {
+		if (l->c->o->json && !l->c->o->min_ns)
+			lines_json(l, t, vec_last(&t->calls), t->calls.n - 1, false, 0);
 		if (l->open == t->tid) {
 			if (has_out(vec_last(&t->calls)->function->prototype))
 				out_str(&l->o, " ...");
@@ -273,8 +148,35 @@ static void drop_left(struct lines *l, struct thread *t, uint64_t sp)
 			out_str(&l->o, "?\n");
 			l->open = 0;
 		}
+		end_call(vec_last(&t->calls));
 		t->calls.n--;
 	}
+}
+
+/* Writes the line of a call up to its last parameter that is known at the entry. */
+static void put_entered(struct lines *l, const struct call *call, bool whole)
+{
+	if (l->c->o->addresses && !l->c->o->json)
+		out_printf(&l->o, "[0x%llx] ", (unsigned long long)call->address);
+	if (!l->c->o->json) {
+		put_name(l, call->function);
+		out_char(&l->o, '(');
+	}
+	lines_params(l, call, whole, false);
+}
+
+/* Keeps the line of a call until it returns. */
+static void hold(struct lines *l, struct call *call, bool whole)
+{
+	struct out o = l->o;
+
+	l->o = l->held;
+	l->o.n = 0;
+	put_entered(l, call, whole);
+	out_char(&l->o, '\0');
+	call->text = xstrdup(l->o.v);
+	l->held = l->o;
+	l->o = o;
 }
 
 static void entered(struct lines *l, const struct calls_clause *k, const struct record_view *r)
@@ -286,24 +188,42 @@ static void entered(struct lines *l, const struct calls_clause *k, const struct 
 	if (l->event.nnumbers < nbefore)
 		return;
 	drop_left(l, t, l->event.numbers[0]);
-	if (t->calls.n == MAX_DEPTH)
+	if (t->calls.n == MAX_DEPTH) {
+		end_call(&t->calls.v[0]);
 		memmove(t->calls.v, t->calls.v + 1, --t->calls.n * sizeof(*t->calls.v));
-	begin_line(l, t->tid, r->head->time, t->calls.n);
+	}
+	if (!calls_held(l->c->o))
+		begin_line(l, t->tid, r->head->time, t->calls.n);
 	call = vec_add(&t->calls);
+	memset(call, 0, sizeof(*call));
 	call->function = k->function;
+	call->thread = t;
 	call->began = r->head->time;
 	call->sp = l->event.numbers[0];
 	call->nregs = l->event.nnumbers - nbefore;
 	memcpy(call->regs, l->event.numbers + nbefore, sizeof(call->regs));
-	if (l->c->o->addresses)
-		out_printf(&l->o, "[0x%llx] ", (unsigned long long)l->event.numbers[1]);
-	out_printf(&l->o, "%s(", calls_shown(l->c, &l->s, k->function->name));
-	put_params(l, call, k->whole, false);
-	l->open = t->tid;
+	call->address = l->c->o->addresses ? l->event.numbers[1] : 0;
+	if (l->event.stack.n) {
+		out_char(&l->event.stack, '\0');
+		call->stack = xstrdup(l->event.stack.v);
+	}
+	if (calls_held(l->c->o)) {
+		hold(l, call, k->whole);
+	} else {
+		put_entered(l, call, k->whole);
+		l->open = t->tid;
+	}
+	lines_forget_texts(t);
 	if (k->function->returns.n || k->function->rets.n)
 		return;
 	/* No return will be seen. */
 	t->calls.n--;
+	if (l->c->o->json && !l->c->o->min_ns)
+		lines_json(l, t, call, t->calls.n, false, 0);
+	if (calls_held(l->c->o)) {
+		end_call(call);
+		return;
+	}
 	if (has_out(k->function->prototype))
 		out_str(&l->o, " ...");
 	if (k->function->blind) {
@@ -313,55 +233,81 @@ static void entered(struct lines *l, const struct calls_clause *k, const struct 
 		out_char(&l->o, ')');
 	}
 	out_char(&l->o, '\n');
+	put_stack(l, call);
+	end_call(call);
 	l->open = 0;
 }
 
-static void put_result(struct lines *l, const struct call *call, bool whole)
+static void put_duration(struct lines *l, uint64_t ns)
 {
-	const struct prototype *f = call->function->prototype;
-	uint64_t room[PROTOTYPE_PARAMS];
-	struct prototype_values v = values_of(l, f, call, room);
-	uint32_t text = l->event.ntexts, memory = l->event.nmemory;
+	out_printf(&l->o, "%llu.%06llu", (unsigned long long)(ns / 1000000000),
+		   (unsigned long long)(ns % 1000000000 / 1000));
+}
 
-	v.result = l->event.nnumbers ? l->event.numbers[0] : 0;
-	v.returned = true;
-	if (f->result->kind == PROTOTYPE_FLOAT) {
-		out_char(&l->o, '?'); /* in a register that is not seen */
-		return;
+/* Writes what is known of a call when it has returned. */
+static void put_returned(struct lines *l, const struct call *call, bool whole, uint64_t ns)
+{
+	bool error = lines_failed(l, call);
+
+	lines_params(l, call, whole, true);
+	put_end(l);
+	if (error)
+		colour(l, "\033[31m");
+	if (error && call->function->syscall)
+		out_str(&l->o, "-1");
+	else
+		lines_result(l, call, whole);
+	if (error) {
+		int code = lines_errno(l);
+		const char *name = strerrorname_np(code);
+
+		out_printf(&l->o, " %s (%s)", name ? name : "?", strerrordesc_np(code));
+		colour(l, "\033[0m");
 	}
-	/* The result's text or memory is the last of the record. */
-	text -= calls_reads_text(f->result) && text;
-	memory -= calls_reads_memory(f->result) && memory;
-	put_param(l, f->result, v.result, whole, &text, &memory, &v);
+	if (l->c->o->durations) {
+		out_str(&l->o, " <");
+		put_duration(l, ns);
+		out_char(&l->o, '>');
+	}
+	out_char(&l->o, '\n');
+	put_stack(l, call);
 }
 
 static void returned(struct lines *l, const struct calls_clause *k, const struct record_view *r)
 {
 	struct thread *t = thread_of(l, r->head->tid);
 	uint32_t depth = t->calls.n;
-	const struct call *call;
+	struct call *call;
+	uint64_t ns;
 
 	while (depth && t->calls.v[depth - 1].function != k->function)
 		depth--;
 	if (!depth)
 		return; /* the entry was lost */
 	call = &t->calls.v[depth - 1];
-	if (l->open != t->tid || depth != t->calls.n) {
-		begin_line(l, t->tid, r->head->time, depth - 1);
-		out_printf(&l->o, "<... %s resumed> ", calls_shown(l->c, &l->s, k->function->name));
+	ns = r->head->time - call->began;
+	l->whole = k->whole;
+	if (l->c->o->json) {
+		if (ns >= l->c->o->min_ns)
+			lines_json(l, t, call, depth - 1, true, ns);
+	} else if (call->text) {
+		if (ns >= l->c->o->min_ns) {
+			begin_line(l, t->tid, call->began, depth - 1);
+			out_str(&l->o, call->text);
+			put_returned(l, call, k->whole, ns);
+		}
+	} else {
+		if (l->open != t->tid || depth != t->calls.n) {
+			begin_line(l, t->tid, r->head->time, depth - 1);
+			out_str(&l->o, "<... ");
+			put_name(l, k->function);
+			out_str(&l->o, " resumed> ");
+		}
+		put_returned(l, call, k->whole, ns);
+		l->open = 0;
 	}
-	put_params(l, call, k->whole, true);
-	put_end(l);
-	put_result(l, call, k->whole);
-	if (l->c->o->durations) {
-		uint64_t ns = r->head->time - call->began;
-
-		out_printf(&l->o, " <%llu.%06llu>", (unsigned long long)(ns / 1000000000),
-			   (unsigned long long)(ns % 1000000000 / 1000));
-	}
-	out_char(&l->o, '\n');
-	l->open = 0;
-	t->calls.n = depth - 1;
+	while (t->calls.n >= depth)
+		end_call(&t->calls.v[--t->calls.n]);
 }
 
 static struct err *lines_begin(struct sink *s)
@@ -375,7 +321,10 @@ static struct err *lines_begin(struct sink *s)
 
 static struct err *lines_record_begin(struct sink *s, const struct record_view *r)
 {
-	of(s)->event.nnumbers = of(s)->event.ntexts = of(s)->event.nmemory = 0;
+	struct event *e = &of(s)->event;
+
+	e->nnumbers = e->ntexts = e->nmemory = e->nframes = 0;
+	e->stack.n = 0;
 	return NULL;
 }
 
@@ -398,6 +347,18 @@ static void take_field(struct lines *l, const struct record_view *r, const struc
 	}
 }
 
+/* The first frame is the function itself. */
+static void take_frame(void *arg, const struct frame *f)
+{
+	struct lines *l = arg;
+	char name[ADDRESS_TEXT];
+
+	if (!l->event.nframes++ || f->kind == FRAME_END)
+		return;
+	frame_text(&l->s, f, name, sizeof(name));
+	out_printf(&l->event.stack, " > %s [0x%llx]\n", name, (unsigned long long)f->address);
+}
+
 static struct err *lines_action(struct sink *s, const struct record_view *r, const struct action *a)
 {
 	struct lines *l = of(s);
@@ -414,6 +375,8 @@ static struct err *lines_action(struct sink *s, const struct record_view *r, con
 
 			m->bytes = field_mem(f, r->data, &m->n);
 			m->cut = m->n == f->size - sizeof(uint64_t);
+		} else if (a->kind == ACT_USTACK) {
+			stack_each(s, f, r->data, take_frame, l);
 		}
 	}
 	return NULL;
@@ -439,6 +402,8 @@ static struct err *lines_record_end(struct sink *s, const struct record_view *r)
 		entered(l, k, r);
 	else if (k->event == CALLS_RETURN)
 		returned(l, k, r);
+	else if (k->event == CALLS_TEXT)
+		lines_take_text(l, r, thread_of(l, r->head->tid));
 	return l->o.n > OUT_BUFFER ? lines_flush(s) : NULL;
 }
 
@@ -448,6 +413,17 @@ static struct err *lines_drop(struct sink *s, enum drop_kind kind, int cpu, uint
 	return NULL;
 }
 
+/* -X report, for both sinks. */
+void calls_report(struct sink *s, const struct run_report *r)
+{
+	struct out message;
+
+	out_init(&message, NULL);
+	report_print(&message, r);
+	sink_message(s, message.v, message.n);
+	out_fini(&message);
+}
+
 static struct err *lines_end(struct sink *s)
 {
 	struct lines *l = of(s);
@@ -455,7 +431,7 @@ static struct err *lines_end(struct sink *s)
 	struct err *e;
 
 	unfinished(l);
-	if (ended)
+	if (ended && !l->c->o->json)
 		out_printf(&l->o, "+++ %s +++\n", ended);
 	e = out_flush(&l->o);
 	if (l->lost) {
@@ -485,11 +461,16 @@ static void lines_free(struct sink *s)
 	while (hash_next(&l->threads, &at, &key, &len, &v)) {
 		struct thread *t = (struct thread *)(uintptr_t)*v;
 
+		lines_forget_texts(t);
+		while (t->calls.n)
+			end_call(&t->calls.v[--t->calls.n]);
 		vec_fini(&t->calls);
 		free(t);
 	}
 	hash_fini(&l->threads);
 	out_fini(&l->o);
+	out_fini(&l->held);
+	out_fini(&l->event.stack);
 	free(l);
 }
 
@@ -506,6 +487,7 @@ struct sink *calls_lines_new(const struct calls *c)
 		.truncate = lines_flush,
 		.flush = lines_flush,
 		.format = lines_format,
+		.report = calls_report,
 		.free = lines_free,
 	};
 	struct lines *l = xcalloc(1, sizeof(*l));
@@ -513,5 +495,7 @@ struct sink *calls_lines_new(const struct calls *c)
 	l->s.ops = &ops;
 	l->c = c;
 	out_init(&l->o, NULL);
+	out_init(&l->held, NULL);
+	out_init(&l->event.stack, NULL);
 	return &l->s;
 }

@@ -160,6 +160,11 @@ static bool reads(const struct prototype *f, bool out)
 	return out && (calls_reads_text(f->result) || calls_reads_memory(f->result));
 }
 
+static bool tells_errno(const struct writer *w)
+{
+	return w->fn->syscall || w->fn->prototype->result->fails;
+}
+
 /* "printf("NAME(%#x, %#x) %S\n", arg0, arg1, ...);" and the memory. */
 static void put_record(struct writer *w, bool at_return, bool whole, const char *result)
 {
@@ -174,6 +179,8 @@ static void put_record(struct writer *w, bool at_return, bool whole, const char 
 	out_str(&w->o, at_return ? " = " : "(");
 	for (uint32_t i = 0; i < nregs; i++)
 		out_printf(&w->o, "%s%%#x", i ? ", " : "");
+	if (at_return && tells_errno(w))
+		out_str(&w->o, " errno %d");
 	out_str(&w->o, at_return ? "" : ")");
 	for (uint32_t i = 0; i < f->nparams && whole; i++)
 		if (f->params[i].out == at_return && calls_register(f, i) >= 0 &&
@@ -185,14 +192,22 @@ static void put_record(struct writer *w, bool at_return, bool whole, const char 
 		out_str(&w->o, " %S");
 		put_text(&texts, result);
 	}
-	out_str(&w->o, at_return ? "\\n\"" : "\\n\", uregs[R_RSP]");
+	/* A system call stands below the call whose frame it is made in. */
+	out_str(&w->o, at_return        ? "\\n\""
+		       : w->fn->syscall ? "\\n\", uregs[R_RSP] - 1"
+					: "\\n\", uregs[R_RSP]");
 	if (!at_return && w->c->o->addresses)
-		out_str(&w->o, ", *(uint64_t *)copyin(uregs[R_RSP], 8)");
+		out_str(&w->o, w->fn->syscall ? ", uregs[R_RIP]"
+					      : ", *(uint64_t *)copyin(uregs[R_RSP], 8)");
 	for (uint32_t i = 0; i < nregs; i++)
 		out_printf(&w->o, ", %s",
 			   at_return ? result : arena_printf(&w->c->arena, "arg%u", i));
+	if (at_return && tells_errno(w))
+		out_str(&w->o, ", errno");
 	out_mem(&w->o, texts.v, texts.n);
 	out_str(&w->o, ");\n");
+	if (!at_return && w->c->o->frames)
+		out_printf(&w->o, "\tustack(%u);\n", w->c->o->frames + 1);
 	out_fini(&texts);
 	for (uint32_t i = 0; i < f->nparams && whole; i++)
 		if (f->params[i].out == at_return && calls_register(f, i) >= 0 &&
@@ -280,6 +295,34 @@ static void put_back(struct writer *w, const char *const *places, uint32_t nplac
 	clause(w, CALLS_OTHER, false);
 }
 
+/* Returns true when the places of calls within a call of the function are kept. The table does
+ * without them where only a signal handler can make such calls: the time of the outer call is not
+ * known then. */
+static bool nests(const struct writer *w)
+{
+	return w->fn->nests || !w->c->o->count;
+}
+
+/* Prints texts behind the format of a call, each by a clause of its own: a number that is no
+ * address ends only its own clause early. */
+static void put_format_texts(struct writer *w)
+{
+	const struct prototype *f = w->fn->prototype;
+	int first = -1;
+
+	for (uint32_t i = 0; i < f->nparams; i++)
+		if (f->params[i].type->lens == LENS_FORMAT)
+			first = calls_register(f, i) + 1;
+	for (int reg = first; first > 0 && reg < CALLS_REGISTERS; reg++) {
+		put_list(&w->o, w->fn->entries.v, w->fn->entries.n);
+		out_printf(&w->o,
+			   "/arg%d >= 0x10000/\n{\n\tprintf(\"[%%x] %%S\\n\", %d, "
+			   "copyinstr(arg%d));\n}\n\n",
+			   reg, reg, reg);
+		clause(w, CALLS_TEXT, false);
+	}
+}
+
 static void put_entry(struct writer *w)
 {
 	const struct calls_function *fn = w->fn;
@@ -287,8 +330,11 @@ static void put_entry(struct writer *w)
 
 	if (fn->returns.n || fn->rets.n) {
 		put_declarations(w);
-		put_outer(w);
+		if (nests(w))
+			put_outer(w);
 	}
+	if (whole)
+		put_format_texts(w);
 	put_list(&w->o, fn->entries.v, fn->entries.n);
 	out_str(&w->o, "{\n");
 	if (fn->returns.n || fn->rets.n)
@@ -312,13 +358,17 @@ static void put_entry(struct writer *w)
 	clause(w, CALLS_ENTRY, false);
 }
 
-static void put_counted(struct writer *w)
+static void put_spread(struct writer *w)
 {
 	out_printf(&w->o, "\tthis->ns = timestamp - self->t%u;\n", w->number);
 	out_printf(&w->o, "\t@ns[\"%s\"] = sum(this->ns);\n", w->fn->name);
-	out_printf(&w->o, "\t@spread[\"%s\"] = llquantize(this->ns, 10, 1, 10, 20);\n",
-		   w->fn->name);
+	out_printf(&w->o, "\t@spread[\"%s\"] = llquantize(this->ns, 2, 0, 40, 16);\n", w->fn->name);
 	out_printf(&w->o, "\t@most[\"%s\"] = max(this->ns);\n", w->fn->name);
+}
+
+static void put_counted(struct writer *w)
+{
+	put_spread(w);
 	out_printf(&w->o, "\tself->sp%u = 0;\n}\n\n", w->number);
 	clause(w, CALLS_OTHER, false);
 }
@@ -352,7 +402,64 @@ static void put_return(struct writer *w, const char *const *places, uint32_t n, 
 		out_str(&w->o, "}\n\n");
 		clause(w, CALLS_RETURN, false);
 	}
-	put_back(w, places, n, behind);
+	if (nests(w))
+		put_back(w, places, n, behind);
+}
+
+/* The head of a clause at a system call. more: a further condition; "": none. */
+static void put_syscall_head(struct writer *w, const char *place, const char *more)
+{
+	out_printf(&w->o, "%s\n/(%s)%s/\n{\n", place, w->c->whose, more);
+}
+
+/* System calls do not nest, so nothing is kept of them but output arguments, and the time (-c). */
+static void put_syscall(struct writer *w)
+{
+	const struct calls_function *fn = w->fn;
+	const char *names[PROTOTYPE_PARAMS + 1], *entry = fn->entries.v[0],
+						 *back = fn->returns.v[0];
+	bool count = w->c->o->count, whole = !count && reads(fn->prototype, false);
+	bool whole_return = !count && reads(fn->prototype, true);
+	uint32_t n = kept(w, names);
+
+	for (uint32_t i = 1; i < n; i++)
+		out_printf(&w->o, "self uint64_t %s;\n", names[i]);
+	put_syscall_head(w, entry, "");
+	for (uint32_t i = 1; i < n && !count; i++)
+		out_printf(&w->o, "\tself->%s = arg%s;\n", names[i], strchr(names[i], '_') + 1);
+	if (count) {
+		out_printf(&w->o, "\tself->t%u = timestamp;\n\t@calls[\"%s\"] = count();\n}\n\n",
+			   w->number, fn->name);
+		clause(w, CALLS_OTHER, false);
+		put_syscall_head(w, back, arena_printf(&w->c->arena, " && self->t%u", w->number));
+		put_spread(w);
+		out_printf(&w->o, "\tself->t%u = 0;\n}\n\n", w->number);
+		clause(w, CALLS_OTHER, false);
+		return;
+	}
+	if (whole)
+		out_str(&w->o, "\tthis->whole = 0;\n");
+	put_record(w, false, whole, NULL);
+	out_str(&w->o, whole ? "\tthis->whole = 1;\n}\n\n" : "}\n\n");
+	clause(w, CALLS_ENTRY, whole);
+	if (whole) {
+		put_syscall_head(w, entry, " && !this->whole");
+		put_record(w, false, false, NULL);
+		out_str(&w->o, "}\n\n");
+		clause(w, CALLS_ENTRY, false);
+	}
+	put_syscall_head(w, back, "");
+	if (whole_return)
+		out_str(&w->o, "\tthis->whole = 0;\n");
+	put_record(w, true, whole_return, "arg1");
+	out_str(&w->o, whole_return ? "\tthis->whole = 1;\n}\n\n" : "}\n\n");
+	clause(w, CALLS_RETURN, whole_return);
+	if (!whole_return)
+		return;
+	put_syscall_head(w, back, " && !this->whole");
+	put_record(w, true, false, "arg1");
+	out_str(&w->o, "}\n\n");
+	clause(w, CALLS_RETURN, false);
 }
 
 char *calls_program(struct calls *c)
@@ -364,6 +471,10 @@ char *calls_program(struct calls *c)
 	for (uint32_t i = 0; i < c->functions.n; i++) {
 		w.fn = c->functions.v[i];
 		w.number = i + 1;
+		if (w.fn->syscall) {
+			put_syscall(&w);
+			continue;
+		}
 		put_entry(&w);
 		put_return(&w, w.fn->returns.v, w.fn->returns.n, "", "arg1");
 		put_return(&w, w.fn->rets.v, w.fn->rets.n, " + 8", "uregs[R_RAX]");

@@ -7,7 +7,7 @@
 #include "program/space/mapping.h"
 #include "program/text/text.h"
 
-enum { MAX_FUNCTIONS = 64, MAX_RETS = 256 }; /* of one function, through its tail jumps */
+enum { MAX_FUNCTIONS = 512, MAX_RETS = 4096 }; /* of one function, through its tail jumps */
 
 struct returns {
 	pid_t pid;
@@ -213,12 +213,36 @@ static bool has(const uint64_t *v, uint32_t n, uint64_t value)
 	return false;
 }
 
+/* Adds the functions whose addresses stand in the object's data, as in tables of methods: one of
+ * them is where a jump through a pointer leads, if it stays in the object. */
+static uint32_t add_pointed(struct text *t, const struct process_object *po, uint64_t *queue,
+			    uint32_t n)
+{
+	size_t size;
+	uint64_t addr;
+	cleanup_free uint8_t *p = object_section(po->object, ".rela.dyn", &addr, &size);
+
+	for (size_t i = 0; p && i < size / sizeof(Elf64_Rela) && n < MAX_FUNCTIONS; i++) {
+		uint64_t start, end, to;
+		Elf64_Rela rela;
+
+		memcpy(&rela, p + i * sizeof(rela), sizeof(rela));
+		to = (uint64_t)rela.r_addend;
+		if (ELF64_R_TYPE(rela.r_info) == R_X86_64_RELATIVE &&
+		    object_is_text(po->object, to) && text_function(t, to, &start, &end) &&
+		    start == to && !has(queue, n, to))
+			queue[n++] = to;
+	}
+	return n;
+}
+
 /* Collects the rets of a function and of those that it jumps to. */
 static struct err *collect(struct returns *r, struct text *t, const struct process_object *po,
 			   uint64_t func, struct return_places *places)
 {
 	uint64_t queue[MAX_FUNCTIONS];
 	uint32_t n = 0, nsites;
+	bool pointed = false;
 
 	queue[n++] = func;
 	for (uint32_t i = 0; i < n; i++) {
@@ -238,8 +262,13 @@ static struct err *collect(struct returns *r, struct text *t, const struct proce
 				continue;
 			}
 			target = jump_target(po->object, addr);
-			if (!target)
+			if (!target) {
+				/* Not through the pointers of those that are only pointed to. */
+				if (!pointed && i == 0)
+					n = add_pointed(t, po, queue, n);
+				pointed = true;
 				continue;
+			}
 			(void)through_slot(r, po, target, &target);
 			/* A jump may lead into the middle of a function. */
 			if (text_function(t, target, &start, &end) && n < MAX_FUNCTIONS &&
@@ -265,12 +294,14 @@ struct err *returns_find(struct returns *r, const struct process_object *po,
 		return e;
 	if (s->is_ifunc) {
 		places->blind = !chosen(r, po, s, &start);
+		places->leaf = !places->blind && text_is_leaf(t, start);
 		return places->blind ? NULL : collect(r, t, po, start, places);
 	}
 	e = text_returns(t, start, &sites, &n, &reason);
 	if (e)
 		return e;
 	places->symbolic = reason != TEXT_NEVER_RETURNS;
+	places->leaf = text_is_leaf(t, start);
 	for (uint32_t i = 0; i < n; i++)
 		places->symbolic &= sites[i].kind == WIRE_STUB_RETURN;
 	free(sites);

@@ -11,6 +11,7 @@ struct return_places {
 	bool symbolic;      /* FUNCTION:return sees all of them */
 	VEC(uint64_t) rets; /* else: link-time addresses of ret instructions */
 	bool blind;         /* the places of its returns are not known */
+	bool leaf;          /* it calls nothing, so its calls do not nest */
 };
 
 struct returns;

@@ -4,13 +4,18 @@
  *	------ ----------- ----------- --------- --------- --------- --------- --------------------
  *	 47.02    0.000221      221.00         1    221.00    221.00    221.00 puts
  */
+#include "base/clock.h"
+#include "base/term.h"
 #include "calls/calls.h"
 #include "data/record.h"
+#include "render/json.h"
+#include "render/render.h"
 
 /* The values of one function. Times are in nanoseconds. */
 struct total {
 	const char *name;
 	uint64_t calls, ns, returned, p50, p99, max;
+	int64_t *spread; /* the words of its llquantize(); NULL: no call has returned */
 };
 
 struct summary {
@@ -20,7 +25,9 @@ struct summary {
 	struct arena arena;
 	struct hash by_name; /* name -> index in totals */
 	VEC(struct total) totals;
+	const struct agg *spread; /* the aggregation of all .spread */
 	uint64_t lost;
+	uint64_t shown_at, shown_calls; /* of the progress line */
 };
 
 static struct summary *of(struct sink *s)
@@ -74,11 +81,13 @@ static uint64_t percentile(const struct agg *a, const struct agg_row *row, doubl
 static struct err *take(struct sink *s, const struct record_view *r, const struct action *a,
 			struct agg_view *const *aggs, uint32_t n)
 {
+	struct summary *k = of(s);
+
 	for (uint32_t i = 0; i < n; i++)
 		for (uint32_t row = 0; row < aggs[i]->nrows; row++) {
 			const struct agg *agg = aggs[i]->agg;
 			const struct agg_row *at = &aggs[i]->rows[row];
-			struct total *t = total_of(of(s), agg, at);
+			struct total *t = total_of(k, agg, at);
 
 			switch (agg->func) {
 			case AGG_COUNT: t->calls = (uint64_t)at->words[0]; break;
@@ -90,6 +99,10 @@ static struct err *take(struct sink *s, const struct record_view *r, const struc
 			case AGG_LLQUANTIZE:
 				t->p50 = percentile(agg, at, 0.5);
 				t->p99 = percentile(agg, at, 0.99);
+				k->spread = agg;
+				if (!t->spread)
+					t->spread = xcalloc(agg->nwords, sizeof(*t->spread));
+				memcpy(t->spread, at->words, agg->nwords * sizeof(*t->spread));
 				break;
 			default: break;
 			}
@@ -130,6 +143,82 @@ static void put_row(struct summary *k, const struct total *t, uint64_t all)
 	out_printf(o, " %s\n", calls_shown(k->c, &k->s, t->name));
 }
 
+/* The distribution of a function's times, by powers of two, in DTrace's layout. */
+static void put_histogram(struct summary *k, const struct total *t)
+{
+	const struct agg *a = k->spread;
+	int64_t words[128] = { 0 };
+	struct agg doubles = { .func = AGG_QUANTIZE, .nwords = ARRAY_SIZE(words) };
+	struct agg_view v = { .agg = &doubles, .normal = 1 };
+
+	if (!t->spread)
+		return;
+	for (uint32_t i = 0; i + 1 < a->nwords; i++) {
+		int64_t from = agg_ll_lower(a->factor, a->low_mag, a->high_mag, a->steps, i);
+
+		words[1 + agg_quantize_bucket(from < 0 ? 0 : from)] += t->spread[i + 1];
+	}
+	out_printf(&k->o, "\n  %s (ns)", calls_shown(k->c, &k->s, t->name));
+	hist_print(&k->s, &k->o, &v, words);
+}
+
+/* Writes a function's row as a line of JSON. */
+static void put_json(struct summary *k, const struct total *t)
+{
+	const char *name = calls_shown(k->c, &k->s, t->name);
+	struct out *o = &k->o;
+
+	out_str(o, "{\"function\":");
+	json_string(o, name, strlen(name));
+	out_printf(o, ",\"calls\":%llu,\"returned\":%llu,\"ns\":%llu", (unsigned long long)t->calls,
+		   (unsigned long long)t->returned, (unsigned long long)t->ns);
+	if (t->returned)
+		out_printf(o, ",\"p50\":%llu,\"p99\":%llu,\"max\":%llu", (unsigned long long)t->p50,
+			   (unsigned long long)t->p99, (unsigned long long)t->max);
+	if (k->c->o->histograms && t->spread) {
+		const struct agg *a = k->spread;
+		const char *between = "";
+
+		out_str(o, ",\"spread\":[");
+		for (uint32_t i = 0; i + 1 < a->nwords; i++) {
+			int64_t from =
+				agg_ll_lower(a->factor, a->low_mag, a->high_mag, a->steps, i);
+
+			if (!t->spread[i + 1])
+				continue;
+			out_printf(o, "%s[%lld,%lld]", between, (long long)(from < 0 ? 0 : from),
+				   (long long)t->spread[i + 1]);
+			between = ",";
+		}
+		out_char(o, ']');
+	}
+	out_str(o, "}\n");
+}
+
+enum { PROGRESS_NS = 1000000000 };
+
+static bool due(struct sink *s, bool shown)
+{
+	struct summary *k = of(s);
+	uint64_t now = clock_ns(CLOCK_MONOTONIC), calls = 0;
+	cleanup_free char *line = NULL;
+
+	if (!k->c->o->progress)
+		return false;
+	if (!k->shown_at)
+		k->shown_at = now;
+	if (!shown)
+		return now - k->shown_at >= PROGRESS_NS;
+	for (uint32_t i = 0; i < k->totals.n; i++)
+		calls += k->totals.v[i].calls;
+	line = xasprintf("\r%llu calls, %.0f a second\033[K", (unsigned long long)calls,
+			 (double)(calls - k->shown_calls) * 1e9 / (double)(now - k->shown_at));
+	term_raw(stderr, line, strlen(line));
+	k->shown_at = now;
+	k->shown_calls = calls;
+	return false;
+}
+
 static struct err *summary_end(struct sink *s)
 {
 	static const char rule[] =
@@ -138,8 +227,14 @@ static struct err *summary_end(struct sink *s)
 	uint64_t ns = 0, calls = 0;
 
 	k->o.file = s->out;
+	if (k->shown_calls)
+		term_raw(stderr, "\r\033[K", strlen("\r\033[K"));
 	if (k->totals.n)
 		qsort(k->totals.v, k->totals.n, sizeof(*k->totals.v), by_time);
+	for (uint32_t i = 0; k->c->o->json && i < k->totals.n; i++)
+		put_json(k, &k->totals.v[i]);
+	if (k->c->o->json)
+		return out_flush(&k->o);
 	for (uint32_t i = 0; i < k->totals.n; i++) {
 		ns += k->totals.v[i].ns;
 		calls += k->totals.v[i].calls;
@@ -152,6 +247,8 @@ static struct err *summary_end(struct sink *s)
 	out_str(&k->o, rule);
 	out_printf(&k->o, "%6.2f %11.6f %11s %9llu %9s %9s %9s total\n", ns ? 100.0 : 0.0,
 		   (double)ns / 1e9, "", (unsigned long long)calls, "", "", "");
+	for (uint32_t i = 0; k->c->o->histograms && i < k->totals.n; i++)
+		put_histogram(k, &k->totals.v[i]);
 	if (k->lost)
 		out_printf(&k->o, "%llu events were lost\n", (unsigned long long)k->lost);
 	return out_flush(&k->o);
@@ -172,6 +269,8 @@ static void summary_free(struct sink *s)
 {
 	struct summary *k = of(s);
 
+	for (uint32_t i = 0; i < k->totals.n; i++)
+		free(k->totals.v[i].spread);
 	vec_fini(&k->totals);
 	hash_fini(&k->by_name);
 	arena_fini(&k->arena);
@@ -188,6 +287,8 @@ struct sink *calls_summary_new(const struct calls *c)
 		.printa = take,
 		.drop = summary_drop,
 		.format = no_format,
+		.report = calls_report,
+		.due = due,
 		.free = summary_free,
 	};
 	struct summary *k = xcalloc(1, sizeof(*k));

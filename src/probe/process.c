@@ -289,7 +289,7 @@ static char *path_in(pid_t pid, const char *path)
 }
 
 /* The most files that one pattern takes. */
-enum { LIBRARIES_MAX = 256 };
+enum { LIBRARIES_MAX = 4096 };
 
 struct library_search {
 	struct probe_set *ps;

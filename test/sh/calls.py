@@ -2,151 +2,7 @@
 # descry calls: lines and table of the library calls of a program, on both engines; the program's own output, exit code and life are
 # unchanged. Of the part "libraries loaded later", `ltrace -x sqlite3_step -ttT /usr/bin/python3 sql.py` of Debian 12 (0.7.3) shows
 # nothing: the interpreter's own calls ("free(0x1b381ee0) = <void> <0.000101>"), and no line with sqlite3_step.
-from live import *
-
-SOURCE = r"""
-#include <pthread.h>
-#include <setjmp.h>
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
-#include <dlfcn.h>
-
-struct pair { int a; short b; const char *name; };
-int made_pair(struct pair *p, int n);
-int made_sum(const int *v, int n);
-int made_fill(char *to, int n);
-int made_nest(int n);
-void made_leave(jmp_buf to);
-int _ZN4made3addEii(int a, int b);
-
-static int compare(const void *a, const void *b)
-{
-	return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
-static void *spin(void *arg)
-{
-	unsigned seed = 1;
-
-	for (long i = 0; i < (long)arg; i++)
-		rand_r(&seed);
-	return NULL;
-}
-
-static void lines(void)
-{
-	const char *words[] = { "b", "a", "c" };
-	const int numbers[] = { 1, -2, 3 };
-	struct pair p = { 7, -8, "seven" };
-	struct timespec ts = { 0, 1000 };
-	char text[8];
-	jmp_buf back;
-	char *s = malloc(24), *given, *found;
-	int n;
-
-	strcpy(s, "hello");
-	puts(s);
-	qsort(words, 3, sizeof(*words), compare);
-	given = getenv("GIVEN");
-	n = atoi("12");
-	found = strchr(s, 'z');
-	printf("%s %d %d%c\n", given, n, found == NULL, 'x');
-	mempcpy(text, s, 3);
-	free(s);
-	fopen("/nonexistent", "r");
-	nanosleep(&ts, NULL);
-	made_pair(&p, 1);
-	made_pair((void *)8, 2);
-	made_sum(numbers, 3);
-	made_fill(text, 6);
-	made_nest(2);
-	if (!setjmp(back))
-		made_leave(back);
-	made_sum(numbers, 1);
-	fflush(stdout);
-	exit(3);
-}
-
-int main(int argc, char **argv)
-{
-	long m = atol(argv[2]), n = argc > 3 ? atol(argv[3]) : 0;
-	pthread_t t[64];
-
-	if (!strcmp(argv[1], "lines"))
-		lines();
-	if (!strcmp(argv[1], "threads")) {
-		for (long i = 0; i < m; i++)
-			pthread_create(&t[i], NULL, spin, (void *)n);
-		for (long i = 0; i < m; i++)
-			pthread_join(t[i], NULL);
-	}
-	if (!strcmp(argv[1], "fork")) {
-		for (long i = 0; i < m; i++)
-			if (!fork()) {
-				for (long k = 0; k < n; k++)
-					_ZN4made3addEii(k, 5);
-				_exit(0);
-			}
-		for (long i = 0; i < m; i++)
-			wait(NULL);
-		_ZN4made3addEii(1, 2);
-	}
-	if (!strcmp(argv[1], "kill"))
-		raise(SIGKILL);
-	for (long i = 0; !strcmp(argv[1], "forever"); i++) {
-		printf("%ld\n", i);
-		fflush(stdout);
-		usleep(2000);
-	}
-	return 0;
-}
-"""
-LIBRARY = r"""
-#include <setjmp.h>
-#include <string.h>
-struct pair { int a; short b; const char *name; };
-static volatile int seen; /* code enough that every return can be patched */
-int made_pair(struct pair *p, int n) { seen = n; return n; }
-int made_sum(const int *v, int n) { int s = 0; while (n--) s += v[n]; seen = s; return s; }
-int made_fill(char *to, int n) { memset(to, 'x', n); seen = n; return n; }
-int made_nest(int n) { int less = n ? made_nest(n - 1) : 9; return less + 1; }
-void made_leave(jmp_buf to) { longjmp(to, 1); }
-int _ZN4made3addEii(int a, int b) { seen = a; return a + b; }
-"""
-CONF = """
-typedef pair = struct(int, short, addr)
-int made_pair(pair*, int); comment
-enum(NONE, SIX=2, MANY) made_sum(array(int, arg2)*, int);
-hex(int) made_fill(+string[retval], int);
-int made_nest(int);
-int _ZN4made3addEii(int, int);
-void made_leave(addr);
-"""
-
-
-def calls(*args, rc=0, **more):
-    return descry("calls", *args, rc=rc, **more)
-
-
-if not shutil.which("cc"):
-    skip("no C compiler")
-os.chdir(TMP)
-for name, text in (("t.c", SOURCE), ("made.c", LIBRARY), ("made.conf", CONF)):
-    with open(name, "w") as f:
-        f.write(text)
-check(sh("cc -O1 -fno-inline -fPIC -shared -o libmade.so made.c && cc -O0 -fno-builtin -U_FORTIFY_SOURCE -o t t.c -L. -lmade -Wl,-rpath,%s -pthread" % TMP)
-      .returncode == 0, "built")
-os.environ["GIVEN"] = "given"
-plain = subprocess.run(["./t", "lines", "0"], stdout=subprocess.PIPE, text=True)
-check(plain.returncode == 3, "the program alone")
-engines = [e for e in ("inproc", "kernel") if finish(start("-x", "engine=" + e, "-qn", "BEGIN { exit(0); }")).rc == 0]
-if not engines:
-    skip("no engine may run here")
+from calls_tracee import *
 
 WANT = r"""
 atol\("0"\) += 0
@@ -160,11 +16,11 @@ qsort\(0x[0-9a-f]+, 3, 8, 0x[0-9a-f]+ <unfinished ...>
 getenv\("GIVEN"\) += "given"
 atoi\("12"\) += 12
 strchr\("hello", 'z'\) += (nil|\?)
-printf\("%s %d %d%c\\n", 0x[0-9a-f]+, 12, 1, 'x'\) += 12
+printf\("%s %d %d%c\\n", "given", 12, 1, 'x'\) += 12
 mempcpy\(0x[0-9a-f]+, "hel", 3\) += (0x[0-9a-f]+|\?)
 free\(\1\) += <void>
-fopen\("/nonexistent", "r"\) += 0
-nanosleep\({ 0, 1000 }, 0\) += 0
+fopen\("/nonexistent", "r"\) += 0 ENOENT \(No such file or directory\)
+nanosleep\({ tv_sec=0, tv_nsec=1000 }, 0\) += 0
 made_pair\({ 7, -8, 0x[0-9a-f]+ }, 1\) += 1
 made_pair\(0x8, 2\) += 2
 made_sum\(\[ 1, -2, 3 \], 3\) += SIX
@@ -246,10 +102,12 @@ def functions(*args, rc=3):
 check(functions("-e", "mal*+free") == {"malloc", "free"}, "-e of two")
 check(functions("-l", "libmade.so", "-e", "-made_[l-s]*") == {"made_fill"}, "-l, -e without")
 check(functions("-e", "memset@libmade*") == {"memset"}, "-e of a library's calls")
+check(functions("-e", "/^mal|^fre/") == {"malloc", "free"} and functions("-e", "/^m/@MAIN-/^made/") == {"malloc", "mempcpy"}, "-e of expressions")
+check(functions("-x", "/^made_[f-p]/@/libmade/") == {"made_pair", "made_fill", "made_nest", "made_leave"}, "-x of expressions")
 check(functions("-x", "made_*@libmade*-made_sum") == {"made_pair", "made_fill", "made_nest", "made_leave"}, "-x of a pattern")
 r = calls("-e", "no_such_function", "./t", "lines", "0", rc=1)
 check("the filters match no function that is called" in r.err and plain.stdout not in r.out, "nothing to trace", r)
-for wrong in (["-e", ""], ["-x", "@"], ["-s", "0"], ["-e", "a@b+"], ["-F", "t.c"], ["-F", "nonexistent"], ["-p", "1", "true"]):
+for wrong in (["-e", ""], ["-x", "@"], ["-s", "0"], ["-e", "a@b+"], ["-e", "/(/"], ["-e", "/a"], ["-w", "0"], ["--min-time", "x"], ["-F", "t.c"], ["-F", "nonexistent"], ["-p", "1", "true"]):
     r = finish(start("calls", *wrong, "./t", "lines", "0"))
     check(r.rc == (1 if "nonexistent" in wrong else 2) and r.err.startswith("descry calls: "), "wrong", wrong, r)
 r = calls("/nonexistent", rc=1)

@@ -25,8 +25,8 @@ check(report["engine"] == "inproc" and [p["mode"] for p in report["probes"]] == 
 
 # requested but not available; the defaults are not mentioned
 D = "BEGIN { @a[pid] = count(); exit(0); }"
-r = descry("-x", "engine=inproc", "-x", "bufsize=8m", "-x", "aggsize=64m", "-n", D)
-check("buffer data reduced to 1048576 bytes for each thread" in r.err and
+r = descry("-x", "engine=inproc", "-x", "bufsize=64m", "-x", "aggsize=64m", "-n", D)
+check("buffer data reduced to 16777216 bytes for each thread" in r.err and
       "agg_a reduced to 65536 keys for each thread" in r.err, "notes of what was reduced", r)
 r = descry("-x", "engine=inproc", "-n", D)
 check("reduced" not in r.err, "none of the defaults", r)

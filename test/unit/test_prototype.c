@@ -61,6 +61,12 @@ static void test_read(void **state)
 	check_read("int f(float, double, string[retval])",
 		   "int f(float, double, string(array(char, retval)*));");
 	check_read("int f(struct(int, array(int, elt1)))", "int f(struct(int, array(int, elt1)));");
+	check_read("typedef t = struct(long tv_sec, long tv_nsec)\nerrno(int) f(+t*)",
+		   "errno(int) f(+struct(long tv_sec, long tv_nsec)*);");
+	check_read("typedef x = struct\ntypedef x = struct(int, x*)\nvoid f(x*)",
+		   "void f(struct(int, hide(struct())*)*);");
+	check_read("errno(addr) f(flags[ushort](A=0/3, B=1/3, C=4))",
+		   "errno(hex(ulong)) f(flags[ushort](A=0/3, B=1/3, C=4));");
 }
 
 static void test_wrong(void **state)
@@ -75,6 +81,8 @@ static void test_wrong(void **state)
 		   "t.conf:1: many is no length: a number, argN, eltN, retval or zero");
 	check_read("int f(array(void, 3))", "t.conf:1: an array's elements have a size");
 	check_read("int f(int, void)", "t.conf:1: a parameter cannot be void");
+	check_read("int f(flags(A=1/x))", "t.conf:1: a number is expected behind the '/' of A");
+	check_read("errno int f()", "t.conf:1: a '(' is expected, not 'int f()'");
 	check_read("typedef f int", "t.conf:1: a '=' is expected, not 'int'");
 	check_read("int f(enum[double](A))", "t.conf:1: an enum's type is a whole number's");
 	check_read("int f(array(int, 99999999))", "t.conf:1: an array has at most 1048576 bytes");
@@ -132,6 +140,14 @@ static void test_values(void **state)
 	check_value("enum(A, B)", 1, NULL, 0, "B");
 	check_value("enum(A, B)", 3, NULL, 0, "3");
 	check_value("enum(A = -1, B)", UINT64_C(0xffffffff), NULL, 0, "A");
+	check_value("flags(A=0/3, B=1/3, C=4, D=24)", 0x4, NULL, 0, "A|C");
+	check_value("flags(A=0/3, B=1/3, C=4, D=24)", 0x1d, NULL, 0, "B|C|D");
+	check_value("flags(A=1, B=2)", 0x12, NULL, 0, "B|0x10");
+	check_value("flags(A=1, B=2)", 0, NULL, 0, "0");
+	check_value("flags(NONE=0, A=1)", 0, NULL, 0, "NONE");
+	check_value("flags[uint](A=0x80000000)", 0x80000000, NULL, 0, "A");
+	check_value("flags(A=0x80000000)", 0x80000001, NULL, 0, "A|0x1");
+	check_value("struct(long tv_sec, long)*", 0x10, timespec, 16, "{ tv_sec=1, 500 }");
 	check_value("int*", 0, NULL, 0, "nil");
 	check_value("int*", 0x10, NULL, 0, "0x10");
 	check_value("int*", 0x10, ints, 4, "7");

@@ -427,6 +427,23 @@ static void test_tail_pointer(void **state)
 	end(&m);
 }
 
+static void test_leaf(void **state)
+{
+	/* f: test; je 1f; inc %eax; 1: ret.  g: call f; ret.  h: jmp f.  k: jmp *%rsi.  m: je f; ret */
+	struct made m = make(CODE("\x85\xff\x74\x02\xff\xc0\xf3\xc3\xe8\xf3\xff\xff\xff\xc3\x90\x90"
+				  "\xe9\xeb\xff\xff\xff\x90\x90\x90\xff\xe6\x90\x90\x90\x90\x90\x90"
+				  "\x74\xde\xc3"),
+			     NULL, 0,
+			     SYMBOLS(FUNC("f", 0, 8), FUNC("g", 8, 6), FUNC("h", 16, 5),
+				     FUNC("k", 24, 2), FUNC("m", 32, 3)));
+
+	begin(&m);
+	assert_true(text_is_leaf(m.text, T));
+	for (uint32_t at = 8; at <= 32; at += 8)
+		assert_false(text_is_leaf(m.text, T + at));
+	end(&m);
+}
+
 static void test_shared_tail(void **state)
 {
 	/* f jumps into the middle of g, which has no symbol there */
@@ -799,6 +816,7 @@ int main(void)
 		cmocka_unit_test(test_table),
 		cmocka_unit_test(test_unresolved),
 		cmocka_unit_test(test_absolute_table),
+		cmocka_unit_test(test_leaf),
 		cmocka_unit_test(test_syscalls),
 		cmocka_unit_test(test_syscall_branched),
 		cmocka_unit_test(test_syscall_al),

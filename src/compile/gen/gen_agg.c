@@ -30,9 +30,9 @@ static struct ir_val linear_bucket(struct gen *g, const struct agg *a, struct ir
 	return b;
 }
 
-/* Returns the rank of a magnitude where each order is a power of two. The number of its
- * bits is its order, and its bits below the highest are its step, so no loop looks for the order.
- * The caller has compared it with the bounds of the lowest and the highest order. */
+/* Returns the rank of a magnitude where each order of magnitude is a power of two. The number of
+ * its bits is its order, and its bits below the highest are its step, so no loop looks for the
+ * order. The caller has compared it with the bounds of the lowest and the highest order. */
 static struct ir_val binary_rank(struct gen *g, const struct agg *a, struct ir_val magnitude)
 {
 	struct ir_fn *f = g->f;

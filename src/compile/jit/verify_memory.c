@@ -69,8 +69,8 @@ static uint64_t slot_mask(int64_t lo, int64_t hi) /* slots that bytes [lo, hi) b
 	return m;
 }
 
-/* Returns the slots of the mask that may hold an unfollowed address. Bytes [lo, hi) of them
- * are read. */
+/* Returns the slots of the mask that may hold an address that is not followed. Bytes [lo, hi) of
+ * them are read. */
 static uint64_t unknown_slots(const struct v *v, uint32_t fn, uint64_t mask, int64_t lo, int64_t hi)
 {
 	for (int i = 0; i < SLOTS && fn == v->fn; i++) {

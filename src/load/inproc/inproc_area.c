@@ -163,6 +163,7 @@ static struct err *lay_out(struct inproc_engine *e, struct wire_map *w, const st
 	uint64_t (*const alloc)(struct inproc_engine *, uint64_t) =
 		is_constant(m->role) ? area_alloc : area_alloc_shared;
 	bool per_thread = m->role == MAP_COUNTERS || m->role == MAP_SCRATCH;
+	uint32_t ring;
 
 	w->role = m->role;
 	w->key_size = m->key_size;
@@ -203,8 +204,9 @@ static struct err *lay_out(struct inproc_engine *e, struct wire_map *w, const st
 	case BPF_MAP_TYPE_RINGBUF:
 		w->kind = WIRE_MAP_RING;
 		w->max_entries = (uint32_t)power_of_two(w->max_entries);
-		if (m->role == MAP_DATA && w->max_entries > INPROC_RING_MAX) {
-			w->max_entries = INPROC_RING_MAX;
+		ring = was_set(e, OPT_BUFSIZE) ? INPROC_RING_MAX : INPROC_RING;
+		if (m->role == MAP_DATA && w->max_entries > ring) {
+			w->max_entries = ring;
 			if (was_set(e, OPT_BUFSIZE))
 				inproc_note(e, "buffer %s reduced to %u bytes for each thread",
 					    m->name, w->max_entries);

@@ -237,5 +237,6 @@ void inproc_run_timers(struct inproc_engine *e)
 			err_free(prog_run(e, t->prog, t->probe));
 	}
 	if (n)
-		err_free(timers_arm(&e->bells.timers)); /* the timer could be set before, so this does not fail */
+		err_free(timers_arm(
+			&e->bells.timers)); /* the timer could be set before, so this does not fail */
 }

@@ -242,15 +242,21 @@ static const struct prototype_type *text_zero(struct parser *p, enum prototype_l
 	return text_of(p, (struct prototype_length){ .count = COUNT_ZERO, .zero = true }, lens);
 }
 
-/* "struct" "(" type { "," type } ")" */
+/* "struct" [ "(" type [ NAME ] { "," type [ NAME ] } ")" ]: without the list, its members are not
+ * known. */
 static const struct prototype_type *parse_struct(struct parser *p)
 {
 	const struct prototype_type *fields[MAX_FIELDS];
+	const char *names[MAX_FIELDS];
 	struct prototype_type *t = new_type(p, PROTOTYPE_STRUCT, 0);
 	uint64_t size = 0;
 
-	if (!expect(p, '('))
+	skip_blanks(p);
+	if (p->at == p->end || *p->at != '(') {
+		t->lens = LENS_HIDE;
 		return t;
+	}
+	p->at++;
 	do {
 		const struct prototype_type *f = parse_type(p);
 
@@ -262,6 +268,7 @@ static const struct prototype_type *parse_struct(struct parser *p)
 			break;
 		if (f->kind == PROTOTYPE_VOID)
 			wrong(p, "a structure's element cannot be void");
+		names[t->nfields] = take_name(p);
 		fields[t->nfields++] = f;
 		size = round_up(size, f->align) + f->size;
 		if (f->align > t->align)
@@ -274,11 +281,13 @@ static const struct prototype_type *parse_struct(struct parser *p)
 	t->size = size > MAX_STRUCT ? 0 : (uint32_t)size;
 	t->fields = arena_array(&p->set->arena, const struct prototype_type *, t->nfields + 1);
 	memcpy(t->fields, fields, t->nfields * sizeof(*fields));
+	t->field_names = arena_array(&p->set->arena, const char *, t->nfields + 1);
+	memcpy(t->field_names, names, t->nfields * sizeof(*names));
 	return t;
 }
 
-/* "enum" [ "[" type "]" ] "(" NAME [ "=" NUMBER ] { "," ... } ")" */
-static const struct prototype_type *parse_enum(struct parser *p)
+/* ( "enum" | "flags" ) [ "[" type "]" ] "(" NAME [ "=" NUMBER [ "/" NUMBER ] ] { "," ... } ")" */
+static const struct prototype_type *parse_enum(struct parser *p, enum prototype_lens lens)
 {
 	VEC(struct prototype_name) names = { 0 };
 	const struct prototype_type *base = integer(p, 4, true, LENS_DEFAULT);
@@ -296,6 +305,7 @@ static const struct prototype_type *parse_enum(struct parser *p)
 		return base;
 	do {
 		const char *name = need_name(p, "a name of the enum");
+		int64_t mask;
 
 		if (!name)
 			break;
@@ -310,11 +320,16 @@ static const struct prototype_type *parse_enum(struct parser *p)
 				break;
 			}
 		}
-		vec_push(&names, (struct prototype_name){ name, next });
+		mask = next;
+		if (takes(p, '/') && !take_number(p, &mask)) {
+			wrong(p, "a number is expected behind the '/' of %s", name);
+			break;
+		}
+		vec_push(&names, (struct prototype_name){ name, next, mask });
 		next = (int64_t)((uint64_t)next + 1);
 	} while (takes(p, ','));
 	expect(p, ')');
-	t = (struct prototype_type *)with_lens(p, base, LENS_ENUM);
+	t = (struct prototype_type *)with_lens(p, base, lens);
 	copy = arena_array(&p->set->arena, struct prototype_name, names.n + 1);
 	if (names.n)
 		memcpy(copy, names.v, names.n * sizeof(*copy));
@@ -378,6 +393,19 @@ static const struct prototype_type *lens_of(struct parser *p, enum prototype_len
 	return *p->message ? t : with_lens(p, t, lens);
 }
 
+/* "errno" "(" type ")": a result of which -1 or an address of 0 means failure. */
+static const struct prototype_type *parse_failing(struct parser *p)
+{
+	struct prototype_type *r = arena_new(&p->set->arena, struct prototype_type);
+
+	if (!expect(p, '('))
+		return new_type(p, PROTOTYPE_VOID, 0);
+	*r = *parse_type(p);
+	expect(p, ')');
+	r->fails = true;
+	return r;
+}
+
 static const struct prototype_type *simple_type(struct parser *p, const char *name)
 {
 	static const struct {
@@ -428,7 +456,11 @@ static const struct prototype_type *parse_base(struct parser *p)
 	if (!strcmp(name, "struct"))
 		return parse_struct(p);
 	if (!strcmp(name, "enum"))
-		return parse_enum(p);
+		return parse_enum(p, LENS_ENUM);
+	if (!strcmp(name, "flags"))
+		return parse_enum(p, LENS_FLAGS);
+	if (!strcmp(name, "errno"))
+		return parse_failing(p);
 	if (!strcmp(name, "array"))
 		return parse_array(p);
 	if (!strcmp(name, "format"))

@@ -20,9 +20,12 @@ static void print_length(struct out *o, const struct prototype_length *l)
 
 static void print_names(struct out *o, const struct prototype_type *t)
 {
-	for (uint32_t i = 0; i < t->nnames; i++)
+	for (uint32_t i = 0; i < t->nnames; i++) {
 		out_printf(o, "%s%s=%lld", i ? ", " : "", t->names[i].name,
 			   (long long)t->names[i].value);
+		if (t->names[i].mask != t->names[i].value)
+			out_printf(o, "/%lld", (long long)t->names[i].mask);
+	}
 }
 
 static const char *integer_name(const struct prototype_type *t)
@@ -50,6 +53,8 @@ static void print_plain(struct out *o, const struct prototype_type *t, uint32_t 
 		for (uint32_t i = 0; i < t->nfields; i++) {
 			out_str(o, i ? ", " : "");
 			print_type(o, t->fields[i], depth);
+			if (t->field_names[i])
+				out_printf(o, " %s", t->field_names[i]);
 		}
 		out_char(o, ')');
 		break;
@@ -71,12 +76,14 @@ static void print_type(struct out *o, const struct prototype_type *t, uint32_t d
 	};
 	const char *lens = t->lens < ARRAY_SIZE(lenses) ? lenses[t->lens] : NULL;
 
+	if (t->fails)
+		out_str(o, "errno(");
 	if (depth == 2 * PROTOTYPE_DEPTH) {
 		out_str(o, "...");
 	} else if (t->lens == LENS_FORMAT) {
 		out_str(o, "format");
-	} else if (t->lens == LENS_ENUM) {
-		out_printf(o, "enum[%s](", integer_name(t));
+	} else if (t->lens == LENS_ENUM || t->lens == LENS_FLAGS) {
+		out_printf(o, "%s[%s](", t->lens == LENS_ENUM ? "enum" : "flags", integer_name(t));
 		print_names(o, t);
 		out_char(o, ')');
 	} else if (lens) {
@@ -86,6 +93,8 @@ static void print_type(struct out *o, const struct prototype_type *t, uint32_t d
 	} else {
 		print_plain(o, t, depth + 1);
 	}
+	if (t->fails)
+		out_char(o, ')');
 }
 
 void prototype_type_print(struct out *o, const struct prototype_type *t)

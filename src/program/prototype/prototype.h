@@ -38,6 +38,7 @@ enum prototype_lens {
 	LENS_FORMAT, /* likewise, and the string determines the further arguments */
 	LENS_HIDE,   /* "..." */
 	LENS_ENUM,   /* .names */
+	LENS_FLAGS,  /* the names of the bits that are set */
 };
 
 /* The number of an array's elements. */
@@ -58,13 +59,16 @@ struct prototype_type {
 	enum prototype_lens lens;
 	uint32_t size, align; /* bytes; of an array of unknown length 0 */
 	bool is_signed;
+	bool fails; /* -1, or an address of 0, says that errno has the reason */
 	const struct prototype_type *target;
 	struct prototype_length length;
 	const struct prototype_type **fields;
+	const char **field_names; /* NULL: a field has none */
 	uint32_t nfields;
 	const struct prototype_name {
 		const char *name;
 		int64_t value;
+		int64_t mask; /* flags: a name counts when (v & mask) == value */
 	} * names;
 	uint32_t nnames;
 };

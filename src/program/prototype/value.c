@@ -111,6 +111,27 @@ static void print_bits(struct out *o, uint64_t v)
 	out_char(o, '>');
 }
 
+/* "O_WRONLY|O_CREAT|0x800000": bits without a name stand behind. */
+static void print_flags(struct out *o, const struct prototype_type *t, uint64_t v)
+{
+	const char *between = "";
+	uint64_t left = v;
+
+	for (uint32_t i = 0; i < t->nnames; i++) {
+		uint64_t mask = (uint64_t)t->names[i].mask;
+
+		if ((v & mask) != (uint64_t)t->names[i].value || (!mask && v))
+			continue;
+		out_printf(o, "%s%s", between, t->names[i].name);
+		between = "|";
+		left &= ~mask;
+	}
+	if (left)
+		out_printf(o, "%s0x%llx", between, (unsigned long long)left);
+	else if (!*between)
+		out_char(o, '0');
+}
+
 static void print_integer(struct printer *p, const struct prototype_type *t, uint64_t raw)
 {
 	int64_t v = extended(raw, t);
@@ -131,6 +152,7 @@ static void print_integer(struct printer *p, const struct prototype_type *t, uin
 		out_escaped(p->o, &c, 1);
 		out_char(p->o, '\'');
 		return;
+	case LENS_FLAGS: print_flags(p->o, t, u); return;
 	case LENS_ENUM:
 		for (uint32_t i = 0; i < t->nnames; i++)
 			if (t->names[i].value == v) {
@@ -229,6 +251,8 @@ static void print_struct(struct printer *p, const struct prototype_type *t, cons
 			out_str(p->o, "...");
 			break;
 		}
+		if (t->field_names && t->field_names[i])
+			out_printf(p->o, "%s=", t->field_names[i]);
 		print_bytes(p, f, bytes + at, f->size, &around);
 		at += f->size;
 	}

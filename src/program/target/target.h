@@ -120,7 +120,8 @@ struct control_range {
 struct err *control_refers(struct control *c, const struct control_range *r, uint32_t n, bool words,
 			   pid_t *ret_tid);
 
-/* How a process is started; zeroes, or NULL in place of it: as this process. */
+/* The output and the user of a process that is started. Zeroes, or NULL in its place: those of this
+ * process. */
 struct control_as {
 	int output;       /* descriptor of its standard output; 0: this process's own */
 	const char *user; /* whose it is, with .uid and .gid; NULL: this user's */

@@ -420,6 +420,27 @@ struct err *text_returns(struct text *t, uint64_t func, struct text_site **ret, 
 	return NULL;
 }
 
+bool text_is_leaf(struct text *t, uint64_t func)
+{
+	struct text_range *range = text_range_at(t, func);
+	struct text_code *c = !t->go && range && !text_is_too_large(range) ? text_code(t, range)
+									   : NULL;
+	bool leaf = c && !c->irregular && !c->unresolved && !c->falls_off;
+
+	for (uint32_t i = 0; leaf && i < c->insns.n; i++) {
+		const struct insn *k = &c->insns.v[i];
+		bool jumps = k->kind == INSN_JMP || k->kind == INSN_JCC || k->kind == INSN_LOOP;
+
+		leaf = k->kind != INSN_CALL &&
+		       (!jumps || (k->target >= c->start && k->target < c->end));
+	}
+	for (uint32_t i = 0; leaf && i < c->jumps.n; i++)
+		leaf = c->jumps.v[i].kind == JUMP_INTRA;
+	if (c)
+		text_code_put(c);
+	return leaf;
+}
+
 /* --- system calls --- */
 
 /* Returns the number in eax if a mov sets it on the straight path before instruction i, possibly

@@ -65,6 +65,9 @@ extern const char TEXT_GO[];
  * function can be seen. */
 struct err *text_returns(struct text *t, uint64_t func, struct text_site **ret, uint32_t *ret_n,
 			 const char **ret_reason);
+/* Returns true when the function calls no other and jumps to no other. Then only a signal handler
+ * can call it within its own call. */
+bool text_is_leaf(struct text *t, uint64_t func);
 /* Finds the site of the instruction at func + off. For an offset inside an instruction, sets
  * ret->reason and mode TEXT_NONE. */
 struct err *text_offset(struct text *t, uint64_t func, uint64_t off, struct text_site *ret);

@@ -21,7 +21,8 @@
 #include "wire/unwind.h"
 
 enum {
-	INPROC_RING_MAX = 1 << 20, /* bytes of a thread's data ring */
+	INPROC_RING = 1 << 20,      /* most bytes of a thread's data ring by default */
+	INPROC_RING_MAX = 16 << 20, /* and when bufsize was set */
 	INPROC_CONTROL_RING = 1 << 16,
 	INPROC_THREADS = 512, /* slots at most: inproc_layout.nthreads */
 	INPROC_THREADS_MIN = 4,

@@ -1,0 +1,228 @@
+/* Arguments and results of calls as text. */
+#include <string.h>
+
+#include "calls/lines_private.h"
+
+static struct prototype_values values_of(const struct lines *l, const struct prototype *f,
+					 const struct call *call, uint64_t *room)
+{
+	struct prototype_values v = { .args = room,
+				      .nargs = f->nparams,
+				      .max_elements = l->c->o->elements_max };
+
+	for (uint32_t i = 0; i < f->nparams; i++) {
+		int reg = calls_register(f, i);
+
+		room[i] = reg >= 0 && (uint32_t)reg < call->nregs ? call->regs[reg] : 0;
+	}
+	return v;
+}
+
+static void put_param(struct lines *l, const struct prototype_type *t, uint64_t value, bool whole,
+		      uint32_t *text, uint32_t *memory, const struct prototype_values *v)
+{
+	const struct prototype_memory *m = NULL;
+
+	if (whole && calls_reads_text(t) && *text < l->event.ntexts)
+		m = &l->event.texts[(*text)++];
+	else if (whole && calls_reads_memory(t) && *memory < l->event.nmemory)
+		m = &l->event.memory[(*memory)++];
+	prototype_value(&l->o, t, value, m, v);
+}
+
+void lines_take_text(struct lines *l, const struct record_view *r, struct thread *t)
+{
+	uint64_t reg = l->event.numbers[0];
+
+	if (reg >= CALLS_REGISTERS || !l->event.ntexts)
+		return;
+	free(t->texts[reg].text);
+	t->texts[reg].n = l->event.texts[0].n;
+	t->texts[reg].text = xmemdup(l->event.texts[0].bytes, l->event.texts[0].n + 1);
+	if (l->event.texts[0].cut)
+		t->texts[reg].n |= TEXT_CUT;
+}
+
+void lines_forget_texts(struct thread *t)
+{
+	for (uint32_t i = 0; i < CALLS_REGISTERS; i++) {
+		free(t->texts[i].text);
+		t->texts[i].text = NULL;
+	}
+}
+
+/* Stands before each argument but the first. */
+static void comma(struct lines *l)
+{
+	if (l->c->o->json)
+		out_char(&l->o, BETWEEN);
+	else
+		out_str(&l->o, ", ");
+}
+
+/* What a format's %s means. */
+static void put_string(struct lines *l, const struct thread *t, uint32_t reg, uint64_t v)
+{
+	if (!t->texts[reg].text) {
+		out_str(&l->o, v ? "0x" : "nil");
+		if (v)
+			out_hex(&l->o, v, false, 0);
+		return;
+	}
+	out_char(&l->o, '"');
+	out_escaped(&l->o, t->texts[reg].text, t->texts[reg].n & ~(uint32_t)TEXT_CUT);
+	out_str(&l->o, t->texts[reg].n & TEXT_CUT ? "\"..." : "\"");
+}
+
+/* Prints the arguments behind a format, as the format's text requires. */
+static void put_varargs(struct lines *l, const struct call *call, uint32_t reg,
+			const struct prototype_memory *format)
+{
+	const struct thread *t = call->thread;
+	const char *at = (const char *)format->bytes, *end = at + format->n;
+
+	while (at < end) {
+		uint32_t wide = 0;
+		uint64_t v;
+		char c = 0;
+
+		if (*at++ != '%')
+			continue;
+		for (; at < end; at++) {
+			c = *at;
+			if (c == 'l' || c == 'z' || c == 'j' || c == 't' || c == 'q')
+				wide++;
+			else if (!strchr("0123456789.-+ #'hL*", c))
+				break;
+			if (c == '*' && reg < call->nregs) {
+				comma(l);
+				out_signed(&l->o, (int)call->regs[reg], 0);
+				reg++;
+			}
+		}
+		if (at++ >= end || c == '%' || c == 'm')
+			continue;
+		if (strchr("eEfFgGaA", c)) {
+			comma(l);
+			out_char(&l->o, '?'); /* in a register that is not seen */
+			continue;
+		}
+		if (reg >= call->nregs) {
+			comma(l);
+			out_str(&l->o, "...");
+			return;
+		}
+		v = call->regs[reg++];
+		comma(l);
+		switch (c) {
+		case 's':
+			if (!wide) {
+				put_string(l, t, reg - 1, v);
+				break;
+			}
+			/* fallthrough */
+		default:
+			out_str(&l->o, v ? "0x" : "nil");
+			if (v)
+				out_hex(&l->o, v, false, 0);
+			break;
+		case 'd':
+		case 'i': out_signed(&l->o, wide ? (int64_t)v : (int32_t)v, 0); break;
+		case 'u': out_unsigned(&l->o, wide ? v : (uint32_t)v, 0); break;
+		case 'o':
+			out_printf(&l->o, "%#llo", (unsigned long long)(wide ? v : (uint32_t)v));
+			break;
+		case 'c':
+			out_char(&l->o, '\'');
+			out_escaped(&l->o, &(char){ (char)v }, 1);
+			out_char(&l->o, '\'');
+			break;
+		case 'x':
+		case 'X':
+			out_str(&l->o, "0x");
+			out_hex(&l->o, wide ? v : (uint32_t)v, false, 0);
+			break;
+		}
+	}
+}
+
+/* Prints the parameters from the first output parameter on (late), or those before it. */
+void lines_params(struct lines *l, const struct call *call, bool whole, bool late)
+{
+	const struct prototype *f = call->function->prototype;
+	uint64_t room[PROTOTYPE_PARAMS];
+	struct prototype_values v = values_of(l, f, call, room);
+	uint32_t text = 0, memory = 0;
+	bool past = false;
+
+	if (late && l->event.nnumbers) {
+		v.result = l->event.numbers[0];
+		v.returned = true;
+	}
+	for (uint32_t i = 0; i < f->nparams; i++) {
+		const struct prototype_type *t = f->params[i].type;
+		bool has = whole && f->params[i].out == late;
+
+		past |= f->params[i].out;
+		if (past != late) {
+			/* its text or memory is in this record all the same */
+			if (has && calls_register(f, i) >= 0) {
+				text += calls_reads_text(t);
+				memory += calls_reads_memory(t);
+			}
+			continue;
+		}
+		if (i)
+			comma(l);
+		if (calls_register(f, i) < 0) {
+			out_char(&l->o, '?');
+			continue;
+		}
+		put_param(l, t, room[i], has, &text, &memory, &v);
+		if (t->lens == LENS_FORMAT && has && text)
+			put_varargs(l, call, (uint32_t)calls_register(f, i) + 1,
+				    &l->event.texts[text - 1]);
+	}
+}
+
+void lines_result(struct lines *l, const struct call *call, bool whole)
+{
+	const struct prototype *f = call->function->prototype;
+	uint64_t room[PROTOTYPE_PARAMS];
+	struct prototype_values v = values_of(l, f, call, room);
+	uint32_t text = l->event.ntexts, memory = l->event.nmemory;
+
+	v.result = l->event.nnumbers ? l->event.numbers[0] : 0;
+	v.returned = true;
+	if (f->result->kind == PROTOTYPE_FLOAT) {
+		out_char(&l->o, '?'); /* in a register that is not seen */
+		return;
+	}
+	/* The result's text or memory is the last of the record. */
+	text -= calls_reads_text(f->result) && text;
+	memory -= calls_reads_memory(f->result) && memory;
+	put_param(l, f->result, v.result, whole, &text, &memory, &v);
+}
+
+/* A system call may return its errno. */
+int lines_errno(const struct lines *l)
+{
+	int64_t result = (int64_t)l->event.numbers[0];
+
+	return result < -1 && result > -4096 ? (int)-result : (int)l->event.numbers[1];
+}
+
+bool lines_failed(const struct lines *l, const struct call *call)
+{
+	const struct prototype_type *t = call->function->prototype->result;
+	uint64_t result = l->event.numbers[0];
+
+	if (call->function->syscall)
+		return result > -(uint64_t)4096;
+	if (!t->fails || l->event.nnumbers < 2 || !l->event.numbers[1])
+		return false;
+	return t->size == 4
+		       ? (int32_t)result == -1
+		       : result == UINT64_MAX ||
+				 (!result && (t->kind == PROTOTYPE_POINTER || t->lens == LENS_HEX));
+}

@@ -1,0 +1,73 @@
+/* Shared by the files that write lines of calls: lines.c is the sink, lines_args.c writes arguments
+ * and results, lines_json.c objects. */
+#ifndef DESCRY_CALLS_LINES_PRIVATE_H
+#define DESCRY_CALLS_LINES_PRIVATE_H
+
+#include "calls/calls.h"
+
+enum { MAX_DEPTH = 256, MAX_ARGS = CALLS_REGISTERS, TEXT_CUT = 1 << 30 };
+
+/* A call that has not returned. */
+struct call {
+	const struct calls_function *function;
+	struct thread *thread;
+	uint64_t began, sp;
+	uint64_t regs[MAX_ARGS];
+	uint32_t nregs;
+	uint64_t address; /* to which it returns (-i) */
+	char *text;       /* of a call that is held: its line up to here; else NULL */
+	char *stack;      /* -w: lines; NULL: none */
+};
+
+struct thread {
+	uint32_t tid;
+	/* Texts of registers, for the next entry. */
+	struct format_text {
+		char *text;
+		uint32_t n;
+	} texts[CALLS_REGISTERS];
+	VEC(struct call) calls;
+};
+
+/* The values of a record. */
+struct event {
+	uint64_t numbers[MAX_ARGS + 2]; /* of an entry: stack pointer, return address */
+	uint32_t nnumbers;
+	struct prototype_memory texts[PROTOTYPE_PARAMS + 1], memory[PROTOTYPE_PARAMS + 1];
+	uint32_t ntexts, nmemory;
+	struct out stack; /* -w */
+	uint32_t nframes;
+};
+
+/* Stands between the arguments of a call that is held for JSON. Texts never have it, because it is
+ * escaped there. */
+enum { BETWEEN = 0x1f };
+
+struct lines {
+	struct sink s;
+	const struct calls *c;
+	struct out o, held;
+	struct hash threads; /* tid -> struct thread */
+	struct event event;
+	uint32_t open;             /* the thread whose line is not complete; 0: none */
+	size_t column;             /* where that line began in o */
+	uint64_t previous, offset; /* time of the line before; from boot to 1970 */
+	uint64_t lost;
+	bool whole; /* of the record */
+};
+
+/* Prints the parameters from the first output parameter on (late), or those before it. */
+void lines_params(struct lines *l, const struct call *call, bool whole, bool late);
+void lines_result(struct lines *l, const struct call *call, bool whole);
+/* Returns true when the call failed and its errno is known. */
+bool lines_failed(const struct lines *l, const struct call *call);
+/* Returns the errno of a call that has failed. */
+int lines_errno(const struct lines *l);
+/* Keeps the record's text for the thread's next entry. */
+void lines_take_text(struct lines *l, const struct record_view *r, struct thread *t);
+void lines_forget_texts(struct thread *t);
+/* Writes a call that was held as a line of JSON. ended: it has returned, after ns. */
+void lines_json(struct lines *l, const struct thread *t, const struct call *call, uint32_t depth,
+		bool ended, uint64_t ns);
+
+#endif

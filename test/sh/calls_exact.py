@@ -1,0 +1,66 @@
+#!/usr/bin/env python3
+# descry calls changes nothing and misses nothing: each of N calls of M threads is counted, also with signal handlers that make the same
+# calls; output, exit status and signals of the program are its own; ^C and kill -9 leave a program that runs on, with its own text.
+import json
+
+from calls_tracee import *
+
+
+def text_is_its_own(pid):
+    """No mapping of a tracer is left, and the C library's text is as in its file."""
+    maps = open("/proc/%d/maps" % pid).read()
+    if "/memfd:descry" in maps:
+        return False
+    m = re.search(r"^(\w+)-(\w+) r-xp (\w+) \S+ \d+ +(/\S*libc\.so\.6)$", maps, re.M)
+    lo, hi, off = (int(m[i], 16) for i in (1, 2, 3))
+    with open("/proc/%d/mem" % pid, "rb") as f:
+        f.seek(lo)
+        mine = f.read(hi - lo)
+    with open(m[4], "rb") as f:
+        f.seek(off)
+        return mine[:4096 * 256] == f.read(hi - lo)[:4096 * 256]
+
+
+for engine in engines:
+    how = ["-X", "engine=" + engine, "-F", "made.conf"]
+    for threads, n in (1, 1), (3, 20011), (16, 5003):
+        r = calls(*how, "-c", "--json", "-e", "rand_r", "./t", "threads", str(threads), str(n))
+        row = json.loads(r.err)
+        check((row["calls"], row["returned"]) == (threads * n, threads * n), engine, "%d threads" % threads, r)
+
+    # a handler that makes the same call in the middle of it: both are counted
+    alone = subprocess.run(["./t", "signals", "200"], stdout=subprocess.PIPE, text=True)
+    r = calls(*how, "-c", "--json", "-x", "made_nest", "./t", "signals", "200")
+    made, handled = map(int, r.out.split())
+    plain_handled = int(alone.stdout.split()[1])
+    rows = {row["function"]: row for row in map(json.loads, r.err.splitlines())}
+    check(handled == plain_handled == 200 and rows["made_nest"]["calls"] == made, engine, "signals", r, alone)
+
+    # a program that ends by itself, by a signal, and one whose status is its own
+    for argv, rc in (["lines", "0"], 3), (["kill", "0"], 128 + 9), (["uid", "0"], 0):
+        own = subprocess.run(["./t", *argv], stdout=subprocess.PIPE, text=True)
+        r = calls(*how, "-c", "./t", *argv, rc=rc)
+        check(r.out == own.stdout and rc == (128 - own.returncode if own.returncode < 0 else own.returncode), engine, "output and status of", argv, r)
+
+    for end in signal.SIGINT, signal.SIGKILL:
+        t = subprocess.Popen(["./t", "forever", "0"], stdout=subprocess.PIPE, text=True)
+        out = open("traced.err", "w+")
+        try:
+            t.stdout.readline()
+            traced = subprocess.Popen([DESCRY, "calls", *how, "-e", "usleep", "-o", "traced.out", "-p", str(t.pid)], stderr=out)
+            while traced.poll() is None and (not os.path.exists("traced.out") or os.path.getsize("traced.out") == 0):
+                t.stdout.readline()
+            traced.send_signal(end)
+            traced.wait()
+            os.unlink("traced.out")
+            # the watchdog of a killed tracer restores the text
+            last = int(t.stdout.readline())
+            went_on = 0
+            while went_on < 100 or not text_is_its_own(t.pid):
+                went_on = int(t.stdout.readline()) - last
+            check(t.poll() is None, engine, "lives after", end)
+        finally:
+            t.kill()
+            t.communicate()
+            out.close()
+done()

@@ -1,0 +1,96 @@
+#!/usr/bin/env python3
+# descry calls: what its options add to a line or to the table. calls.py tests the lines themselves.
+import json
+
+from calls_tracee import *
+
+for engine in engines:
+    how = ["-X", "engine=" + engine, "-F", "made.conf"]
+
+    # callers: all, or the innermost
+    r = calls(*how, "-k", "-e", "strcmp", "./t", "lines", "0", rc=3)
+    blocks = re.findall(r"^strcmp\(\"[abc]\", .*\n((?: > .*\n)+)", r.err, re.M)
+    names = [re.findall(r"^ > (\S+) \[0x[0-9a-f]+\]$", b, re.M) for b in blocks]
+    check(names and all(n[0] == "t`compare" and "t`lines" in n and n[n.index("t`lines") + 1] == "t`main" for n in names), engine, "-k", r)
+    r = calls(*how, "-w", "2", "-e", "atoi", "./t", "lines", "0", rc=3)
+    check(re.search(r"^atoi\(\"12\"\) += 12\n > t`lines \[0x\w+\]\n > t`main \[0x\w+\]\n\+\+\+", r.err, re.M), engine, "-w", r)
+
+    # only slow calls: as whole lines, at their end
+    r = calls(*how, "--min-time", "1000", "-e", "nanosleep+strcpy+qsort", "-x", "compare", "./t", "sleep", "2", rc=0)
+    check(re.fullmatch(r"(nanosleep\({ tv_sec=0, tv_nsec=3000000 }, 0\) += 0\n){2}\+\+\+ exited \(status 0\) \+\+\+\n", r.err), engine, "--min-time", r)
+
+    # JSON
+    r = calls(*how, "--json", "-i", "-w", "1", "./t", "lines", "0", rc=3)
+    rows = [json.loads(line) for line in r.err.splitlines()]
+    by_name = {row["function"]: row for row in rows}
+    check(by_name["printf"]["args"] == ['"%s %d %d%c\\n"', '"given"', "12", "1", "'x'"] and by_name["printf"]["result"] == "12", engine, "args", rows)
+    check(by_name["fopen"]["errno"] == "ENOENT" and by_name["malloc"]["stack"][0].startswith("t`lines [0x"), engine, "errno, stack", rows)
+    check(by_name["strcmp"]["depth"] == 1 and by_name["strcmp"]["stack"][0].startswith("t`compare") and by_name["exit"]["result"] is None,
+          engine, "depth, no return", rows)
+    check(all(row["tid"] == rows[0]["tid"] and row["time"] > 1e9 and row["address"].startswith("0x") for row in rows), engine, "times", rows)
+    check(by_name["made_pair"]["args"][1] in ("1", "2") and by_name["made_fill"]["args"] == [chr(34) + "xxxxxx" + chr(34), "6"], engine, "output arguments", by_name)
+
+    # system calls, in the calls that make them, and alone
+    r = calls(*how, "-S", "-e", "fopen+nanosleep", "./t", "lines", "0", rc=3)
+    check(re.search(r'^fopen\("/nonexistent", "r" <unfinished ...>\nSYS_openat\(AT_FDCWD, "/nonexistent", O_RDONLY, 0\) += -1 ENOENT \(No such file or directory\)\n'
+                    r"<... fopen resumed> \) += 0 ENOENT", r.err, re.M), engine, "-S", r)
+    check(re.search(r"^SYS_clock_nanosleep\(CLOCK_REALTIME, 0, { tv_sec=0, tv_nsec=1000 }, 0\) += 0$", r.err, re.M), engine, "a time value", r)
+    r = calls(*how, "-S", "-L", "./t", "sys", "0")
+    lines = [re.sub(r" +=", " =", line[4:]) for line in r.err.splitlines() if line.startswith("SYS_")]
+    if shutil.which("strace"):
+        # strace leaves out a mode without O_CREAT
+        want = subprocess.run(["strace", "-e", "signal=none", "./t", "sys", "0"], stderr=subprocess.PIPE, text=True).stderr.splitlines()
+        want = [re.sub(r"0x[0-9a-f]+", "ADDR", re.sub(r" +=", " =", line)) for line in want]
+        want = want[next(i for i, line in enumerate(want) if '"made"' in line):]
+        got = [re.sub(r"0x[0-9a-f]+", "ADDR", re.sub(r"O_APPEND, 0\)", "O_APPEND)", line)) for line in lines]
+        got = got[next(i for i, line in enumerate(got) if '"made"' in line):]
+        want = [line.replace("NULL", "0") for line in want if "exit" not in line]
+        check([line for line in got if "exit" not in line and "fstat" not in line] == want, engine, "as strace has them", got, want)
+    r = calls(*how, "-c", "-S", "-L", "./t", "sys", "0")
+    rows = {line.split()[-1]: line.split() for line in r.err.splitlines()[2:]}
+    check(rows.get("SYS_close", [0] * 4)[3] == "2" and rows.get("SYS_mprotect", [0] * 4)[3] == "1" and "atol" not in rows, engine, "-c -S -L", r)
+
+    # the table: JSON, distributions
+    r = calls(*how, "-c", "--json", "--histogram", "-e", "rand_r+atol", "./t", "threads", "3", "1001")
+    rows = {row["function"]: row for row in map(json.loads, r.err.splitlines())}
+    check(set(rows) == {"rand_r", "atol"} and rows["rand_r"]["calls"] == 3003 and rows["rand_r"]["returned"] == 3003, engine, "-c --json", r)
+    row = rows["rand_r"]
+    check(sum(n for at, n in row["spread"]) == 3003 and row["p50"] <= row["p99"] <= row["max"] <= row["ns"], engine, "spread", row)
+    r = calls(*how, "-c", "--histogram", "-e", "rand_r", "./t", "threads", "2", "500")
+    part = r.err.split("rand_r (ns)\n")
+    check(len(part) == 2 and "Distribution" in part[1] and sum(int(n) for n in re.findall(r"\|@* +(\d+) *$", part[1], re.M)) == 1000,
+          engine, "--histogram", r)
+
+# prototypes from a list of files, and of a directory
+os.mkdir("conf.d")
+with open("conf.d/one.conf", "w") as f:
+    f.write("flags[int](ONE=1, TWO=2, ODD=0/1) made_sum(hex(addr), int);\n")
+with open("conf.d/not", "w") as f:
+    f.write("nonsense\n")
+r = calls("-F", "made.conf:conf.d", "-e", "made_sum+made_pair", "./t", "lines", "0", rc=3)
+check(re.search(r"^made_pair\({ 7, -8, 0x\w+ }, 1\) += 1$", r.err, re.M) and re.search(r"^made_sum\(0x\w+, 3\) += TWO\|ODD$", r.err, re.M) and
+      re.search(r"^made_sum\(0x\w+, 1\) += ONE$", r.err, re.M), "-F list, directory, flags", r)
+
+# without a prototype: by the library's debugging information
+os.mkdir("debug")
+check(sh("cc -g -O1 -fno-inline -fPIC -shared -o debug/libmade.so made.c").returncode == 0, "built with -g")
+r = calls("-e", "made_pair+made_sum+made_nest", "./t", "lines", "0", rc=3, env=dict(os.environ, LD_LIBRARY_PATH=TMP + "/debug"))
+check(re.search(r"^made_pair\({ a=7, b=-8, name=0x\w+ }, 1\) += 1$", r.err, re.M) and re.search(r"^made_sum\(1, 3\) += 2$", r.err, re.M) and
+      re.search(r"^made_nest\(2\) += 12$", r.err, re.M), "prototypes by DWARF", r)
+
+for count in [], ["-c"]:
+    r = calls("-X", "report", *count, "-e", "atoi", "./t", "lines", "0", rc=3)
+    check("engine " in r.err and "atoi" in r.err, "-X report", r)
+r = calls("-V", rc=0)
+check(r.out.startswith("descry calls: descry "), "-V", r)
+r = calls("-b", "-e", "atoi", "./t", "lines", "0", rc=3)
+check('atoi("12")' in r.err, "-b", r)
+r = calls("-u", "no_such_user", "./t", "lines", "0", rc=1)
+check("there is no user no_such_user" in r.err, "-u of nobody known", r)
+if os.getuid() == 0:
+    os.chmod(TMP, 0o755)
+    r = calls("-u", "nobody", "-e", "getuid+atol", "./t", "uid", "0", rc=0)
+    check(re.search(r"^getuid\(\) += 65534$", r.err, re.M), "-u", r)
+else:
+    print("note: -u wants root")
+done()
