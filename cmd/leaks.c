@@ -1,0 +1,181 @@
+/* descry leaks: finds memory that a process, or one that left a core file, can no longer reach. */
+#include "commands.h"
+
+#include <errno.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "memory/leaks/leaks.h"
+#include "program/target/target.h"
+#include "tool.h"
+
+enum { OPT_JSON = 256 };
+
+// clang-format off
+const struct opt leaks_opts[] = {
+	{ 'p', NULL, "PID", OPT_PROCESS, "in this process, which is stopped while its memory is copied" },
+	{ 'n', NULL, "N", NULL, "lists at most N kinds of leaks (50)" },
+	{ 'v', "verbose", NULL, NULL, "each leaked block, too" },
+	{ OPT_JSON, "json", NULL, NULL, "JSON lines" },
+	OPT_HELP,
+	{ 0 },
+};
+// clang-format on
+
+static const char help[] =
+	"usage: descry leaks [options] CORE...\n"
+	"       descry leaks [options] -p PID\n"
+	"\n"
+	"Lists the memory of malloc(3) that a running process, or one that has left a core file, can no longer reach: no word of\n"
+	"its data, stacks, registers or other blocks holds its address. It needs nothing in the program; the C library is glibc's.\n"
+	"\n";
+
+enum { STOP_MS = 2000, TRIES = 5, WAIT_MS = 20 };
+
+struct finder {
+	struct leaks_shown shown;
+	struct symbols *symbols;
+	bool json;
+};
+
+static struct err *show(struct finder *f, struct leaks *l, const struct leaks_copy *c,
+			struct space *s)
+{
+	struct err *e;
+	struct out o;
+
+	f->shown.name = s->name;
+	leaks_group(l, c, s, f->symbols);
+	for (uint32_t i = 0; i < l->remarks.n && !f->json; i++)
+		tool_wrong("%s: %s", s->name, l->remarks.v[i]);
+	out_init(&o, stdout);
+	if (f->json)
+		leaks_json(l, &f->shown, &o);
+	else
+		leaks_print(l, c, &f->shown, &o);
+	e = out_flush(&o);
+	out_fini(&o);
+	return e;
+}
+
+/* Copies the memory of the process while it is stopped. */
+static struct err *copy_stopped(struct finder *f, struct control *c, struct space *s,
+				struct leaks_copy **ret)
+{
+	uint64_t begin = now_ns();
+	struct err *e = control_stop(c, STOP_MS), *again;
+
+	if (e)
+		return e;
+	e = leaks_copy(s, ret);
+	again = control_resume(c);
+	f->shown.pause_ns += now_ns() - begin;
+	if (!e && again)
+		leaks_copy_free(*ret);
+	if (e)
+		err_free(again);
+	return e ?: again;
+}
+
+static void free_both(struct leaks *l, struct leaks_copy *copy)
+{
+	leaks_free(l);
+	leaks_copy_free(copy);
+}
+
+/* A thread may be stopped in the middle of malloc(3), whose chunks are then not whole: tries it
+ * again a moment later. */
+static struct err *find_in_process(struct finder *f, pid_t pid)
+{
+	struct leaks_copy *copy = NULL;
+	struct space *space = NULL;
+	struct control *c = NULL;
+	struct leaks *l = NULL;
+	struct err *e = control_open(pid, &c);
+
+	e = e ?: control_space(c, &space);
+	for (int i = 0; !e && i < TRIES; i++) {
+		struct timespec wait = { 0, WAIT_MS * 1000000L };
+
+		if (i) {
+			free_both(l, copy);
+			l = NULL;
+			copy = NULL;
+			nanosleep(&wait, NULL);
+		}
+		e = copy_stopped(f, c, space, &copy);
+		e = e ?: leaks_find(copy, &l);
+		if (!e && !l->torn)
+			break;
+	}
+	if (e && space && e->code == ENOENT)
+		e = err_wrap(e, "%s", space->name);
+	e = e ?: show(f, l, copy, space);
+	free_both(l, copy);
+	space_free(space);
+	control_free(c);
+	return e;
+}
+
+static struct err *find_in_core(struct finder *f, const char *path)
+{
+	struct leaks_copy *copy = NULL;
+	struct leaks *l = NULL;
+	struct space *s;
+	const char *remark;
+	struct err *e = space_core(path, &s);
+
+	if (e)
+		return e;
+	e = leaks_copy(s, &copy);
+	e = e ?: leaks_find(copy, &l);
+	e = e ? err_wrap(e, "%s", s->name) : show(f, l, copy, s);
+	for (uint32_t i = 0; (remark = space_core_remark(s, i)); i++)
+		tool_wrong("%s: %s", s->name, remark);
+	free_both(l, copy);
+	space_free(s);
+	return e;
+}
+
+int cmd_leaks(int argc, char **argv)
+{
+	struct finder f = { .shown = { .most = 50 } };
+	struct opt_getopt g;
+	int c, failed = 0;
+	int64_t n;
+	pid_t pid = 0;
+
+	opt_getopt_init(&g, "", leaks_opts);
+	while ((c = getopt_long(argc, argv, g.shorts, g.longs, NULL)) >= 0)
+		switch (c) {
+		case 'h':
+			fputs(help, stdout);
+			opt_print(leaks_opts, stdout);
+			return 0;
+		case 'v': f.shown.blocks = true; break;
+		case OPT_JSON: f.json = true; break;
+		case 'n':
+			if (tool_integer("-n", optarg, 1, UINT32_MAX, &n))
+				return 2;
+			f.shown.most = (uint32_t)n;
+			break;
+		case 'p':
+			if (tool_pid("-p", optarg, &pid))
+				return 2;
+			break;
+		default: return 2;
+		}
+	if (!pid == (optind == argc))
+		return tool_wrong("%s", pid ? "-p and core files exclude each other"
+					    : "no process is named: give -p PID, or a core file");
+	f.symbols = symbols_new();
+	do {
+		struct err *e = pid ? find_in_process(&f, pid) : find_in_core(&f, argv[optind]);
+
+		if (e)
+			failed = tool_failed(e);
+		err_free(e);
+	} while (!pid && ++optind < argc);
+	symbols_free(f.symbols);
+	return failed;
+}

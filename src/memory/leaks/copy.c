@@ -1,0 +1,139 @@
+/* Copies the memory that a program can write, and its threads' registers. Pages that it has not
+ * touched are passed over: neither read, nor made in the copy. */
+#include <errno.h>
+#include <sys/mman.h>
+
+#include "base/sorted.h"
+#include "memory/leaks/leaks_private.h"
+
+enum { PIECE = 1 << 20, RED_ZONE = 128 };
+#define USER_END (1ull << 56) /* no address of a process is higher */
+
+/* Memory whose words may be pointers into a heap. Device memory is none, and reading it may have
+ * effects. */
+static bool is_wanted(const struct mapping *m)
+{
+	if (!m->read || !m->write || m->end <= m->start || m->end > USER_END)
+		return false;
+	if (!strncmp(m->path, "/memfd:descry", 13))
+		return false;
+	return !m->shared || strncmp(m->path, "/dev/", 5) || !strncmp(m->path, "/dev/shm/", 9) ||
+	       !strncmp(m->path, "/dev/zero", 9);
+}
+
+static void list_regions(struct leaks_copy *c, const struct mappings *maps)
+{
+	for (uint32_t i = 0; i < maps->n; i++) {
+		const struct mapping *m = &maps->v[i];
+		struct leaks_region *last = c->regions.n ? vec_last(&c->regions) : NULL;
+
+		if (!is_wanted(m))
+			continue;
+		if (!last || last->end != m->start) {
+			last = vec_add(&c->regions);
+			last->start = m->start;
+			last->stack = !strcmp(m->path, "[stack]");
+		}
+		last->end = m->end;
+		last->file |= *m->path && *m->path != '[';
+		last->shared |= m->shared;
+	}
+}
+
+/* Reads one run. Pages that cannot be read stay zeros. */
+static void read_run(struct space *s, struct leaks_region *r, struct space_range run)
+{
+	for (uint64_t at = run.start; at < run.end;) {
+		uint32_t n = run.end - at < PIECE ? (uint32_t)(run.end - at) : PIECE;
+		uint32_t got = space_read_some(s, at, r->bytes + (at - r->start), n);
+
+		at += got == n ? n : (got / LEAKS_PAGE + 1) * LEAKS_PAGE;
+	}
+}
+
+static struct err *read_region(struct leaks_copy *c, struct space *s, struct leaks_region *r)
+{
+	uint64_t size = r->end - r->start;
+	uint32_t first = c->runs.n;
+	void *p = mmap(NULL, size, PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	struct err *e;
+
+	if (p == MAP_FAILED)
+		return err_errno(errno, "%s: no room for a copy of 0x%llx-0x%llx", s->name,
+				 (unsigned long long)r->start, (unsigned long long)r->end);
+	r->bytes = p;
+	e = space_resident(s, (struct space_range){ r->start, r->end }, &c->runs);
+	for (uint32_t i = first; !e && i < c->runs.n; i++)
+		read_run(s, r, c->runs.v[i]);
+	return e;
+}
+
+static struct err *read_registers(struct leaks_copy *c, struct space *s)
+{
+	const struct space_thread *t = NULL;
+	uint32_t n = 0;
+	struct err *e = space_threads(s, &t, &n);
+
+	for (uint32_t i = 0; !e && i < n; i++) {
+		const struct user_regs_struct *r = &t[i].regs;
+		const uint64_t words[] = { r->r15,      r->r14,     r->r13,    r->r12, r->rbp,
+					   r->rbx,      r->r11,     r->r10,    r->r9,  r->r8,
+					   r->rax,      r->rcx,     r->rdx,    r->rsi, r->rdi,
+					   r->orig_rax, r->fs_base, r->gs_base };
+
+		for (uint32_t k = 0; k < ARRAY_SIZE(words); k++)
+			vec_push(&c->registers, words[k]);
+		vec_push(&c->threads,
+			 (struct leaks_thread){ r->rsp > RED_ZONE ? r->rsp - RED_ZONE : 0,
+						r->fs_base });
+	}
+	return e;
+}
+
+struct err *leaks_copy(struct space *s, struct leaks_copy **ret)
+{
+	struct leaks_copy *c = xcalloc(1, sizeof(*c));
+	const struct mappings *maps = NULL;
+	struct err *e = space_mappings(s, 0, &maps);
+
+	if (!e) {
+		list_regions(c, maps);
+		e = read_registers(c, s);
+	}
+	for (uint32_t i = 0; !e && i < c->regions.n; i++)
+		e = read_region(c, s, &c->regions.v[i]);
+	if (e)
+		leaks_copy_free(c);
+	else
+		*ret = c;
+	return e;
+}
+
+void leaks_copy_free(struct leaks_copy *c)
+{
+	if (!c)
+		return;
+	for (uint32_t i = 0; i < c->regions.n; i++)
+		if (c->regions.v[i].bytes)
+			munmap(c->regions.v[i].bytes, c->regions.v[i].end - c->regions.v[i].start);
+	vec_fini(&c->regions);
+	vec_fini(&c->runs);
+	vec_fini(&c->registers);
+	vec_fini(&c->threads);
+	free(c);
+}
+
+const struct leaks_region *leaks_region_at(const struct leaks_copy *c, uint64_t addr)
+{
+	uint32_t i = partition_point(c->regions.n, k, c->regions.v[k].end <= addr);
+
+	return i < c->regions.n && c->regions.v[i].start <= addr ? &c->regions.v[i] : NULL;
+}
+
+const void *leaks_at(const struct leaks_copy *c, uint64_t addr, uint64_t n)
+{
+	const struct leaks_region *r = leaks_region_at(c, addr);
+
+	return r && n <= r->end - addr ? r->bytes + (addr - r->start) : NULL;
+}

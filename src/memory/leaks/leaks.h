@@ -1,0 +1,70 @@
+/* Memory that a program has allocated and can no longer reach (`descry leaks`).
+ *
+ * In: an address space, of a process that is stopped or of a core file. Out: the blocks of glibc's
+ * malloc(3) to which no word of the program's data, stacks, registers and thread-local storage
+ * leads, in groups.
+ * Always true: nothing changes the process. A block counts as reachable when a word that may be a
+ * pointer holds an address in it, so that a leak may be missed, and a block in use is reported only
+ * when the program hides its address. The memory is untrusted: every walk ends.
+ */
+#ifndef DESCRY_MEMORY_LEAKS_LEAKS_H
+#define DESCRY_MEMORY_LEAKS_LEAKS_H
+
+#include "base/out.h"
+#include "program/space/space.h"
+#include "program/symbol/symbol.h"
+
+/* copy.c: the memory and registers of one moment. */
+struct leaks_copy;
+/* Reads all that leaks_find() needs. A process must be stopped meanwhile. */
+struct err *leaks_copy(struct space *s, struct leaks_copy **ret);
+void leaks_copy_free(struct leaks_copy *c);
+
+/* Leaked blocks of one kind. */
+struct leaks_group {
+	const char *type;          /* of C++, by its virtual function table; NULL: not known */
+	uint64_t size;             /* bytes that each of its blocks can hold */
+	uint64_t n, bytes;         /* blocks to which nothing leads, or a circle of leaked blocks */
+	uint64_t held, held_bytes; /* further blocks to which only these lead */
+	uint64_t first;            /* address of the one that holds most */
+};
+
+struct leaks_block {
+	uint64_t addr, size;
+	uint64_t held, held_bytes;
+	uint32_t group;
+};
+
+struct leaks {
+	struct arena arena;             /* holds the texts */
+	VEC(struct leaks_group) groups; /* the most bytes first */
+	VEC(struct leaks_block) blocks; /* the roots of the leaked blocks, the most bytes first */
+	VEC(const char *) remarks;      /* on heaps that are damaged */
+	uint64_t used, used_bytes;      /* blocks in use, leaked ones too */
+	uint64_t unused, unused_bytes;  /* free blocks */
+	uint64_t leaked, leaked_bytes;  /* all leaked blocks */
+	uint64_t scanned;               /* bytes in which pointers were searched */
+	uint32_t arenas, maps;          /* glibc's arenas; blocks that are mappings of their own */
+	bool torn; /* the heap is not consistent: it was being changed, or it is damaged */
+};
+
+/* Finds the leaks in a copy. ENOENT: there is no heap of glibc's malloc in it. */
+struct err *leaks_find(const struct leaks_copy *c, struct leaks **ret);
+/* types.c: names the types of leaked blocks and makes the groups. The space supplies the memory
+ * that is not in the copy: the tables of C++ types. */
+void leaks_group(struct leaks *l, const struct leaks_copy *c, struct space *s,
+		 struct symbols *symbols);
+void leaks_free(struct leaks *l);
+
+struct leaks_shown {
+	const char *name;  /* of the process or core */
+	uint64_t pause_ns; /* as long was the process stopped; 0: it was not */
+	uint32_t most;     /* groups that are listed */
+	bool blocks;       /* each block of these */
+};
+/* print.c */
+void leaks_print(const struct leaks *l, const struct leaks_copy *c, const struct leaks_shown *how,
+		 struct out *o);
+void leaks_json(const struct leaks *l, const struct leaks_shown *how, struct out *o);
+
+#endif

@@ -1,0 +1,336 @@
+/* Marks the blocks that a program can reach: a word that holds an address in a block reaches it,
+ * and so do the words of a block that is reached. The rest has leaked. A leaked block that no
+ * other leaked block leads to is a root, and so is one block of a circle; each root holds the
+ * leaked blocks that it reaches first. */
+#include "base/sorted.h"
+#include "memory/leaks/leaks_private.h"
+
+enum { SMALL = 4096, PTHREAD_MAX = 4096 };
+
+typedef VEC(uint32_t) chunk_vec;
+
+struct marker {
+	const struct leaks_copy *c;
+	struct leaks_heap *h;
+	struct leaks *l;
+	chunk_vec found; /* reached, not scanned yet */
+};
+
+/* Calls fn for the parts of [start, end) that the process has made. */
+static void each_part(const struct leaks_copy *c, uint64_t start, uint64_t end,
+		      void (*fn)(void *arg, uint64_t start, uint64_t end), void *arg)
+{
+	uint32_t i = partition_point(c->runs.n, k, c->runs.v[k].end <= start);
+
+	for (; i < c->runs.n && c->runs.v[i].start < end; i++) {
+		uint64_t from = c->runs.v[i].start, to = c->runs.v[i].end;
+
+		fn(arg, from > start ? from : start, to < end ? to : end);
+	}
+}
+
+/* --- what is reached --- */
+
+static void reach(struct marker *m, uint64_t word)
+{
+	uint32_t i;
+
+	if (word < m->h->lo || word >= m->h->hi + CHUNK_HEADER)
+		return;
+	i = heap_chunk(m->h, word);
+	if (i == LEAKS_NONE || (m->h->chunks.v[i].bits & (CHUNK_FREE | CHUNK_REACHED)))
+		return;
+	m->h->chunks.v[i].bits |= CHUNK_REACHED;
+	vec_push(&m->found, i);
+}
+
+static void reach_words(struct marker *m, const struct leaks_region *r, uint64_t start,
+			uint64_t end)
+{
+	start = round_up(start, LEAKS_WORD);
+	end = end < r->end ? end : r->end;
+	m->l->scanned += end > start ? end - start : 0;
+	for (; start + LEAKS_WORD <= end; start += LEAKS_WORD)
+		reach(m, leaks_word(r, start));
+}
+
+static void reach_part(void *arg, uint64_t start, uint64_t end)
+{
+	struct marker *m = arg;
+	const struct leaks_region *r = leaks_region_at(m->c, start);
+
+	reach_words(m, r, start, end);
+	/* Words are searched as they are found, so that the list of found ones stays short. */
+	while (m->found.n) {
+		const struct leaks_chunk *c = &m->h->chunks.v[m->found.v[--m->found.n]];
+		uint64_t from = c->addr + CHUNK_HEADER, to = from + chunk_usable(c);
+
+		r = leaks_region_at(m->c, from);
+		if (to - from <= SMALL) {
+			reach_words(m, r, from, to);
+			continue;
+		}
+		/* of a large block only what was touched */
+		for (uint32_t i = partition_point(m->c->runs.n, k, m->c->runs.v[k].end <= from);
+		     i < m->c->runs.n && m->c->runs.v[i].start < to; i++) {
+			uint64_t a = m->c->runs.v[i].start, b = m->c->runs.v[i].end;
+
+			reach_words(m, r, a > from ? a : from, b < to ? b : to);
+		}
+	}
+}
+
+/* Finds where a thread's stack begins. Its struct pthread, on top of the stack, has the words
+ * {stackblock, stackblock_size, guardsize} at a place that differs between versions. Returns 0 when
+ * it is not known. */
+static uint64_t stack_begin(const struct leaks_copy *c, const struct leaks_thread *t)
+{
+	const struct leaks_region *r = leaks_region_at(c, t->sp);
+	uint64_t end = t->fs + PTHREAD_MAX;
+
+	if (!r)
+		return 0;
+	if (r->stack)
+		return r->start;
+	end = end < r->end ? end : r->end;
+	for (uint64_t at = t->fs; t->fs > t->sp && at % 8 == 0 && at + 24 <= end;
+	     at += LEAKS_WORD) {
+		uint64_t block = leaks_word(r, at), size = leaks_word(r, at + 8);
+		uint64_t guard = leaks_word(r, at + 16);
+
+		if (block && block <= t->sp && size > t->fs - block && guard < size &&
+		    block + size <= r->end && block + guard >= r->start && block + guard <= t->sp)
+			return block + guard;
+	}
+	return 0;
+}
+
+/* Adds the part of each thread's stack that no function has. A stack that lies in a block of the
+ * heap is that block's. */
+static void add_dead_stacks(const struct leaks_copy *c, space_range_vec *ret)
+{
+	for (uint32_t i = 0; i < c->threads.n; i++) {
+		uint64_t begin = stack_begin(c, &c->threads.v[i]), low = c->threads.v[i].sp;
+
+		for (uint32_t k = 0; begin && k < c->threads.n; k++)
+			if (c->threads.v[k].sp >= begin && c->threads.v[k].sp < low)
+				low = c->threads.v[k].sp;
+		if (begin)
+			vec_push(ret, (struct space_range){ begin, low });
+	}
+}
+
+/* Scans all memory but malloc's own and the blocks. */
+static void reach_from_roots(struct marker *m)
+{
+	space_range_vec no = { 0 };
+	uint64_t at = 0;
+
+	add_dead_stacks(m->c, &no);
+	for (uint32_t i = 0; i < no.n; i++)
+		for (uint32_t k = 0; k < m->h->areas.n; k++)
+			if (m->h->areas.v[k].start < no.v[i].end &&
+			    m->h->areas.v[k].end > no.v[i].start)
+				no.v[i].end = no.v[i].start; /* not a plain stack */
+	for (uint32_t i = 0; i < m->h->own.n; i++)
+		vec_push(&no, m->h->own.v[i]);
+	for (uint32_t i = 0; i < m->h->areas.n; i++)
+		vec_push(&no, (struct space_range){ m->h->areas.v[i].start, m->h->areas.v[i].end });
+	if (no.n)
+		qsort(no.v, no.n, sizeof(*no.v), ranges_by_start);
+	for (uint32_t i = 0; i < m->c->registers.n; i++)
+		reach(m, m->c->registers.v[i]);
+	for (uint32_t i = 0; i <= no.n; i++) {
+		uint64_t end = i < no.n ? no.v[i].start : UINT64_MAX;
+
+		if (end > at)
+			each_part(m->c, at, end, reach_part, m);
+		if (i < no.n && no.v[i].end > at)
+			at = no.v[i].end;
+	}
+	/* Registers may have reached blocks though no memory is a root. */
+	if (m->found.n && m->c->runs.n)
+		reach_part(m, m->c->runs.v[0].start, m->c->runs.v[0].start);
+	vec_fini(&no);
+}
+
+/* --- what holds what --- */
+
+/* A place in a depth-first walk: a block, and the next of its words. */
+struct visit {
+	uint32_t chunk;
+	uint64_t next;
+};
+typedef VEC(struct visit) visit_vec;
+
+static bool is_leaked(const struct leaks_chunk *c)
+{
+	return !(c->bits & (CHUNK_FREE | CHUNK_REACHED));
+}
+
+/* Returns the next leaked block, of those without CHUNK_SEEN, that a word of the block leads to. */
+static uint32_t next_leaked(struct marker *m, struct visit *p)
+{
+	const struct leaks_chunk *c = &m->h->chunks.v[p->chunk];
+	uint64_t end = c->addr + CHUNK_HEADER + chunk_usable(c);
+	const struct leaks_region *r = leaks_region_at(m->c, c->addr);
+
+	end = end < r->end ? end : r->end;
+	while (p->next + LEAKS_WORD <= end) {
+		uint64_t at = p->next, word = 0;
+		uint32_t i;
+
+		if (at % LEAKS_PAGE == 0 || at == c->addr + CHUNK_HEADER) {
+			/* passes over what was not touched */
+			uint32_t k = partition_point(m->c->runs.n, j, m->c->runs.v[j].end <= at);
+
+			if (k == m->c->runs.n || m->c->runs.v[k].start >= end)
+				break;
+			if (m->c->runs.v[k].start > at) {
+				p->next = round_up(m->c->runs.v[k].start, LEAKS_WORD);
+				continue;
+			}
+		}
+		p->next = at + LEAKS_WORD;
+		word = leaks_word(r, at);
+		if (word < m->h->lo || word >= m->h->hi + CHUNK_HEADER)
+			continue;
+		i = heap_chunk(m->h, word);
+		if (i != LEAKS_NONE && is_leaked(&m->h->chunks.v[i]) &&
+		    !(m->h->chunks.v[i].bits & CHUNK_SEEN))
+			return i;
+	}
+	p->next = end;
+	return LEAKS_NONE;
+}
+
+static void enter(struct marker *m, visit_vec *walk, uint32_t chunk)
+{
+	m->h->chunks.v[chunk].bits |= CHUNK_SEEN;
+	vec_push(walk, (struct visit){ chunk, m->h->chunks.v[chunk].addr + CHUNK_HEADER });
+}
+
+/* Lists the leaked blocks in the order in which a depth-first walk leaves them. Of blocks that lead
+ * to each other's, the last one left leads to all the others. */
+static void order(struct marker *m, chunk_vec *ret)
+{
+	visit_vec walk = { 0 };
+
+	for (uint32_t i = 0; i < m->h->chunks.n; i++) {
+		struct leaks_chunk *c = &m->h->chunks.v[i];
+
+		if (!is_leaked(c) || (c->bits & CHUNK_SEEN))
+			continue;
+		enter(m, &walk, i);
+		while (walk.n) {
+			uint32_t next = next_leaked(m, vec_last(&walk));
+
+			if (next != LEAKS_NONE)
+				enter(m, &walk, next);
+			else
+				vec_push(ret, walk.v[--walk.n].chunk);
+		}
+	}
+	for (uint32_t i = 0; i < ret->n; i++)
+		m->h->chunks.v[ret->v[i]].bits &= ~(uint64_t)CHUNK_SEEN;
+	vec_fini(&walk);
+}
+
+static void add_root(struct marker *m, visit_vec *walk, uint32_t chunk)
+{
+	const struct leaks_chunk *c = &m->h->chunks.v[chunk];
+	struct leaks_block b = { .addr = c->addr + CHUNK_HEADER, .size = chunk_usable(c) };
+
+	enter(m, walk, chunk);
+	while (walk->n) {
+		uint32_t next = next_leaked(m, vec_last(walk));
+
+		if (next == LEAKS_NONE) {
+			walk->n--;
+			continue;
+		}
+		b.held++;
+		b.held_bytes += chunk_usable(&m->h->chunks.v[next]);
+		enter(m, walk, next);
+	}
+	vec_push(&m->l->blocks, b);
+}
+
+static void find_roots(struct marker *m)
+{
+	chunk_vec left = { 0 };
+	visit_vec walk = { 0 };
+
+	order(m, &left);
+	while (left.n) {
+		uint32_t i = left.v[--left.n];
+
+		if (!(m->h->chunks.v[i].bits & CHUNK_SEEN))
+			add_root(m, &walk, i);
+	}
+	vec_fini(&left);
+	vec_fini(&walk);
+}
+
+static int by_bytes(const void *a, const void *b)
+{
+	const struct leaks_block *x = a, *y = b;
+	uint64_t m = x->size + x->held_bytes, n = y->size + y->held_bytes;
+
+	if (m != n)
+		return m > n ? -1 : 1;
+	return (x->addr > y->addr) - (x->addr < y->addr);
+}
+
+void leaks_mark(const struct leaks_copy *c, struct leaks_heap *h, struct leaks *l)
+{
+	struct marker m = { .c = c, .h = h, .l = l };
+
+	reach_from_roots(&m);
+	for (uint32_t i = 0; i < h->chunks.n; i++) {
+		const struct leaks_chunk *k = &h->chunks.v[i];
+		bool unused = k->bits & CHUNK_FREE;
+
+		*(unused ? &l->unused : &l->used) += 1;
+		*(unused ? &l->unused_bytes : &l->used_bytes) += chunk_usable(k);
+		if (is_leaked(k)) {
+			l->leaked++;
+			l->leaked_bytes += chunk_usable(k);
+		}
+	}
+	find_roots(&m);
+	if (l->blocks.n)
+		qsort(l->blocks.v, l->blocks.n, sizeof(*l->blocks.v), by_bytes);
+	vec_fini(&m.found);
+}
+
+struct err *leaks_find(const struct leaks_copy *c, struct leaks **ret)
+{
+	struct leaks *l = xcalloc(1, sizeof(*l));
+	struct leaks_heap h = { .l = l };
+	struct err *e;
+
+	arena_init(&l->arena);
+	e = heap_find(c, &h);
+	if (!e) {
+		l->arenas = h.arenas;
+		l->maps = h.maps;
+		leaks_mark(c, &h, l);
+		*ret = l;
+	} else {
+		leaks_free(l);
+	}
+	heap_fini(&h);
+	return e;
+}
+
+void leaks_free(struct leaks *l)
+{
+	if (!l)
+		return;
+	vec_fini(&l->groups);
+	vec_fini(&l->blocks);
+	vec_fini(&l->remarks);
+	arena_fini(&l->arena);
+	free(l);
+}

@@ -1,0 +1,138 @@
+#!/usr/bin/env python3
+# descry leaks: exactly the blocks that tracee_leaks has planted, in the process and in its core; none in programs that lose nothing.
+import atexit
+import json
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+
+from checks import *
+
+DESCRY = os.environ["DESCRY"]
+TRACEE = os.path.join(os.environ["BUILD"], "test", "tracee_leaks")
+TMP = tempfile.mkdtemp(prefix="descry-leaks-")
+atexit.register(shutil.rmtree, TMP, True)
+running = []
+
+
+def start(*args):
+    p = subprocess.Popen(args, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    running.append(p)
+    lines = []
+    for line in p.stdout:
+        if line == "ready\n":
+            return p, lines
+        lines.append(line.strip())
+    skip("%s did not start" % args[0])
+
+
+def end(p):
+    p.stdin.close()
+    p.wait()
+    running.remove(p)
+
+
+@atexit.register
+def end_all():
+    for p in running:
+        p.kill()
+        p.wait()
+
+
+def leaks(*args, rc=0):
+    p = subprocess.run([DESCRY, "leaks", *args], stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    check(p.returncode == rc, "exit", p.returncode, p.args, p.stdout, p.stderr)
+    return p
+
+
+def found(*args):
+    """The heap, the groups and the roots by their addresses."""
+    rows = [json.loads(line) for line in leaks("--json", "-v", *args).stdout.splitlines()]
+    blocks = {r["address"]: r for r in rows if r["type"] == "block"}
+    return rows[0], [r for r in rows if r["type"] == "leak"], blocks
+
+
+def core_of(p, name):
+    r = subprocess.run(["gcore", "-o", os.path.join(TMP, name), str(p.pid)], stdin=subprocess.DEVNULL, capture_output=True)
+    return os.path.join(TMP, "%s.%d" % (name, p.pid)) if r.returncode == 0 else None
+
+
+# roots planted, blocks held by them
+KINDS = {"none": (0, 0), "single": (7, 0), "list": (1, 999), "circle": (1, 9), "tree": (1, 50), "big": (2, 0), "threads": (4, 4 * 2),
+         "interior": (0, 0), "tls": (0, 0), "freed": (0, 0), "many": (4000, 0)}
+for kind, (roots, held) in KINDS.items():
+    p, planted = start(TRACEE, kind)
+    check(len(planted) == roots, kind, "plants", len(planted))
+    for where in [("-p", str(p.pid))] + ([(core_of(p, kind),)] if kind in ("tree", "threads", "big") and shutil.which("gcore") else []):
+        heap, groups, blocks = found(*where)
+        check(heap["consistent"] and not heap["remarks"], kind, where, heap)
+        check(heap["leaks"] == roots and heap["leaked_blocks"] == roots + held, kind, where, heap)
+        if kind == "circle": # any of its blocks
+            check(len(blocks) == 1 and list(blocks.values())[0]["held_blocks"] == 9, kind, blocks)
+        else:
+            check(set(blocks) == set(planted), kind, where, set(blocks) ^ set(planted))
+        check(sum(g["count"] for g in groups) == roots, kind, groups)
+        check(sum(g["held_blocks"] for g in groups) == held, kind, groups)
+        check((heap["pause_ns"] > 0) == (where[0] == "-p"), kind, heap)
+    end(p)
+
+# all of them in one program
+# (what is freed leaves addresses behind, of blocks that are allocated again)
+p, planted = start(TRACEE, *(k for k in KINDS if k != "freed"))
+heap, groups, blocks = found("-p", str(p.pid))
+want = sum(r for r, _ in KINDS.values())
+check(heap["leaks"] == want and len(set(planted) - set(blocks)) <= 1, "all", heap["leaks"], want, set(planted) ^ set(blocks))
+text = leaks("-n", "3", "-p", str(p.pid)).stdout
+check(re.search(r"^process \d+ \(tracee_leaks\): \d+ blocks in use, .*; stopped for [\d.]+ ms\n%d leaks: " % want, text), text)
+check("more kinds (-n)" in text, text)
+end(p)
+
+# the types of C++, of a stripped program
+source = os.path.join(TMP, "types.cc")
+with open(source, "w") as f:
+    f.write("""#include <cstdio>
+#include <string>
+#include <unistd.h>
+namespace shop { struct Thing { virtual ~Thing() {} int a = 1; }; struct Order : Thing { Thing *more = new Thing; std::string name = "a name longer than sixteen"; }; }
+__attribute__((noinline)) void lose() { for (int i = 0; i < 12; i++) new shop::Order; }
+__attribute__((noinline)) void wipe() { volatile char w[65536]; for (auto &c : w) c = 0; }
+int main() { lose(); wipe(); puts("ready"); fflush(stdout); char c; while (read(0, &c, 1) > 0); }
+""")
+if shutil.which("g++") and not subprocess.run(["g++", "-O0", "-s", "-o", source[:-3], source]).returncode:
+    p, _ = start(source[:-3])
+    heap, groups, blocks = found("-p", str(p.pid))
+    check(heap["leaks"] == 12 and heap["leaked_blocks"] == 36, "types", heap)
+    check([(g["class"], g["count"], g["held_blocks"]) for g in groups] == [("shop::Order", 12, 24)], "types", groups)
+    check("  shop::Order\n" in leaks("-p", str(p.pid)).stdout, "the table has the type")
+    end(p)
+else:
+    print("note: g++ is not installed: types of C++ are not tested")
+
+# programs that lose nothing
+for program in [["python3", "-c", "import json, sys; print('ready', flush=True); sys.stdin.read()"],
+                ["perl", "-e", "$| = 1; print qq(ready\\n); <STDIN>"],
+                ["bash", "-c", "echo ready; read x"]]:
+    if shutil.which(program[0]):
+        p, _ = start(*program)
+        heap, groups, _ = found("-p", str(p.pid))
+        check(heap["leaks"] == 0 and heap["used_blocks"] > 100, program[0], heap, groups)
+        end(p)
+
+# wrong use, and what is no heap of glibc's
+leaks(rc=2)
+leaks("-p", "0", rc=2)
+leaks("-n", "0", "-p", "1", rc=2)
+leaks("-p", str(os.getpid()), "core", rc=2)
+check("not a core file" in leaks(source if os.path.exists(source) else __file__, rc=1).stderr, "no core")
+static = os.path.join(TMP, "asm")
+with open(static + ".c", "w") as f:
+    f.write("""static long call(long n, long a, const char *b, long c) { long r; __asm__ volatile("syscall" : "=a"(r) : "a"(n), "D"(a), "S"(b), "d"(c) : "rcx", "r11", "memory"); return r; }
+void _start(void) { static char in[8]; call(1, 1, "ready\\n", 6); while (call(0, 0, in, 8) > 0); call(231, 0, 0, 0); }
+""")
+if not subprocess.run(["cc", "-O1", "-static", "-nostdlib", "-o", static, static + ".c"]).returncode:
+    p, _ = start(static)
+    check("no heap of glibc" in leaks("-p", str(p.pid), rc=1).stderr, "a program without malloc")
+    end(p)
+done()

@@ -1,0 +1,176 @@
+/* src/memory/leaks/ on memory that is made up. */
+#include "unit.h"
+
+#include <errno.h>
+
+#include "heap_memory.h"
+
+static struct heap_memory mem;
+
+static int setup(void **state)
+{
+	(void)state;
+	heap_memory_init(&mem);
+	return 0;
+}
+
+static struct leaks *find(void)
+{
+	struct leaks_copy *c = NULL;
+	struct leaks *l = NULL;
+
+	assert_null(leaks_copy(&mem.space, &c));
+	assert_null(leaks_find(c, &l));
+	leaks_copy_free(c);
+	return l;
+}
+
+/* Expects these roots, by their addresses. */
+static void expect(const uint64_t *addr, uint32_t n)
+{
+	struct leaks *l = find();
+
+	assert_false(l->torn);
+	assert_int_equal(l->blocks.n, n);
+	for (uint32_t i = 0; i < n; i++) {
+		bool found = false;
+
+		for (uint32_t k = 0; k < n; k++)
+			found |= l->blocks.v[k].addr == addr[i];
+		assert_true(found);
+	}
+	leaks_free(l);
+}
+
+static void roots(void **state)
+{
+	uint64_t lost, a, b, c, d;
+
+	(void)state;
+	a = heap_memory_chunk(&mem, 0x20, false);
+	lost = heap_memory_chunk(&mem, 0x40, false);
+	b = heap_memory_chunk(&mem, 0x40, true);
+	c = heap_memory_chunk(&mem, 0x30, false);
+	d = heap_memory_chunk(&mem, 0x30, true);
+	heap_memory_put(&mem, HM_VAR, a);
+	heap_memory_put(&mem, a + 8, b);                  /* through a block */
+	mem.thread.regs.r12 = c + 5;                      /* a register, into the middle */
+	heap_memory_put(&mem, HM_STACK + 0x1800, d + 39); /* the stack; its last byte */
+	expect(&lost, 1);
+	/* below the stack pointer nothing counts, but for the red zone */
+	heap_memory_put(&mem, HM_STACK + 0x800, lost);
+	expect(&lost, 1);
+	heap_memory_put(&mem, HM_STACK + 0x1000 - 128, lost);
+	expect(NULL, 0);
+}
+
+static void what_holds_what(void **state)
+{
+	uint64_t head, v[6];
+	struct leaks *l;
+
+	(void)state;
+	for (int i = 0; i < 6; i++)
+		v[i] = heap_memory_chunk(&mem, 0x20, i & 1);
+	heap_memory_put(&mem, v[0], v[1]); /* a list that begins in the middle of the heap */
+	heap_memory_put(&mem, v[2], v[0]);
+	heap_memory_put(&mem, v[3], v[4]); /* a circle with a block that it leads to */
+	heap_memory_put(&mem, v[4], v[3]);
+	heap_memory_put(&mem, v[4] + 8, v[5]);
+	l = find();
+	assert_int_equal(l->blocks.n, 2);
+	assert_int_equal(l->leaked, 6);
+	for (uint32_t i = 0; i < 2; i++) {
+		head = l->blocks.v[i].addr;
+		assert_true(head == v[2] || head == v[3] || head == v[4]);
+		assert_int_equal(l->blocks.v[i].held, 2);
+	}
+	leaks_free(l);
+}
+
+static void free_chunks(void **state)
+{
+	uint64_t cache, a, b, fast, more, bin, lost;
+
+	(void)state;
+	cache = heap_memory_chunk(&mem, 0x290, false);
+	a = heap_memory_chunk(&mem, 0x30, false);
+	b = heap_memory_chunk(&mem, 0x30, true);
+	fast = heap_memory_chunk(&mem, 0x20, false);
+	more = heap_memory_chunk(&mem, 0x20, false);
+	bin = heap_memory_chunk(&mem, 0x500, false);
+	lost = heap_memory_chunk(&mem, 0x20, false);
+	heap_memory_put(&mem, HM_VAR, cache);
+	heap_memory_put(&mem, cache, 2ull << 16); /* two of 0x30 */
+	heap_memory_put(&mem, cache + 128 + 8, a);
+	heap_memory_put(&mem, a, a >> 12 ^ b);
+	heap_memory_put(&mem, b, b >> 12);
+	heap_memory_put(&mem, HM_ARENA + ARENA_FASTBINS, fast - 16);
+	heap_memory_put(&mem, fast, fast >> 12 ^ (more - 16));
+	heap_memory_put(&mem, more, more >> 12);
+	heap_memory_put(&mem, lost - 16, 0x500); /* the chunk before is free */
+	heap_memory_put(&mem, lost - 8, 0x20);
+	heap_memory_put(&mem, bin, HM_ARENA + ARENA_BINS - 16);
+	heap_memory_put(&mem, bin + 8, HM_ARENA + ARENA_BINS - 16);
+	heap_memory_put(&mem, HM_ARENA + ARENA_BINS, bin - 16);
+	heap_memory_put(&mem, HM_ARENA + ARENA_BINS + 8, bin - 16);
+	expect(&lost, 1);
+}
+
+static void mapped(void **state)
+{
+	uint64_t lost = HM_MAPPED + 0x1010, kept = HM_MAPPED + 0x10;
+
+	(void)state;
+	heap_memory_put(&mem, kept - 8, 0x1000 | 2);
+	heap_memory_put(&mem, lost - 8, 0x1000 | 2);
+	heap_memory_put(&mem, HM_VAR, kept + 0xfe0);
+	expect(&lost, 1);
+}
+
+static void damage(void **state)
+{
+	uint64_t a = heap_memory_chunk(&mem, 0x20, false);
+	struct leaks *l;
+
+	(void)state;
+	heap_memory_chunk(&mem, 0x40, false);
+	for (int i = 0; i < 40; i++)
+		heap_memory_chunk(&mem, 0x20, false);
+	heap_memory_put(&mem, a + 0x40 + 0x20 * 30 + 24, 0xfffffffffffffff1);
+	l = find();
+	assert_true(l->torn);
+	assert_int_equal(l->remarks.n, 1);
+	assert_non_null(strstr(l->remarks.v[0], "damaged"));
+	leaks_free(l);
+}
+
+static void not_glibc(void **state)
+{
+	struct leaks_copy *c = NULL;
+	struct leaks *l = NULL;
+	struct err *e;
+
+	(void)state;
+	heap_memory_put(&mem, HM_ARENA + ARENA_BINS + 64, 7);
+	assert_null(leaks_copy(&mem.space, &c));
+	e = leaks_find(c, &l);
+	assert_non_null(e);
+	assert_int_equal(e->code, ENOENT);
+	err_free(e);
+	leaks_copy_free(c);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(roots, setup),
+		cmocka_unit_test_setup(what_holds_what, setup),
+		cmocka_unit_test_setup(free_chunks, setup),
+		cmocka_unit_test_setup(mapped, setup),
+		cmocka_unit_test_setup(damage, setup),
+		cmocka_unit_test_setup(not_glibc, setup),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
