@@ -101,24 +101,6 @@ static int take(void *into, const struct opt *o, const char *arg)
 	}
 }
 
-/* Writes the words of a command as one, from which session_command() makes the same words. */
-static char *quote(char *const *words)
-{
-	struct out o;
-
-	out_init(&o, NULL);
-	for (; *words; words++) {
-		out_char(&o, '\'');
-		for (const char *s = *words; *s; s++)
-			if (*s == '\'')
-				out_str(&o, "'\\''");
-			else
-				out_char(&o, *s);
-		out_str(&o, words[1] ? "' " : "'");
-	}
-	return out_take(&o);
-}
-
 /* arg: the number of messages so far. */
 static void say_wrong(void *arg, const char *message)
 {
@@ -317,7 +299,7 @@ int cmd_calls(int argc, char **argv)
 	if (status)
 		goto out;
 	if (optind < argc) {
-		k.command = quote(argv + optind);
+		k.command = tool_quote(argv + optind);
 		vec_push(&k.c.commands, k.command);
 	}
 	/* Without -x alone, the calls of the program itself. */

@@ -189,3 +189,24 @@ int tool_end(int status)
 	}
 	return status;
 }
+
+char *tool_quote(char *const *words)
+{
+	struct out o;
+	char *text;
+
+	out_init(&o, NULL);
+	for (; *words; words++) {
+		out_char(&o, '\'');
+		for (const char *s = *words; *s; s++)
+			if (*s == '\'')
+				out_str(&o, "'\\''");
+			else
+				out_char(&o, *s);
+		out_str(&o, words[1] ? "' " : "'");
+	}
+	out_char(&o, '\0');
+	text = xstrdup(o.v);
+	out_fini(&o);
+	return text;
+}

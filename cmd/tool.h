@@ -29,6 +29,10 @@ int tool_number(const char *option, const char *text, double min, double max, do
  * path NULL: always. */
 struct err *tool_can_write(const char *path);
 
+/* Writes the words of a command as one, from which session_command() makes the same words.
+ * malloc()ed. */
+char *tool_quote(char *const *words);
+
 /* Opens output to a file of that name, or to standard output (path NULL, *ret NULL). tool_out_end()
  * closes it; its errors name the file. */
 struct err *tool_out_begin(struct out *o, const char *path, FILE **ret);

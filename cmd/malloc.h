@@ -1,0 +1,21 @@
+/* The parts of `descry malloc`. */
+#ifndef DESCRY_CMD_MALLOC_H
+#define DESCRY_CMD_MALLOC_H
+
+#include "cmdline.h"
+
+struct malloc_options {
+	const char *path; /* -o */
+	uint32_t depth;   /* -k */
+	bool show_d, json, salvage;
+	uint32_t most;      /* -n */
+	const char *of;     /* --of: which bytes or blocks stacks are drawn of */
+	struct cmdline c;   /* of the run: processes and settings */
+	char *const *words; /* what follows the options */
+	uint32_t nwords;
+};
+
+int malloc_record(struct malloc_options *o);
+int malloc_report(struct malloc_options *o);
+
+#endif

@@ -1,0 +1,230 @@
+/* The sink of `descry malloc record`: records become events of the file. */
+#include "base/hash.h"
+#include "memory/alloc/record.h"
+#include "render/render.h"
+
+enum { NUMBERS = 3, FLUSH_NS = 1000000000 };
+
+struct thread {
+	uint32_t index; /* in the file; from 1 */
+	uint32_t stack; /* of the call that has not returned yet */
+};
+
+struct record_sink {
+	struct sink s; /* first */
+	struct alloc_record *r;
+	struct hash threads; /* tid -> index in known */
+	VEC(struct thread) known;
+	struct hash stacks; /* addresses -> number */
+	struct hash pcs;    /* address -> number of its frame */
+	VEC(uint32_t) frames;
+	uint64_t began, flushed;
+	/* Of the record at hand. */
+	uint64_t numbers[NUMBERS];
+	uint32_t nnumbers, stack;
+	/* The last tid, to look it up once. */
+	uint32_t tid, last;
+};
+
+static struct record_sink *of(struct sink *s)
+{
+	return (struct record_sink *)s;
+}
+
+static struct thread *thread_of(struct record_sink *k, uint32_t tid)
+{
+	bool is_new;
+	uint64_t *at;
+
+	if (tid == k->tid && k->known.n)
+		return &k->known.v[k->last];
+	at = hash_put(&k->threads, &tid, sizeof(tid), &is_new);
+	if (is_new) {
+		*at = k->known.n;
+		vec_push(&k->known,
+			 (struct thread){ .index = alloc_writer_thread(k->r->writer, tid) });
+	}
+	k->tid = tid;
+	k->last = (uint32_t)*at;
+	return &k->known.v[k->last];
+}
+
+/* --- stacks --- */
+
+static void add_frame(void *arg, const struct frame *f)
+{
+	struct record_sink *k = arg;
+	char text[ALLOC_TEXT_MAX];
+	bool is_new;
+	uint64_t *at;
+	size_t n;
+
+	if (f->kind == FRAME_END)
+		return;
+	frame_text(&k->s, f, text, sizeof(text));
+	n = strlen(text);
+	at = hash_put(&k->pcs, text, n, &is_new);
+	if (is_new)
+		*at = alloc_writer_frame(k->r->writer, text, n);
+	vec_push(&k->frames, (uint32_t)*at);
+}
+
+/* Numbers a stack. Its addresses get names when it is seen first. */
+static uint32_t number_stack(struct record_sink *k, const struct field *f, const uint8_t *data)
+{
+	struct field_stack st;
+	bool is_new;
+	uint64_t *at;
+
+	if (!field_stack(f, data, &st) || !st.pcs)
+		return 0;
+	at = hash_put(&k->stacks, st.pcs, st.n * sizeof(uint64_t), &is_new);
+	if (is_new) {
+		k->frames.n = 0;
+		stack_each(&k->s, f, data, add_frame, k);
+		*at = k->frames.n ? alloc_writer_stack(k->r->writer, k->frames.v, k->frames.n) : 0;
+	}
+	return (uint32_t)*at;
+}
+
+/* --- records --- */
+
+static struct err *record_begin(struct sink *s, const struct record_view *r)
+{
+	of(s)->nnumbers = of(s)->stack = 0;
+	return NULL;
+}
+
+static struct err *action(struct sink *s, const struct record_view *r, const struct action *a)
+{
+	struct record_sink *k = of(s);
+
+	for (uint32_t i = 0; i < a->nfields; i++) {
+		const struct field *f = &r->segment->fields[a->fields[i]];
+
+		if (a->kind == ACT_USTACK)
+			k->stack = number_stack(k, f, r->data);
+		else if (k->nnumbers < NUMBERS)
+			k->numbers[k->nnumbers++] = field_uint(f, r->data);
+	}
+	return NULL;
+}
+
+static struct err *record_end(struct sink *s, const struct record_view *r)
+{
+	struct record_sink *k = of(s);
+	const struct alloc_clause *c;
+	struct alloc_event e = { 0 };
+	struct thread *t;
+
+	if (r->segment->clause >= k->r->clauses.n)
+		return NULL;
+	c = &k->r->clauses.v[r->segment->clause];
+	t = thread_of(k, r->head->tid);
+	if (!k->began)
+		k->began = k->flushed = r->head->time;
+	e.thread = t->index;
+	e.time = r->head->time - k->began;
+	e.op = c->function->op;
+	e.stack = k->stack;
+	if (c->what == ALLOC_AT_STACK) {
+		t->stack = k->stack;
+		if (!k->nnumbers || !k->numbers[0])
+			return NULL;
+		e.op = ALLOC_REALLOC_FROM;
+		e.stack = 0;
+		e.addr = k->numbers[0];
+	} else {
+		e.addr = k->numbers[0];
+		e.size = k->numbers[1];
+		e.align = k->numbers[2];
+		if (e.op != ALLOC_FREE) {
+			e.stack = t->stack;
+			t->stack = 0;
+		}
+	}
+	alloc_write(k->r->writer, &e);
+	if (r->head->time - k->flushed > FLUSH_NS) {
+		k->flushed = r->head->time;
+		alloc_writer_flush(k->r->writer);
+	}
+	return NULL;
+}
+
+static struct err *drop(struct sink *s, enum drop_kind kind, int cpu, uint64_t count)
+{
+	struct record_sink *k = of(s);
+	struct alloc_event e = { .op = ALLOC_LOST, .size = count };
+
+	if (kind == DROP_NAMES || kind == DROP_CHANGED)
+		return NULL;
+	k->r->lost += count;
+	if (k->known.n) {
+		e.thread = k->known.v[k->last].index;
+		alloc_write(k->r->writer, &e);
+	}
+	return NULL;
+}
+
+static struct err *nothing(struct sink *s)
+{
+	return NULL;
+}
+
+static struct err *no_printa(struct sink *s, const struct record_view *r, const struct action *a,
+			     struct agg_view *const *aggs, uint32_t n)
+{
+	return NULL;
+}
+
+static struct err *no_fault(struct sink *s, const struct image *img, const struct wire_fault *f)
+{
+	return NULL;
+}
+
+static struct err *no_reopen(struct sink *s, const char *path)
+{
+	return NULL;
+}
+
+static char *no_format(struct sink *s, const struct record_view *r, const struct action *a)
+{
+	return xstrdup("");
+}
+
+static void sink_free(struct sink *s)
+{
+	struct record_sink *k = of(s);
+
+	hash_fini(&k->threads);
+	hash_fini(&k->stacks);
+	hash_fini(&k->pcs);
+	vec_fini(&k->known);
+	vec_fini(&k->frames);
+	free(k);
+}
+
+struct sink *alloc_record_sink(struct alloc_record *r)
+{
+	static const struct sink_ops ops = {
+		.name = "malloc record",
+		.begin = nothing,
+		.end = nothing,
+		.record_begin = record_begin,
+		.action = action,
+		.record_end = record_end,
+		.printa = no_printa,
+		.fault = no_fault,
+		.drop = drop,
+		.reopen = no_reopen,
+		.truncate = nothing,
+		.flush = nothing,
+		.format = no_format,
+		.free = sink_free,
+	};
+	struct record_sink *k = xcalloc(1, sizeof(*k));
+
+	k->s.ops = &ops;
+	k->r = r;
+	return &k->s;
+}

@@ -1,0 +1,124 @@
+/* The file of a program's allocations (`descry malloc record`), written and read.
+ *
+ * In: events in the order of time. Out: the same events from the file, block by block.
+ * Always true: a block is whole or refused; a file that was cut off behind a block is read up to
+ * there. The file is untrusted: every number is checked, and nothing is allocated by a size that
+ * the file claims.
+ *
+ *	file    "DESCRYMA", u32 version, u32 0, blocks
+ *	block   u32 ALLOC_BLOCK, u32 bytes unpacked, u32 bytes packed, u32 checksum of the unpacked
+ *	        bytes, the packed bytes (zstd)
+ *
+ * A block unpacks to entries: u8 op, fields. Numbers are LEB128 (base/bytes.h), signed ones zigzag.
+ * Bits of op: 0-3 enum alloc_op; ALLOC_THREAD: the thread's index follows, else it is that of the
+ * entry before; ALLOC_STACK: the stack's number follows. Then the time since the entry before, in
+ * ns, signed, and:
+ *
+ *	MALLOC CALLOC    size, address
+ *	ALIGNED          alignment, size, address
+ *	REALLOC_FROM     address               at the call: the block that it frees or moves
+ *	REALLOC          size, address         at its return, of the same thread
+ *	FREE             address
+ *	LOST             count                 so many events are missing about here
+ *	END              count of all events   nothing follows
+ *
+ * and, without a time: INFO: length, "NAME=VALUE"; NEW_THREAD: its tid; FRAME: length, text;
+ * NEW_STACK: count, numbers of frames, the innermost first. Threads, frames and stacks are numbered
+ * from 1 in the order of their entries; stack 0 is none. An address is the difference from the last
+ * address of the block: (difference / 16) << 1, signed, when it is a multiple of 16, else
+ * difference << 1 | 1. Differences begin anew with each block, numbers do not.
+ */
+#ifndef DESCRY_MEMORY_ALLOC_TRACE_H
+#define DESCRY_MEMORY_ALLOC_TRACE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "base/mem.h"
+
+enum {
+	ALLOC_VERSION = 1,
+	ALLOC_BLOCK = 0x4b4c4244, /* "DBLK" */
+	ALLOC_BLOCK_BYTES = 256 << 10,
+	ALLOC_BLOCK_MAX = 1 << 20, /* unpacked; more is refused */
+	ALLOC_TEXT_MAX = 4096,
+	ALLOC_FRAMES_MAX = 512, /* of a stack */
+};
+
+enum alloc_op {
+	ALLOC_MALLOC,
+	ALLOC_CALLOC,
+	ALLOC_ALIGNED,
+	ALLOC_REALLOC_FROM,
+	ALLOC_REALLOC,
+	ALLOC_FREE,
+	ALLOC_LOST,
+	ALLOC_END,
+	ALLOC_INFO,
+	ALLOC_NEW_THREAD,
+	ALLOC_FRAME,
+	ALLOC_NEW_STACK,
+	ALLOC_NOPS,
+};
+enum { ALLOC_OP_MASK = 15, ALLOC_THREAD = 16, ALLOC_STACK = 32 };
+
+struct alloc_event {
+	enum alloc_op op;
+	uint32_t thread, stack; /* from 1; stack 0: none */
+	uint64_t time;          /* ns since the recording began */
+	uint64_t addr;          /* 0: the call failed */
+	uint64_t size;          /* LOST, END: count */
+	uint64_t align;
+};
+
+/* --- trace_write.c --- */
+struct alloc_writer;
+/* path: a new file, or one that is replaced. */
+struct err *alloc_writer_new(const char *path, struct alloc_writer **ret);
+void alloc_writer_info(struct alloc_writer *w, const char *name, const char *value);
+uint32_t alloc_writer_thread(struct alloc_writer *w, uint32_t tid);
+uint32_t alloc_writer_frame(struct alloc_writer *w, const char *text, size_t len);
+uint32_t alloc_writer_stack(struct alloc_writer *w, const uint32_t *frames, uint32_t n);
+void alloc_write(struct alloc_writer *w, const struct alloc_event *e);
+/* Writes what is held back, so that a reader finds all events so far. */
+void alloc_writer_flush(struct alloc_writer *w);
+/* Counts so far. */
+uint64_t alloc_writer_events(const struct alloc_writer *w);
+uint64_t alloc_writer_bytes(const struct alloc_writer *w);
+/* Writes the end and frees the writer. Returns the first error of any write: the file then ends
+ * before it, and all calls after it did nothing. */
+struct err *alloc_writer_end(struct alloc_writer *w);
+
+/* --- trace_read.c --- */
+struct alloc_stack {
+	uint32_t at, n; /* in alloc_trace.stack_frames */
+};
+struct alloc_text {
+	const char *text; /* NUL-terminated; may hold any other bytes */
+	uint32_t len;
+};
+struct alloc_trace {
+	/* What the entries so far define. Index 0 of each is empty. */
+	VEC(uint32_t) threads; /* tids */
+	VEC(struct alloc_text) frames;
+	VEC(struct alloc_stack) stacks;
+	VEC(uint32_t) stack_frames;
+	VEC(struct alloc_text) infos;
+	bool ended;      /* the recording's end was read */
+	const char *cut; /* salvaged: where and why the rest was given up; NULL: it was not */
+};
+
+/* salvage: a damaged file is read up to the damage. */
+struct err *alloc_open(const char *path, bool salvage, struct alloc_trace **ret);
+struct err *alloc_open_memory(const void *p, size_t n, const char *name, bool salvage,
+			      struct alloc_trace **ret);
+void alloc_close(struct alloc_trace *t);
+/* Reads the next event. Returns false at the end, or at an error, which is *ret_err. */
+bool alloc_next(struct alloc_trace *t, struct alloc_event *ret, struct err **ret_err);
+/* Begins anew. */
+void alloc_rewind(struct alloc_trace *t);
+/* The value of an INFO entry, or NULL. */
+const char *alloc_info(const struct alloc_trace *t, const char *name);
+
+#endif

@@ -1,0 +1,212 @@
+/* Writes the file of a program's allocations, a block at a time. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <stdio.h>
+#include <zstd.h>
+
+#include "base/hash.h"
+#include "base/out.h"
+#include "memory/alloc/trace.h"
+
+enum { LEVEL = 1, HEAD = 16, VARINT_MAX = 10 };
+
+struct alloc_writer {
+	FILE *file;
+	char *path;
+	struct err *error;
+	struct out block;
+	uint8_t *packed;
+	size_t room;
+	uint64_t time, addr;
+	uint32_t thread, nthreads, nframes, nstacks;
+	uint64_t events, bytes;
+};
+
+static void put(struct alloc_writer *w, uint64_t v)
+{
+	for (; v >= 128; v >>= 7)
+		out_char(&w->block, (char)(v | 128));
+	out_char(&w->block, (char)v);
+}
+
+static void put_signed(struct alloc_writer *w, int64_t v)
+{
+	put(w, (uint64_t)v << 1 ^ (uint64_t)(v >> 63));
+}
+
+static void put_address(struct alloc_writer *w, uint64_t addr)
+{
+	int64_t d = (int64_t)(addr - w->addr);
+
+	w->addr = addr;
+	if (d % 16 == 0) {
+		d /= 16;
+		put(w, ((uint64_t)d << 1 ^ (uint64_t)(d >> 63)) << 1);
+	} else {
+		/* 63 bits: addresses of user space differ by less */
+		put(w, ((uint64_t)d << 1 ^ (uint64_t)(d >> 63)) << 1 | 1);
+	}
+}
+
+static void put_u32(uint8_t *p, uint32_t v)
+{
+	for (int i = 0; i < 4; i++)
+		p[i] = (uint8_t)(v >> 8 * i);
+}
+
+static void write_bytes(struct alloc_writer *w, const void *p, size_t n)
+{
+	if (!w->error && fwrite(p, 1, n, w->file) != n)
+		w->error = err_errno(errno, "%s", w->path);
+	if (!w->error)
+		w->bytes += n;
+}
+
+void alloc_writer_flush(struct alloc_writer *w)
+{
+	uint8_t head[HEAD];
+	size_t n;
+
+	if (!w->block.n)
+		return;
+	n = ZSTD_compressBound(w->block.n);
+	if (n > w->room) {
+		w->packed = xrealloc(w->packed, n);
+		w->room = n;
+	}
+	n = ZSTD_compress(w->packed, w->room, w->block.v, w->block.n, LEVEL);
+	if (ZSTD_isError(n)) {
+		if (!w->error)
+			w->error = err_new(EIO, "%s: zstd: %s", w->path, ZSTD_getErrorName(n));
+		n = 0;
+	}
+	put_u32(head, ALLOC_BLOCK);
+	put_u32(head + 4, (uint32_t)w->block.n);
+	put_u32(head + 8, (uint32_t)n);
+	put_u32(head + 12, (uint32_t)hash_bytes(w->block.v, w->block.n));
+	write_bytes(w, head, sizeof(head));
+	write_bytes(w, w->packed, n);
+	if (!w->error && fflush(w->file))
+		w->error = err_errno(errno, "%s", w->path);
+	w->block.n = 0;
+	w->time = w->addr = w->thread = 0;
+}
+
+static void begin(struct alloc_writer *w, uint8_t op)
+{
+	if (w->block.n >= ALLOC_BLOCK_BYTES)
+		alloc_writer_flush(w);
+	out_char(&w->block, (char)op);
+}
+
+static void put_text(struct alloc_writer *w, const char *text, size_t len)
+{
+	len = len < ALLOC_TEXT_MAX ? len : ALLOC_TEXT_MAX;
+	put(w, len);
+	out_mem(&w->block, text, len);
+}
+
+void alloc_writer_info(struct alloc_writer *w, const char *name, const char *value)
+{
+	cleanup_free char *text = xasprintf("%s=%s", name, value);
+
+	begin(w, ALLOC_INFO);
+	put_text(w, text, strlen(text));
+}
+
+uint32_t alloc_writer_thread(struct alloc_writer *w, uint32_t tid)
+{
+	begin(w, ALLOC_NEW_THREAD);
+	put(w, tid);
+	return ++w->nthreads;
+}
+
+uint32_t alloc_writer_frame(struct alloc_writer *w, const char *text, size_t len)
+{
+	begin(w, ALLOC_FRAME);
+	put_text(w, text, len);
+	return ++w->nframes;
+}
+
+uint32_t alloc_writer_stack(struct alloc_writer *w, const uint32_t *frames, uint32_t n)
+{
+	n = n < ALLOC_FRAMES_MAX ? n : ALLOC_FRAMES_MAX;
+	begin(w, ALLOC_NEW_STACK);
+	put(w, n);
+	for (uint32_t i = 0; i < n; i++)
+		put(w, frames[i]);
+	return ++w->nstacks;
+}
+
+void alloc_write(struct alloc_writer *w, const struct alloc_event *e)
+{
+	uint8_t op = (uint8_t)e->op;
+
+	if (w->block.n >= ALLOC_BLOCK_BYTES)
+		alloc_writer_flush(w);
+	if (e->thread != w->thread)
+		op |= ALLOC_THREAD;
+	if (e->stack)
+		op |= ALLOC_STACK;
+	begin(w, op);
+	if (op & ALLOC_THREAD)
+		put(w, w->thread = e->thread);
+	if (op & ALLOC_STACK)
+		put(w, e->stack);
+	put_signed(w, (int64_t)(e->time - w->time));
+	w->time = e->time;
+	if (e->op == ALLOC_ALIGNED)
+		put(w, e->align);
+	if (e->op != ALLOC_FREE && e->op != ALLOC_REALLOC_FROM)
+		put(w, e->size);
+	if (e->op < ALLOC_LOST) {
+		put_address(w, e->addr);
+		w->events++;
+	}
+}
+
+uint64_t alloc_writer_events(const struct alloc_writer *w)
+{
+	return w->events;
+}
+
+uint64_t alloc_writer_bytes(const struct alloc_writer *w)
+{
+	return w->bytes;
+}
+
+struct err *alloc_writer_new(const char *path, struct alloc_writer **ret)
+{
+	struct alloc_writer *w;
+	uint8_t head[HEAD] = "DESCRYMA";
+	FILE *file = fopen(path, "we");
+
+	if (!file)
+		return err_errno(errno, "%s", path);
+	w = xcalloc(1, sizeof(*w));
+	w->file = file;
+	w->path = xstrdup(path);
+	out_init(&w->block, NULL);
+	put_u32(head + 8, ALLOC_VERSION);
+	write_bytes(w, head, sizeof(head));
+	*ret = w;
+	return NULL;
+}
+
+struct err *alloc_writer_end(struct alloc_writer *w)
+{
+	struct alloc_event end = { .op = ALLOC_END, .thread = w->thread, .time = w->time };
+	struct err *e;
+
+	end.size = w->events;
+	alloc_write(w, &end);
+	alloc_writer_flush(w);
+	e = w->error;
+	if (fclose(w->file) && !e)
+		e = err_errno(errno, "%s", w->path);
+	out_fini(&w->block);
+	free(w->packed);
+	free(w->path);
+	free(w);
+	return e;
+}

@@ -1,0 +1,149 @@
+#!/usr/bin/env python3
+# descry malloc: what is recorded equals what tracee_allocs does; stacks, attaching, a recording that was killed, damaged files.
+import atexit
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+
+from checks import *
+
+DESCRY = os.environ["DESCRY"]
+TRACEE = os.path.join(os.environ["BUILD"], "test", "tracee_allocs")
+TMP = tempfile.mkdtemp(prefix="descry-malloc-")
+atexit.register(shutil.rmtree, TMP, True)
+FILE = os.path.join(TMP, "a.dma")
+running = []
+
+
+@atexit.register
+def end_all():
+    for p in running:
+        p.kill()
+        p.wait()
+
+
+def wait_until(condition, what):
+    for _ in range(6000):
+        if condition():
+            return
+        time.sleep(0.01)
+    check(False, what)
+
+
+def malloc(*args, rc=0):
+    p = subprocess.run([DESCRY, "malloc", *args], stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    check(p.returncode == rc, "exit", p.returncode, p.args, p.stdout[-2000:], p.stderr)
+    return p
+
+
+def report(*args, file=FILE):
+    return json.loads(malloc("report", "--json", *args, file).stdout)
+
+
+def record(*kinds, options=()):
+    """A recording without losses: a machine that is too busy gets some more tries."""
+    for _ in range(5):
+        r = malloc("record", "-o", FILE, "-X", "bufsize=32m", *options, TRACEE, *kinds)
+        if "were lost" not in r.stderr:
+            return report()
+    skip("this machine is too busy to record without losses")
+
+
+none = record("none")
+check(none["complete"] and none["lost"] == 0 and none["unknown"] == 0 and none["replaced"] == 0, none)
+
+
+def more(kind, **want):
+    """What a kind adds to a run without any."""
+    r = record(kind)
+    for name, n in want.items():
+        check(r[name] - none[name] == n, kind, name, r[name] - none[name], "not", n)
+    # a thread that ends frees the blocks of its cache once more
+    check(r["unknown"] <= (20 if kind == "threads" else 0) and r["replaced"] == 0, kind, r)
+    return r
+
+
+more("plain", malloc=1000, free=900, allocated_bytes=100000, live=100, live_bytes=10000)
+more("calloc", calloc=100, free=100, allocated_bytes=8000, live=0, temporary=100)
+total = sum(10 << i for i in range(21)) + 33 + 36
+r = more("realloc", realloc_from=20, free=3, allocated=23, allocated_bytes=total, live=0)
+check(r["peak_bytes"] >= 10 << 20, "the peak of realloc", r)
+more("aligned", aligned=31, free=31, allocated_bytes=10 * (1000 + 1024 + 77) + 5, live=0)
+more("fails", malloc=3, failed=3, allocated=0)
+r = more("threads", malloc=10000, freed_elsewhere=10000)
+check(r["threads"] == 3, "threads", r)
+r = more("kept", malloc=7, live=7, live_bytes=7 * 12345)
+
+# stacks: what lives at the end, as text, folded, as a picture
+r = record("plain", "kept", options=("-k", "16"))
+end = [s for s in r["end_stacks"] if s["value"] == 7 * 12345]
+check(len(end) == 1 and end[0]["blocks"] == 7, "end", r["end_stacks"])
+check([f.split("`")[-1] for f in end[0]["frames"][:3]] == ["malloc", "keep", "main"], "stack", end)
+peak = [s["value"] for s in r["peak_stacks"]]
+check(sum(peak) == r["peak_bytes"], "the stacks of the peak are all of it", peak, r["peak_bytes"])
+text = malloc("report", FILE).stdout
+check(re.search(r"^at the end:\n  86\.4 kB in 7 blocks\n      libc.so.6`malloc\n      tracee_allocs`keep\n", text, re.M), text)
+folded = os.path.join(TMP, "out.folded")
+malloc("report", "--of", "end", "-o", folded, FILE)
+lines = open(folded).read().splitlines()
+check(any(re.search(r"tracee_allocs`main;tracee_allocs`keep;libc.so.6`malloc 86415$", line) for line in lines), lines)
+check(sum(int(line.rsplit(" ", 1)[1]) for line in lines) == r["live_bytes"], "folded", lines)
+malloc("report", "--of", "peak", "-o", os.path.join(TMP, "out.svg"), FILE)
+check("tracee_allocs`plain" in open(os.path.join(TMP, "out.svg")).read(), "the picture has the function")
+
+# a running process; descry is killed: the file ends behind its last block
+p = subprocess.Popen([TRACEE, "endless"], stdout=subprocess.PIPE, text=True)
+running.append(p)
+check(p.stdout.readline() == "ready\n", "endless")
+d = subprocess.Popen([DESCRY, "malloc", "record", "-o", FILE + "2", "-p", str(p.pid)], stderr=subprocess.PIPE, text=True)
+running.append(d)
+
+
+def size():
+    try:
+        return os.stat(FILE + "2").st_size
+    except OSError:
+        return 0
+
+
+wait_until(lambda: size() > 100, "blocks appear while it runs")
+d.send_signal(signal.SIGKILL)
+d.wait()
+r = report(file=FILE + "2")
+check(not r["complete"] and r["malloc"] > 10 and r["damage"] is None, "killed", r)
+check("the recording was cut off" in malloc("report", FILE + "2").stdout, "text says so")
+check(p.poll() is None, "the program goes on")
+d = subprocess.Popen([DESCRY, "malloc", "record", "-o", FILE + "3", "-p", str(p.pid)], stderr=subprocess.PIPE, text=True)
+running.append(d)
+wait_until(lambda: os.path.exists(FILE + "3") and os.stat(FILE + "3").st_size > 100, "it can be recorded again")
+d.send_signal(signal.SIGINT)
+d.wait()
+r = report(file=FILE + "3")
+check(r["complete"] and r["lost"] == 0 and r["free"] > 10, "ended by ^C", r)
+
+# damage: refused with its place, or read up to it
+data = open(FILE, "rb").read()
+for name, bad in {"cut": data[:-5], "flip": data[:40] + bytes([data[40] ^ 1]) + data[41:], "head": data + b"junk of 16 bytes",
+                  "no": b"nothing" * 10, "version": data[:8] + b"\x09" + data[9:]}.items():
+    with open(FILE + name, "wb") as f:
+        f.write(bad)
+    said = malloc("report", FILE + name, rc=1).stderr
+    check({"no": "not a file of", "version": "of version 9"}.get(name, "block at byte") in said, name, said)
+    if name in ("cut", "flip"):
+        r = report("--salvage", file=FILE + name)
+        check(not r["complete"] and "block at byte" in r["damage"], name, r)
+
+# wrong use
+for args in [(), ("record",), ("record", "-o", FILE), ("record", TRACEE), ("report",), ("report", "--of", "x", FILE), ("replay", FILE),
+             ("record", "-k", "0", "-o", FILE, TRACEE)]:
+    malloc(*args, rc=2)
+malloc("report", os.path.join(TMP, "none"), rc=1)
+d = malloc("record", "--show-d", TRACEE).stdout
+check("pid$target:libc.so.6:malloc:entry" in d and "posix_memalign" in d, d)
+check(subprocess.run([DESCRY, "malloc", "record", "-o", FILE, "sh", "-c", "exit 7"], stderr=subprocess.DEVNULL).returncode == 7, "status")
+done()

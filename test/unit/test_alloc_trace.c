@@ -1,0 +1,240 @@
+/* The file of allocations: what is written is read, and what is cut or changed is refused; the
+ * table of live blocks; the report of a made-up recording. */
+#include "unit.h"
+
+#include "base/io.h"
+#include "memory/alloc/live.h"
+#include "memory/alloc/report.h"
+
+enum { EVENTS = 60000 };
+
+static char path[] = "/tmp/descry-alloc-XXXXXX";
+static uint64_t state = 1;
+
+static uint64_t random_number(void)
+{
+	state = state * 6364136223846793005ull + 1442695040888963407ull;
+	return state >> 20;
+}
+
+static struct alloc_event event(uint32_t i)
+{
+	struct alloc_event e = { .op = random_number() % ALLOC_LOST,
+				 .thread = 1 + (uint32_t)(random_number() % 3),
+				 .time = i * 100ull + random_number() % 300,
+				 .addr = 0x7f0000000000 + random_number() % 100000 * 8 };
+
+	if (e.op != ALLOC_FREE && e.op != ALLOC_REALLOC_FROM) {
+		e.size = random_number() >> random_number() % 44;
+		e.stack = (uint32_t)(random_number() % 3);
+	}
+	if (e.op == ALLOC_ALIGNED)
+		e.align = 1ull << random_number() % 20;
+	return e;
+}
+
+static void write_file(void)
+{
+	struct alloc_writer *w;
+	uint32_t frames[2];
+
+	assert_null(alloc_writer_new(path, &w));
+	alloc_writer_info(w, "command", "'x'");
+	for (uint32_t i = 1; i <= 3; i++)
+		assert_int_equal(alloc_writer_thread(w, 100 + i), i);
+	frames[0] = alloc_writer_frame(w, "malloc", 6);
+	frames[1] = alloc_writer_frame(w, "main", 4);
+	assert_int_equal(alloc_writer_stack(w, frames, 2), 1);
+	assert_int_equal(alloc_writer_stack(w, frames + 1, 1), 2);
+	state = 1;
+	for (uint32_t i = 0; i < EVENTS; i++) {
+		struct alloc_event e = event(i);
+
+		alloc_write(w, &e);
+	}
+	assert_int_equal(alloc_writer_events(w), EVENTS);
+	assert_null(alloc_writer_end(w));
+}
+
+static void same(void **unused)
+{
+	struct alloc_trace *t;
+	struct alloc_event e;
+	struct err *err;
+
+	(void)unused;
+	write_file();
+	assert_null(alloc_open(path, false, &t));
+	for (int round = 0; round < 2; round++) {
+		uint32_t n = 0;
+
+		state = 1;
+		while (alloc_next(t, &e, &err)) {
+			struct alloc_event want = event(n++);
+
+			assert_true(e.op == want.op && e.thread == want.thread &&
+				    e.stack == want.stack && e.time == want.time &&
+				    e.addr == want.addr && e.size == want.size &&
+				    e.align == want.align);
+		}
+		assert_null(err);
+		assert_true(t->ended);
+		assert_int_equal(n, EVENTS);
+		assert_int_equal(t->threads.v[3], 103);
+		assert_string_equal(t->frames.v[t->stack_frames.v[t->stacks.v[2].at]].text, "main");
+		assert_string_equal(alloc_info(t, "command"), "'x'");
+		assert_null(alloc_info(t, "comm"));
+		alloc_rewind(t);
+	}
+	alloc_close(t);
+}
+
+/* Every place where the file may end, or where a bit may change. */
+static void damage(void **unused)
+{
+	char *text;
+	size_t n;
+	uint32_t whole = 0;
+
+	(void)unused;
+	write_file();
+	assert_null(io_read_file(path, &text, &n));
+	for (size_t at = 0; at < n; at += at < 200 ? 1 : 4999) {
+		for (int kind = 0; kind < 2; kind++) {
+			struct alloc_trace *t = NULL;
+			struct alloc_event e;
+			struct err *err;
+			uint32_t events = 0;
+
+			if (kind)
+				text[at] ^= 4;
+			err = alloc_open_memory(text, kind ? n : at, "made up", false, &t);
+			if (!err) {
+				while (alloc_next(t, &e, &err))
+					events++;
+				if (!err) { /* cut between two blocks; a bit that nobody needs */
+					assert_int_equal(t->ended, kind);
+					assert_true(!kind || events == EVENTS);
+					whole++;
+				}
+				alloc_close(t);
+			}
+			if (err && at >= 16)
+				assert_non_null(strstr(err->text, "made up: block at byte "));
+			err_free(err);
+			err = alloc_open_memory(text, kind ? n : at, "made up", true, &t);
+			if (!err) {
+				uint32_t salvaged = 0;
+
+				while (alloc_next(t, &e, &err))
+					salvaged++;
+				assert_null(err);
+				assert_int_equal(salvaged, events);
+				alloc_close(t);
+			}
+			err_free(err);
+			if (kind)
+				text[at] ^= 4;
+		}
+	}
+	assert_true(whole >= 1 && whole < 10);
+	free(text);
+}
+
+static void live(void **unused)
+{
+	static uint64_t size[512];
+	struct live l = { 0 };
+	uint32_t n = 0;
+
+	(void)unused;
+	for (int i = 0; i < 200000; i++) {
+		uint32_t k = (uint32_t)(random_number() % 512);
+		struct live_block b = { .addr = 0x1000 + k * 16ull,
+					.size = 1 + random_number() % 99 };
+		struct live_block old = { 0 };
+
+		if (random_number() & 1) {
+			assert_int_equal(live_put(&l, &b, &old), !size[k]);
+			assert_int_equal(old.size, size[k]);
+			n += !size[k];
+			size[k] = b.size;
+		} else {
+			assert_int_equal(live_take(&l, b.addr, &old), size[k] != 0);
+			assert_int_equal(old.size, size[k]);
+			n -= size[k] != 0;
+			size[k] = 0;
+		}
+		assert_int_equal(l.n, n);
+	}
+	live_fini(&l);
+}
+
+static void sums(void **unused)
+{
+	static const struct alloc_event events[] = {
+		{ ALLOC_MALLOC, 1, 1, 10, 0x1000, 100, 0 },
+		{ ALLOC_MALLOC, 1, 2, 20, 0x2000, 50, 0 },
+		{ ALLOC_FREE, 1, 0, 30, 0x2000, 0, 0 },         /* temporary */
+		{ ALLOC_REALLOC_FROM, 2, 0, 40, 0x1000, 0, 0 }, /* elsewhere */
+		{ ALLOC_MALLOC, 1, 2, 45, 0x1000, 10, 0 },      /* the address is free again */
+		{ ALLOC_REALLOC, 2, 1, 50, 0x3000, 400, 0 },
+		{ ALLOC_REALLOC_FROM, 2, 0, 60, 0x3000, 0, 0 },
+		{ ALLOC_REALLOC, 2, 1, 70, 0, 1ull << 60, 0 }, /* fails */
+		{ ALLOC_FREE, 2, 0, 80, 0x9000, 0, 0 },        /* unknown */
+		{ ALLOC_MALLOC, 2, 2, 90, 0, 1ull << 60, 0 },  /* fails */
+		{ ALLOC_FREE, 2, 0, 100, 0x1000, 0, 0 },
+	};
+	struct alloc_report *r;
+	struct alloc_writer *w;
+	struct alloc_trace *t;
+	uint32_t frame;
+
+	(void)unused;
+	assert_null(alloc_writer_new(path, &w));
+	alloc_writer_thread(w, 7);
+	alloc_writer_thread(w, 8);
+	frame = alloc_writer_frame(w, "f", 1);
+	alloc_writer_stack(w, &frame, 1);
+	alloc_writer_stack(w, &frame, 1);
+	for (uint32_t i = 0; i < ARRAY_SIZE(events); i++)
+		alloc_write(w, &events[i]);
+	assert_null(alloc_writer_end(w));
+	assert_null(alloc_open(path, false, &t));
+	assert_null(alloc_report_make(t, &r));
+	assert_int_equal(r->allocated, 4);
+	assert_int_equal(r->allocated_bytes, 560);
+	assert_int_equal(r->freed, 3);
+	assert_int_equal(r->failed, 2);
+	assert_int_equal(r->unknown, 1);
+	assert_int_equal(r->replaced, 0);
+	assert_int_equal(r->temporary, 1);
+	assert_int_equal(r->elsewhere, 2);
+	assert_int_equal(r->live, 1);
+	assert_int_equal(r->live_bytes, 400);
+	assert_int_equal(r->peak, 410);
+	assert_int_equal(r->peak_time, 50);
+	assert_int_equal(r->sites.v[1].live_bytes, 400);
+	assert_int_equal(r->sites.v[1].peak_bytes, 400);
+	assert_int_equal(r->sites.v[2].peak_bytes, 10);
+	assert_int_equal(r->sites.v[2].live_bytes, 0);
+	assert_int_equal(r->sites.v[2].temporary, 1);
+	alloc_report_free(r);
+	alloc_close(t);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(same),
+		cmocka_unit_test(damage),
+		cmocka_unit_test(live),
+		cmocka_unit_test(sums),
+	};
+	int failed;
+
+	close(mkstemp(path));
+	failed = cmocka_run_group_tests(tests, NULL, NULL);
+	unlink(path);
+	return failed;
+}
