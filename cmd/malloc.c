@@ -7,7 +7,7 @@
 #include "memory/alloc/trace.h"
 #include "tool.h"
 
-enum { OPT_SHOW_D = 256, OPT_JSON, OPT_SALVAGE, OPT_OF };
+enum { OPT_SHOW_D = 256, OPT_JSON, OPT_SALVAGE, OPT_OF, OPT_WITH, OPT_RUNS };
 
 // clang-format off
 const struct opt malloc_opts[] = {
@@ -20,6 +20,10 @@ const struct opt malloc_opts[] = {
 	{ 0, NULL, NULL, NULL, "of report:" },
 	{ 'n', NULL, "N", NULL, "lists at most N stacks (10)" },
 	{ OPT_OF, "of", "WHAT", "bytes count peak end", "stacks by what: bytes, count, peak or end (bytes)" },
+	{ 0, NULL, NULL, NULL, "of replay:" },
+	{ OPT_WITH, "with", "NAME,...", "glibc jemalloc tcmalloc mimalloc", "allocators: glibc, jemalloc, tcmalloc, mimalloc, or files of libraries" },
+	{ OPT_RUNS, "runs", "N", NULL, "measures the time N times (5)" },
+	{ 0, NULL, NULL, NULL, "of both:" },
 	{ OPT_SALVAGE, "salvage", NULL, NULL, "reads a damaged file up to the damage" },
 	{ OPT_JSON, "json", NULL, NULL, "JSON" },
 	OPT_HELP,
@@ -31,9 +35,12 @@ static const char help[] =
 	"usage: descry malloc record -o FILE [options] COMMAND [ARGUMENT...]\n"
 	"       descry malloc record -o FILE [options] -p PID\n"
 	"       descry malloc report [options] FILE\n"
+	"       descry malloc replay [options] FILE\n"
+	"       descry malloc compare [options] COMMAND [ARGUMENT...]\n"
 	"\n"
 	"Records each call of malloc(3) and its like that a program makes; reports sizes, lifetimes, the peak, and what is alive\n"
-	"at the end.\n"
+	"at the end; makes the same calls with other allocators, and measures their time and memory.\n"
+	"compare records and replays.\n"
 	"\n";
 
 /* Takes one option. Returns the exit status of a wrong option, else 0. */
@@ -63,21 +70,37 @@ static int take(struct malloc_options *m, int o, const char *arg)
 	case OPT_JSON: m->json = true; return 0;
 	case OPT_SALVAGE: m->salvage = true; return 0;
 	case OPT_OF: m->of = arg; return 0;
+	case OPT_WITH: m->with = arg; return 0;
+	case OPT_RUNS:
+		status = tool_integer("--runs", arg, 1, 1000, &v);
+		m->runs = (uint32_t)v;
+		return status;
 	default: fputs("try descry malloc --help\n", stderr); return 2;
 	}
 }
 
+static const struct {
+	const char *name;
+	int (*run)(struct malloc_options *m);
+} verbs[] = { { "record", malloc_record },
+	      { "report", malloc_report },
+	      { "replay", malloc_replay },
+	      { "compare", malloc_compare },
+	      { "play", malloc_play } };
+
 int cmd_malloc(int argc, char **argv)
 {
-	struct malloc_options m = { .c = { .progname = "descry malloc" }, .most = 10 };
-	bool record = argc > 1 && !strcmp(argv[1], "record");
-	bool report = argc > 1 && !strcmp(argv[1], "report");
+	struct malloc_options m = { .c = { .progname = "descry malloc" }, .most = 10, .runs = 5 };
+	int (*run)(struct malloc_options *) = NULL;
 	struct opt_getopt g;
 	int o, status = 0;
 
+	for (uint32_t i = 0; i < ARRAY_SIZE(verbs) && argc > 1 && !run; i++)
+		if (!strcmp(argv[1], verbs[i].name))
+			run = verbs[i].run;
 	opt_getopt_init(&g, "+", malloc_opts);
 	vec_push(&m.c.args, argv[0]);
-	if (record || report) {
+	if (run) {
 		argc--;
 		argv++;
 	}
@@ -89,12 +112,12 @@ int cmd_malloc(int argc, char **argv)
 		}
 		status = take(&m, o, optarg);
 	}
-	if (!status && !record && !report)
-		status = tool_wrong("record or report? try descry malloc --help");
+	if (!status && !run)
+		status = tool_wrong("record, report, replay or compare? try descry malloc --help");
 	m.words = argv + optind;
 	m.nwords = (uint32_t)(argc - optind);
 	if (!status)
-		status = record ? malloc_record(&m) : malloc_report(&m);
+		status = run(&m);
 out:
 	cmdline_fini(&m.c);
 	return status;

@@ -10,6 +10,8 @@ struct malloc_options {
 	bool show_d, json, salvage;
 	uint32_t most;      /* -n */
 	const char *of;     /* --of: which bytes or blocks stacks are drawn of */
+	const char *with;   /* --with: allocators */
+	uint32_t runs;      /* --runs */
 	struct cmdline c;   /* of the run: processes and settings */
 	char *const *words; /* what follows the options */
 	uint32_t nwords;
@@ -17,5 +19,9 @@ struct malloc_options {
 
 int malloc_record(struct malloc_options *o);
 int malloc_report(struct malloc_options *o);
+int malloc_replay(struct malloc_options *o);
+int malloc_compare(struct malloc_options *o);
+/* A process of replay: descry malloc play FD MODE. Writes a struct replay_result. */
+int malloc_play(struct malloc_options *o);
 
 #endif

@@ -16,6 +16,7 @@ DESCRY = os.environ["DESCRY"]
 TRACEE = os.path.join(os.environ["BUILD"], "test", "tracee_allocs")
 TMP = tempfile.mkdtemp(prefix="descry-malloc-")
 atexit.register(shutil.rmtree, TMP, True)
+os.environ["TMPDIR"] = TMP
 FILE = os.path.join(TMP, "a.dma")
 running = []
 
@@ -96,6 +97,48 @@ check(sum(int(line.rsplit(" ", 1)[1]) for line in lines) == r["live_bytes"], "fo
 malloc("report", "--of", "peak", "-o", os.path.join(TMP, "out.svg"), FILE)
 check("tracee_allocs`plain" in open(os.path.join(TMP, "out.svg")).read(), "the picture has the function")
 
+# replay: the same calls, the same peak; a library that is built here; what is missing or no allocator is said
+record("plain", "realloc", "aligned", "threads", "kept", options=("-k", "4"))
+r = report()
+want = r["malloc"] + r["calloc"] + r["aligned"] + r["realloc"] + r["free"] - r["unknown"] - r["failed"]
+source = os.path.join(TMP, "bump.c")
+with open(source, "w") as f:
+    f.write("""#include <stddef.h>
+#include <string.h>
+#include <sys/mman.h>
+static char *at, *end;
+static void *get(size_t n, size_t a) { size_t need = n + a + 16; char *p; if (need > (size_t)(end - at)) { size_t m = need > (64 << 20) ? need : 64 << 20;
+  at = mmap(0, m, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0); if (at == MAP_FAILED) return 0; end = at + m; }
+  p = (char *)(((size_t)at + 16 + a - 1) & ~(a - 1)); at = p + n; ((size_t *)p)[-1] = n; return p; }
+void *malloc(size_t n) { return get(n, 16); }
+void *calloc(size_t a, size_t b) { return get(a * b, 16); }
+void free(void *p) { }
+void *realloc(void *p, size_t n) { void *q = get(n, 16); if (q && p) memcpy(q, p, ((size_t *)p)[-1] < n ? ((size_t *)p)[-1] : n); return q; }
+int posix_memalign(void **p, size_t a, size_t n) { *p = get(n, a < 16 ? 16 : a); return *p ? 0 : 12; }
+""")
+bump = os.path.join(TMP, "libbump.so")
+with_ = ["glibc"] + ([bump] if not subprocess.run(["cc", "-O1", "-fno-builtin", "-shared", "-fPIC", "-o", bump, source]).returncode else [])
+installed = [n for n in ("jemalloc", "tcmalloc", "mimalloc") if "not installed" not in
+             subprocess.run([DESCRY, "malloc", "replay", "--runs", "1", "--with", n, FILE], capture_output=True, text=True).stderr]
+for name in {"jemalloc", "tcmalloc", "mimalloc"} - set(installed):
+    check("apt-get install lib" in malloc("replay", "--with", name, FILE, rc=1).stderr, "the package is named", name)
+p = json.loads(malloc("replay", "--json", "--runs", "2", "--with", ",".join(with_ + installed), FILE).stdout)
+check(p["calls"] == want, "replayed calls", p["calls"], want)
+check(p["live_peak_bytes"] == r["peak_bytes"], "the peak", p["live_peak_bytes"], r["peak_bytes"])
+check([os.path.basename(a["name"]) for a in p["allocators"]] == [os.path.basename(w) for w in with_ + installed], p)
+for a in p["allocators"]:
+    check(len(a["ns"]) == 2 and a["failed"] == 0 and a["rss_peak_bytes"] >= a["rss_mean_bytes"] > 0, a)
+    check(a["rss_peak_bytes"] > r["peak_bytes"] * 0.9, "every page was touched", a, r["peak_bytes"])
+check(p["allocators"][0]["library"].endswith("libc.so.6"), p["allocators"][0])
+check(len(with_) == 1 or p["allocators"][1]["rss_peak_bytes"] > p["allocators"][0]["rss_peak_bytes"], "an allocator that frees nothing", p)
+check(re.search(r"^ALLOCATOR .*\nglibc +[\d.]+ ", malloc("replay", FILE).stdout, re.M), "table")
+libm = next((x for x in ("/lib/x86_64-linux-gnu/libm.so.6", "/lib64/libm.so.6") if os.path.exists(x)), None)
+check(not libm or "does not define it" in malloc("replay", "--with", libm, FILE, rc=1).stderr, "libm")
+for args in [("--with", "nomalloc", FILE), ("--with", "", FILE), ("--runs", "0", FILE), ()]:
+    malloc("replay", *args, rc=2)
+text = malloc("compare", "--runs", "1", TRACEE, "plain").stdout
+check("ALLOCATOR" in text and not [f for f in os.listdir(TMP) if f.startswith("descry-malloc-")], "compare removes its file", text)
+
 # a running process; descry is killed: the file ends behind its last block
 p = subprocess.Popen([TRACEE, "endless"], stdout=subprocess.PIPE, text=True)
 running.append(p)
@@ -139,7 +182,7 @@ for name, bad in {"cut": data[:-5], "flip": data[:40] + bytes([data[40] ^ 1]) + 
         check(not r["complete"] and "block at byte" in r["damage"], name, r)
 
 # wrong use
-for args in [(), ("record",), ("record", "-o", FILE), ("record", TRACEE), ("report",), ("report", "--of", "x", FILE), ("replay", FILE),
+for args in [(), ("record",), ("record", "-o", FILE), ("record", TRACEE), ("report",), ("report", "--of", "x", FILE), ("replay",), ("play", "1"),
              ("record", "-k", "0", "-o", FILE, TRACEE)]:
     malloc(*args, rc=2)
 malloc("report", os.path.join(TMP, "none"), rc=1)

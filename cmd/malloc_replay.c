@@ -1,0 +1,324 @@
+/* descry malloc replay: the calls of a recording with several allocators, each in a process of its
+ * own, which is this program with the allocator preloaded. */
+#define _GNU_SOURCE
+#include "malloc.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/wait.h>
+
+#include "memory/alloc/replay.h"
+#include "render/json.h"
+#include "tool.h"
+
+extern char **environ;
+
+struct contestant {
+	struct replay_allocator a;
+	uint64_t ns[1000]; /* of each run; without the loop */
+	uint64_t median;
+	struct replay_result space;
+};
+
+struct replayer {
+	struct replay_head head;
+	int fd;
+	uint32_t runs;
+	uint64_t empty[1000], empty_median;
+	VEC(struct contestant) v;
+	struct arena arena;
+};
+
+static int by_size(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* Makes the environment of a process that plays. The caller frees both. */
+static char **environment(const char *path, char **ret_preload)
+{
+	VEC(char *) env = { 0 };
+
+	*ret_preload = path ? xasprintf("LD_PRELOAD=%s", path) : NULL;
+	for (char **e = environ; *e; e++)
+		if (strncmp(*e, "LD_PRELOAD=", 11))
+			vec_push(&env, *e);
+	if (path)
+		vec_push(&env, *ret_preload);
+	vec_push(&env, NULL);
+	return env.v;
+}
+
+/* Starts a process and reads its result. */
+static struct err *play(struct replayer *r, const struct replay_allocator *a, enum replay_mode mode,
+			struct replay_result *ret)
+{
+	char fd[16], kind[16];
+	char *argv[] = { "descry", "malloc", "play", fd, kind, NULL };
+	char *preload, **env = environment(a->path, &preload);
+	posix_spawn_file_actions_t files;
+	struct err *e = NULL;
+	int pipes[2], status = 0, error;
+	size_t n = 0;
+	ssize_t got = 0;
+	pid_t pid;
+
+	snprintf(fd, sizeof(fd), "%d", r->fd);
+	snprintf(kind, sizeof(kind), "%d", (int)mode);
+	if (pipe2(pipes, O_CLOEXEC)) {
+		free(env);
+		free(preload);
+		return err_errno(errno, "pipe");
+	}
+	posix_spawn_file_actions_init(&files);
+	posix_spawn_file_actions_adddup2(&files, pipes[1], 1);
+	error = posix_spawn(&pid, "/proc/self/exe", &files, NULL, argv, env);
+	posix_spawn_file_actions_destroy(&files);
+	close(pipes[1]);
+	while (!error && n < sizeof(*ret) &&
+	       (got = read(pipes[0], (char *)ret + n, sizeof(*ret) - n)) > 0)
+		n += (size_t)got;
+	close(pipes[0]);
+	while (!error && waitpid(pid, &status, 0) < 0 && errno == EINTR)
+		;
+	if (error)
+		e = err_errno(error, "%s: cannot start a process", a->name);
+	else if (WIFSIGNALED(status))
+		e = err_new(0, "%s: its process was killed by SIG%s", a->name,
+			    sigabbrev_np(WTERMSIG(status)));
+	else if (status || n != sizeof(*ret))
+		e = err_new(0, "%s: its process gave no result", a->name);
+	ret->allocator[sizeof(ret->allocator) - 1] = '\0';
+	if (!e && a->path) {
+		cleanup_free char *is = realpath(ret->allocator, NULL);
+		cleanup_free char *wants = realpath(a->path, NULL);
+
+		if (!is || !wants || strcmp(is, wants))
+			e = err_new(0,
+				    "%s: malloc() came from %s: the library was not loaded, "
+				    "or does not define it",
+				    a->path, ret->allocator);
+	}
+	free(env);
+	free(preload);
+	return e;
+}
+
+static uint64_t median(uint64_t *v, uint32_t n)
+{
+	qsort(v, n, sizeof(*v), by_size);
+	return n % 2 ? v[n / 2] : (v[n / 2 - 1] + v[n / 2]) / 2;
+}
+
+/* Measures in turn, so that a slow moment of the machine does not fall on one allocator. */
+static struct err *measure(struct replayer *r)
+{
+	const struct replay_allocator none = { .name = "the empty loop" };
+	struct replay_result result;
+	struct err *e = NULL;
+
+	for (uint32_t run = 0; run < r->runs && !e; run++) {
+		e = play(r, &none, REPLAY_EMPTY, &result);
+		r->empty[run] = result.ns;
+		for (uint32_t i = 0; i < r->v.n && !e; i++) {
+			e = play(r, &r->v.v[i].a, REPLAY_TIME, &result);
+			r->v.v[i].ns[run] = result.ns;
+		}
+	}
+	for (uint32_t i = 0; i < r->v.n && !e; i++)
+		e = play(r, &r->v.v[i].a, REPLAY_SPACE, &r->v.v[i].space);
+	if (e)
+		return e;
+	r->empty_median = median(r->empty, r->runs);
+	for (uint32_t i = 0; i < r->v.n; i++) {
+		struct contestant *c = &r->v.v[i];
+
+		for (uint32_t k = 0; k < r->runs; k++)
+			c->ns[k] -= c->ns[k] < r->empty_median ? c->ns[k] : r->empty_median;
+		c->median = median(c->ns, r->runs);
+	}
+	return NULL;
+}
+
+static double each(const struct replayer *r, uint64_t ns)
+{
+	return r->head.nops ? (double)ns / (double)r->head.nops : 0;
+}
+
+static double over_live(const struct replayer *r, const struct contestant *c)
+{
+	return r->head.peak_bytes ? (double)c->space.peak / (double)r->head.peak_bytes : 0;
+}
+
+static uint64_t mean(const struct contestant *c)
+{
+	return c->space.looks ? c->space.sum / c->space.looks : 0;
+}
+
+static void print(const struct replayer *r, const char *name, struct out *o)
+{
+	out_printf(o, "%s: %llu calls, one thread, %u runs; at most %.1f MB live\n", name,
+		   (unsigned long long)r->head.nops, r->runs, (double)r->head.peak_bytes / 1e6);
+	if (r->head.skipped)
+		out_printf(o,
+			   "%llu events were left out: blocks that the recording does not know, "
+			   "or lost records\n",
+			   (unsigned long long)r->head.skipped);
+	out_str(o,
+		"\nALLOCATOR          NS/CALL    FROM      TO  PEAK RSS MB  MEAN RSS MB  PEAK/LIVE\n");
+	for (uint32_t i = 0; i < r->v.n; i++) {
+		const struct contestant *c = &r->v.v[i];
+
+		out_printf(o, "%-16s %9.1f %7.1f %7.1f %12.1f %12.1f %10.2f", c->a.name,
+			   each(r, c->median), each(r, c->ns[0]), each(r, c->ns[r->runs - 1]),
+			   (double)c->space.peak / 1e6, (double)mean(c) / 1e6, over_live(r, c));
+		if (c->space.failed)
+			out_printf(o, "  %llu calls failed", (unsigned long long)c->space.failed);
+		out_char(o, '\n');
+	}
+	out_printf(o, "(the loop itself, which is subtracted: %.1f ns a call)\n",
+		   each(r, r->empty_median));
+}
+
+static void print_json(const struct replayer *r, const char *name, struct out *o)
+{
+	out_str(o, "{\"type\":\"replay\",\"file\":");
+	json_string(o, name, strlen(name));
+	out_printf(o, ",\"calls\":%llu,\"skipped\":%llu,\"live_peak_bytes\":%llu,\"runs\":%u",
+		   (unsigned long long)r->head.nops, (unsigned long long)r->head.skipped,
+		   (unsigned long long)r->head.peak_bytes, r->runs);
+	out_printf(o, ",\"loop_ns\":%llu,\"allocators\":[", (unsigned long long)r->empty_median);
+	for (uint32_t i = 0; i < r->v.n; i++) {
+		const struct contestant *c = &r->v.v[i];
+
+		out_str(o, i ? ",{\"name\":" : "{\"name\":");
+		json_string(o, c->a.name, strlen(c->a.name));
+		out_str(o, ",\"library\":");
+		json_string(o, c->space.allocator, strlen(c->space.allocator));
+		out_str(o, ",\"ns\":[");
+		for (uint32_t k = 0; k < r->runs; k++)
+			out_printf(o, "%s%llu", k ? "," : "", (unsigned long long)c->ns[k]);
+		out_printf(o, "],\"rss_peak_bytes\":%llu,\"rss_mean_bytes\":%llu,\"failed\":%llu}",
+			   (unsigned long long)c->space.peak, (unsigned long long)mean(c),
+			   (unsigned long long)c->space.failed);
+	}
+	out_str(o, "]}\n");
+}
+
+/* Finds the allocators of a list. All that are missing are named at once. */
+static int find_all(struct replayer *r, const char *list)
+{
+	cleanup_free char *names = xstrdup(list);
+	int status = 0;
+
+	for (char *save, *name = strtok_r(names, ",", &save); name;
+	     name = strtok_r(NULL, ",", &save)) {
+		struct contestant *c = vec_add(&r->v);
+		struct err *e = replay_find(name, &c->a, &r->arena);
+
+		if (e)
+			status = e->code == EINVAL ? tool_wrong("%s", e->text) : tool_failed(e);
+		err_free(e);
+	}
+	if (!status && !r->v.n)
+		status = tool_wrong("--with names no allocator");
+	return status;
+}
+
+static struct err *replay(struct malloc_options *o, struct replayer *r)
+{
+	struct alloc_trace *t = NULL;
+	struct err *e = alloc_open(o->words[0], o->salvage, &t);
+	struct out out;
+
+	e = e ?: replay_make(t, &r->head, &r->fd);
+	if (!e && t->cut)
+		tool_wrong("%s", t->cut);
+	alloc_close(t);
+	e = e ?: measure(r);
+	if (e)
+		return e;
+	out_init(&out, stdout);
+	if (o->json)
+		print_json(r, o->words[0], &out);
+	else
+		print(r, o->words[0], &out);
+	e = out_flush(&out);
+	out_fini(&out);
+	return e;
+}
+
+int malloc_replay(struct malloc_options *o)
+{
+	struct replayer r = { .fd = -1, .runs = o->runs };
+	struct err *e;
+	int status;
+
+	if (o->nwords != 1)
+		return tool_wrong("which recording? one FILE of descry malloc record");
+	arena_init(&r.arena);
+	status = find_all(&r, o->with ? o->with : "glibc");
+	if (!status) {
+		e = replay(o, &r);
+		if (e)
+			status = tool_failed(e);
+		err_free(e);
+	}
+	if (r.fd >= 0)
+		close(r.fd);
+	vec_fini(&r.v);
+	arena_fini(&r.arena);
+	return status;
+}
+
+/* record and replay; without -o the recording is removed. */
+int malloc_compare(struct malloc_options *o)
+{
+	const char *dir = getenv("TMPDIR");
+	cleanup_free char *own = xasprintf("%s/descry-malloc-XXXXXX", dir ? dir : "/tmp");
+	bool temporary = !o->path;
+	int status, fd;
+
+	if (temporary) {
+		fd = mkostemp(own, O_CLOEXEC);
+		if (fd < 0)
+			return tool_wrong("%s: %s", own, strerror(errno)) - 1;
+		close(fd);
+		o->path = own;
+	}
+	status = malloc_record(o);
+	if (!status) {
+		char *words[] = { (char *)o->path, NULL };
+
+		o->words = words;
+		o->nwords = 1;
+		status = malloc_replay(o);
+	} else {
+		tool_wrong("the command ended with status %d: nothing is replayed", status);
+	}
+	if (temporary)
+		unlink(own);
+	return status;
+}
+
+int malloc_play(struct malloc_options *o)
+{
+	struct replay_result result;
+	int64_t fd, mode;
+	struct err *e;
+
+	if (o->nwords != 2 || tool_integer("play", o->words[0], 3, INT32_MAX, &fd) ||
+	    tool_integer("play", o->words[1], REPLAY_TIME, REPLAY_SPACE, &mode))
+		return tool_wrong("play is a part of replay");
+	e = replay_play((int)fd, (enum replay_mode)mode, &result);
+	if (e) {
+		tool_failed(e);
+		err_free(e);
+		return 1;
+	}
+	return write(1, &result, sizeof(result)) == sizeof(result) ? 0 : 1;
+}
