@@ -21,7 +21,7 @@ const struct opt malloc_opts[] = {
 	{ 'n', NULL, "N", NULL, "lists at most N stacks (10)" },
 	{ OPT_OF, "of", "WHAT", "bytes count peak end", "stacks by what: bytes, count, peak or end (bytes)" },
 	{ 0, NULL, NULL, NULL, "of replay:" },
-	{ OPT_WITH, "with", "NAME,...", "glibc jemalloc tcmalloc mimalloc", "allocators: glibc, jemalloc, tcmalloc, mimalloc, or files of libraries" },
+	{ OPT_WITH, "with", "NAMES", "glibc jemalloc tcmalloc mimalloc", "allocators, with commas between: glibc, jemalloc, tcmalloc, mimalloc, or files of libraries" },
 	{ OPT_RUNS, "runs", "N", NULL, "measures the time N times (5)" },
 	{ 0, NULL, NULL, NULL, "of both:" },
 	{ OPT_SALVAGE, "salvage", NULL, NULL, "reads a damaged file up to the damage" },
