@@ -9,14 +9,20 @@
 #include "program/target/target.h"
 #include "tool.h"
 
-enum { OPT_JSON = 256 };
+struct finder {
+	struct leaks_shown shown;
+	struct symbols *symbols;
+	bool json;
+	pid_t pid;
+};
+#define OPTS_OF struct finder
 
 // clang-format off
 const struct opt leaks_opts[] = {
 	{ 'p', NULL, "PID", OPT_PROCESS, "in this process, which is stopped while its memory is copied" },
-	{ 'n', NULL, "N", NULL, "lists at most N kinds of leaks (50)" },
-	{ 'v', "verbose", NULL, NULL, "each leaked block, too" },
-	{ OPT_JSON, "json", NULL, NULL, "JSON lines" },
+	{ 'n', NULL, "N", NULL, "lists at most N kinds of leaks (50)", INTEGER(shown.most, 1, UINT32_MAX) },
+	{ 'v', "verbose", NULL, NULL, "each leaked block, too", FLAG(shown.blocks) },
+	{ OPT_LONG, "json", NULL, NULL, "JSON lines", FLAG(json) },
 	OPT_HELP,
 	{ 0 },
 };
@@ -31,12 +37,6 @@ static const char help[] =
 	"\n";
 
 enum { STOP_MS = 2000, TRIES = 5, WAIT_MS = 20 };
-
-struct finder {
-	struct leaks_shown shown;
-	struct symbols *symbols;
-	bool json;
-};
 
 static struct err *show(struct finder *f, struct leaks *l, const struct leaks_copy *c,
 			struct space *s)
@@ -137,45 +137,32 @@ static struct err *find_in_core(struct finder *f, const char *path)
 	return e;
 }
 
+static int take(void *into, const struct opt *o, const char *arg)
+{
+	struct finder *f = into;
+
+	return o->id == 'p' ? tool_pid("-p", arg, &f->pid) : -1;
+}
+
 int cmd_leaks(int argc, char **argv)
 {
 	struct finder f = { .shown = { .most = 50 } };
-	struct opt_getopt g;
-	int c, failed = 0;
-	int64_t n;
-	pid_t pid = 0;
+	struct opt_parse parse = { .table = leaks_opts, .help = help, .into = &f, .take = take };
+	int failed = opts_take(&parse, argc, argv);
 
-	opt_getopt_init(&g, "", leaks_opts);
-	while ((c = getopt_long(argc, argv, g.shorts, g.longs, NULL)) >= 0)
-		switch (c) {
-		case 'h':
-			fputs(help, stdout);
-			opt_print(leaks_opts, stdout);
-			return 0;
-		case 'v': f.shown.blocks = true; break;
-		case OPT_JSON: f.json = true; break;
-		case 'n':
-			if (tool_integer("-n", optarg, 1, UINT32_MAX, &n))
-				return 2;
-			f.shown.most = (uint32_t)n;
-			break;
-		case 'p':
-			if (tool_pid("-p", optarg, &pid))
-				return 2;
-			break;
-		default: return 2;
-		}
-	if (!pid == (optind == argc))
-		return tool_wrong("%s", pid ? "-p and core files exclude each other"
-					    : "no process is named: give -p PID, or a core file");
+	if (failed)
+		return failed;
+	if (!f.pid == (optind == argc))
+		return tool_wrong("%s", f.pid ? "-p and core files exclude each other"
+					      : "no process is named: give -p PID, or a core file");
 	f.symbols = symbols_new();
 	do {
-		struct err *e = pid ? find_in_process(&f, pid) : find_in_core(&f, argv[optind]);
+		struct err *e = f.pid ? find_in_process(&f, f.pid) : find_in_core(&f, argv[optind]);
 
 		if (e)
 			failed = tool_failed(e);
 		err_free(e);
-	} while (!pid && ++optind < argc);
+	} while (!f.pid && ++optind < argc);
 	symbols_free(f.symbols);
 	return failed;
 }

@@ -7,25 +7,25 @@
 #include "memory/alloc/trace.h"
 #include "tool.h"
 
-enum { OPT_SHOW_D = 256, OPT_JSON, OPT_SALVAGE, OPT_OF, OPT_WITH, OPT_RUNS };
+#define OPTS_OF struct malloc_options
 
 // clang-format off
 const struct opt malloc_opts[] = {
 	{ 0, NULL, NULL, NULL, "of record:" },
-	{ 'o', "output", "FILE", OPT_FILE, "where to; of report: stacks as a picture or another form, by the file's name" },
+	{ 'o', "output", "FILE", OPT_FILE, "where to; of report: stacks as a picture or another form, by the file's name", TEXT(path) },
 	{ 'p', NULL, "PID", OPT_PROCESS, "this process; else a command is run" },
-	{ 'k', "stacks", "N", NULL, "records N frames of the stack of each call, 1 to 127; else none" },
+	{ 'k', "stacks", "N", NULL, "records N frames of the stack of each call, 1 to 127; else none", INTEGER(depth, 1, 127) },
 	{ 'X', NULL, "NAME[=VALUE]", OPT_SETTING, "an option of descry(1): bufsize, switchrate..." },
-	{ OPT_SHOW_D, "show-d", NULL, NULL, "prints the D program instead of running it" },
+	{ OPT_LONG, "show-d", NULL, NULL, "prints the D program instead of running it", FLAG(show_d) },
 	{ 0, NULL, NULL, NULL, "of report:" },
-	{ 'n', NULL, "N", NULL, "lists at most N stacks (10)" },
-	{ OPT_OF, "of", "WHAT", "bytes count peak end", "stacks by what: bytes, count, peak or end (bytes)" },
+	{ 'n', NULL, "N", NULL, "lists at most N stacks (10)", INTEGER(most, 1, UINT32_MAX) },
+	{ OPT_LONG, "of", "WHAT", "bytes count peak end", "stacks by what: bytes, count, peak or end (bytes)", TEXT(of) },
 	{ 0, NULL, NULL, NULL, "of replay:" },
-	{ OPT_WITH, "with", "NAMES", "glibc jemalloc tcmalloc mimalloc", "allocators, with commas between: glibc, jemalloc, tcmalloc, mimalloc, or files of libraries" },
-	{ OPT_RUNS, "runs", "N", NULL, "measures the time N times (5)" },
+	{ OPT_LONG, "with", "NAMES", "glibc jemalloc tcmalloc mimalloc", "allocators, with commas between: glibc, jemalloc, tcmalloc, mimalloc, or files of libraries", TEXT(with) },
+	{ OPT_LONG, "runs", "N", NULL, "measures the time N times (5)", INTEGER(runs, 1, 1000) },
 	{ 0, NULL, NULL, NULL, "of both:" },
-	{ OPT_SALVAGE, "salvage", NULL, NULL, "reads a damaged file up to the damage" },
-	{ OPT_JSON, "json", NULL, NULL, "JSON" },
+	{ OPT_LONG, "salvage", NULL, NULL, "reads a damaged file up to the damage", FLAG(salvage) },
+	{ OPT_LONG, "json", NULL, NULL, "JSON", FLAG(json) },
 	OPT_HELP,
 	{ 0 },
 };
@@ -43,40 +43,11 @@ static const char help[] =
 	"compare records and replays.\n"
 	"\n";
 
-/* Takes one option. Returns the exit status of a wrong option, else 0. */
-static int take(struct malloc_options *m, int o, const char *arg)
+static int take(void *into, const struct opt *o, const char *arg)
 {
-	int64_t v = 0;
-	pid_t pid;
-	int status;
+	struct malloc_options *m = into;
 
-	switch (o) {
-	case 'o': m->path = arg; return 0;
-	case 'p':
-		status = tool_pid("-p", arg, &pid);
-		if (!status)
-			vec_push(&m->c.pids, pid);
-		return status;
-	case 'k':
-		status = tool_integer("-k", arg, 1, 127, &v);
-		m->depth = (uint32_t)v;
-		return status;
-	case 'n':
-		status = tool_integer("-n", arg, 1, UINT32_MAX, &v);
-		m->most = (uint32_t)v;
-		return status;
-	case 'X': vec_push(&m->c.sets, (struct cmd_set){ arg }); return 0;
-	case OPT_SHOW_D: m->show_d = true; return 0;
-	case OPT_JSON: m->json = true; return 0;
-	case OPT_SALVAGE: m->salvage = true; return 0;
-	case OPT_OF: m->of = arg; return 0;
-	case OPT_WITH: m->with = arg; return 0;
-	case OPT_RUNS:
-		status = tool_integer("--runs", arg, 1, 1000, &v);
-		m->runs = (uint32_t)v;
-		return status;
-	default: fputs("try descry malloc --help\n", stderr); return 2;
-	}
+	return o->id == 'X' ? cmdline_take(&m->c, 'x', arg) : -1;
 }
 
 static const struct {
@@ -90,35 +61,34 @@ static const struct {
 
 int cmd_malloc(int argc, char **argv)
 {
-	struct malloc_options m = { .c = { .progname = "descry malloc" }, .most = 10, .runs = 5 };
+	struct malloc_options m = { .c = { .progname = "descry malloc",
+					   .not_destructive = "descry malloc only records" },
+				    .most = 10,
+				    .runs = 5 };
 	int (*run)(struct malloc_options *) = NULL;
-	struct opt_getopt g;
-	int o, status = 0;
+	struct opt_parse parse = { .prefix = "+",
+				   .table = malloc_opts,
+				   .help = help,
+				   .into = &m,
+				   .take = take,
+				   .program = &m.c };
+	int status;
 
 	for (uint32_t i = 0; i < ARRAY_SIZE(verbs) && argc > 1 && !run; i++)
 		if (!strcmp(argv[1], verbs[i].name))
 			run = verbs[i].run;
-	opt_getopt_init(&g, "+", malloc_opts);
 	vec_push(&m.c.args, argv[0]);
 	if (run) {
 		argc--;
 		argv++;
 	}
-	while (!status && (o = getopt_long(argc, argv, g.shorts, g.longs, NULL)) != -1) {
-		if (o == 'h') {
-			fputs(help, stdout);
-			opt_print(malloc_opts, stdout);
-			goto out;
-		}
-		status = take(&m, o, optarg);
-	}
+	status = opts_take(&parse, argc, argv);
 	if (!status && !run)
 		status = tool_wrong("record, report, replay or compare? try descry malloc --help");
 	m.words = argv + optind;
 	m.nwords = (uint32_t)(argc - optind);
 	if (!status)
 		status = run(&m);
-out:
 	cmdline_fini(&m.c);
 	return status;
 }

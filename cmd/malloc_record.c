@@ -55,7 +55,7 @@ static void set_options(struct recorder *k)
 	struct options *o = &k->run.session.options;
 
 	options_put(o, OPT_QUIET, true);
-	options_put(o, OPT_BUFSIZE, 32 << 20);
+	options_put(o, OPT_BUFSIZE, 16 << 20);
 	options_put(o, OPT_SWITCHRATE, RATE_NS);
 	options_put(o, OPT_EVALTIME, 1); /* preinit: the constructors' allocations, too */
 }

@@ -37,15 +37,10 @@ static const struct prototype *unknown(struct calls *c, const char *name)
 	return f;
 }
 
-/* Returns true when the name can stand in a D program as it is, in probe descriptions and in
- * strings. The traced process chooses the names of its functions and libraries: any other character
- * may end the description or the string, and what follows would be D that descry runs. */
+/* Returns true when the name can stand in the D program. Counts the others. */
 static bool can_stand(struct calls *c, const char *name)
 {
-	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-				    "0123456789_.-+/";
-
-	if (*name && !name[strspn(name, plain)] && !strstr(name, "/*") && !strstr(name, "//"))
+	if (probe_name_is_plain(name))
 		return true;
 	if (!c->nleft_out++)
 		c->left_out = arena_strdup(&c->arena, name);

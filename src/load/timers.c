@@ -1,3 +1,4 @@
+/* Timers that a tracer itself waits for: one timerfd for all, and each period that passed is fired. */
 #define _GNU_SOURCE
 #include "load/timers.h"
 

@@ -40,6 +40,14 @@ void probe_set_fini(struct probe_set *ps)
 	memset(ps, 0, sizeof(*ps));
 }
 
+bool probe_name_is_plain(const char *name)
+{
+	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+				    "0123456789_.-+/";
+
+	return *name && !name[strspn(name, plain)] && !strstr(name, "//");
+}
+
 bool probe_desc_matches(const struct probe_desc *pd, const char *prov, const char *mod,
 			const char *func, const char *name)
 {

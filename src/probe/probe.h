@@ -258,6 +258,10 @@ struct probe *probe_add(struct probe_set *ps, const struct provider *pv, uint32_
 /* Called before a program uses the arguments of an sdt probe. With sdt_fields, the arguments become
  * those of the event's text form, if it has one. */
 void probe_use_fields(struct probe_set *ps, struct probe *p);
+/* Returns true when a name can stand in a D program as it is, in a probe description and in a
+ * string. The traced process chooses the names of its functions and files. Any other character may
+ * end the description or the string, and what follows would be D that descry runs. */
+bool probe_name_is_plain(const char *name);
 bool probe_desc_matches(const struct probe_desc *pd, const char *prov, const char *mod,
 			const char *func, const char *name);
 /* Explains a description that matches nothing: the nearest name or the reason. malloc()ed; NULL:

@@ -181,6 +181,18 @@ for name, bad in {"cut": data[:-5], "flip": data[:40] + bytes([data[40] ^ 1]) + 
         r = report("--salvage", file=FILE + name)
         check(not r["complete"] and "block at byte" in r["damage"], name, r)
 
+# D in the name of a library that defines malloc() is not run: another user chose it
+chosen = os.path.join(TMP, 'c{}BEGIN{printf("in%s","jected");}y')
+with open(FILE + ".c", "w") as f:
+    f.write("#include <stddef.h>\nvoid *__libc_malloc(size_t n);\nvoid *malloc(size_t n) { return __libc_malloc(n); }\n")
+if shutil.which("cc"):
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", chosen, FILE + ".c"], check=True)
+    p = subprocess.Popen([TRACEE, "endless"], stdout=subprocess.PIPE, text=True, env=dict(os.environ, LD_PRELOAD=chosen))
+    running.append(p)
+    check(p.stdout.readline() == "ready\n", "endless, with that library")
+    said = malloc("record", "-o", FILE + "4", "-p", str(p.pid), rc=1)
+    check("D cannot hold the file's name" in said.stderr and "injected" not in said.stdout + said.stderr, "refused", said)
+
 # wrong use
 for args in [(), ("record",), ("record", "-o", FILE), ("record", TRACEE), ("report",), ("report", "--of", "x", FILE), ("replay",), ("play", "1"),
              ("record", "-k", "0", "-o", FILE, TRACEE)]:

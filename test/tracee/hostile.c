@@ -336,7 +336,7 @@ static void attack_scribble(void)
 /* Writes a byte to each page that the process may write: all the memory there is. */
 static void attack_fill(void)
 {
-	for (uint64_t at = (uintptr_t)common; at < shared_end; at += PAGE) {
+	for (volatile uint64_t at = (uintptr_t)common; at < shared_end; at += PAGE) {
 		sigjmp_buf here, *before = back;
 
 		if (!sigsetjmp(here, 0)) {

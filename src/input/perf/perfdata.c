@@ -1,13 +1,11 @@
-/* perf.data, as perf record writes it to a file or (with -o -) to a pipe: samples with call chains
- * become stacks.
+/* perf.data, as perf record writes it to a file or a pipe: samples with call chains become stacks.
  *
  *	"PERFILE2" | size of the header | attrs | data: records | features (names of events, build ids)
  *	"PERFILE2" | 16                 | records, some of which hold attrs and features       (pipe)
  *	record: u32 type, u16 misc, u16 size, ...
  *
- * Records come from the buffer of each CPU in turn, so they are not in the order of time. After
- * each round perf writes FINISHED_ROUND. Then all records that are older than the newest one of the
- * round before can be delivered in order.
+ * Records come from each CPU's buffer in turn, not in the order of time. perf ends each round with
+ * FINISHED_ROUND. Records older than the newest one of the round before can then be delivered.
  */
 #define _GNU_SOURCE
 #include <zstd.h>
@@ -193,8 +191,7 @@ static struct err *read_event_desc(struct perfdata *d, struct bytes b)
 	return bytes_err(&b);
 }
 
-/* Reads build ids: records with a header, a process, 24 bytes of id (their number is in the 21st)
- * and a path. */
+/* Reads build ids: a header, a process, 24 bytes of id (the 21st is its length) and a path. */
 static struct err *read_build_ids(struct perfdata *d, struct bytes b)
 {
 	while (bytes_left(&b)) {
@@ -230,8 +227,7 @@ static struct err *read_feature(struct perfdata *d, uint64_t feature, struct byt
 	return NULL;
 }
 
-/* Finds the place of the id in a sample, by the first event. All events have it at one place, or
- * have SAMPLE_IDENTIFIER. */
+/* Finds where samples have their id: all events at one place, or they have SAMPLE_IDENTIFIER. */
 static const struct event *event_of(struct perfdata *d, const struct bytes *record, bool sample)
 {
 	const struct event *first = d->events.v;
@@ -350,8 +346,7 @@ static void skip_raw(struct bytes *b, const struct event *e)
 	}
 }
 
-/* Adds the frames of a copied user stack behind those of the kernel. chained: the call chain has
- * frames of it already. */
+/* Adds the frames of a copied user stack. chained: the call chain has frames of it already. */
 static void take_copied(struct perfdata *d, struct bytes *b, const struct event *e, uint32_t pid,
 			uint32_t chained)
 {
@@ -373,8 +368,7 @@ static void take_copied(struct perfdata *d, struct bytes *b, const struct event 
 		vec_push(&d->stack, perfspace_user(d->space, pid, d->unwind->pcs[i] - (i != 0)));
 }
 
-/* Reads the addresses of a call chain, leaf first. Returns the number of the program's
- * addresses. */
+/* Reads the addresses of a call chain, leaf first. Returns how many are the program's. */
 static uint32_t take_chain(struct perfdata *d, struct bytes *b, uint32_t pid)
 {
 	uint32_t user = 0;
@@ -673,8 +667,7 @@ static struct err *read_attrs(struct perfdata *d, struct bytes *file, struct byt
 	return e;
 }
 
-/* Reads the features, which stand behind the data: first their places, in the order of their
- * bits. */
+/* Reads the features behind the data: first their places, in the order of their bits. */
 static struct err *read_features(struct perfdata *d, struct bytes *file, uint64_t at,
 				 const uint8_t *bits)
 {

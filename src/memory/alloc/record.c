@@ -65,9 +65,15 @@ static void clause(struct maker *m, int what)
 	vec_push(&m->r->clauses, (struct alloc_clause){ what, m->f });
 }
 
+static const char *module_of(const struct process_object *po)
+{
+	return po->is_main ? "a.out" : po->name;
+}
+
 static const char *probe(struct maker *m, const char *name)
 {
-	return arena_printf(&m->r->arena, "pid$target:%s:%s:%s", m->po->name, m->f->name, name);
+	return arena_printf(&m->r->arena, "pid$target:%s:%s:%s", module_of(m->po), m->f->name,
+			    name);
 }
 
 static void put_stack(struct maker *m)
@@ -153,7 +159,7 @@ static struct err *put_function(struct maker *m, const struct object_symbol *s)
 			out_init(&list, NULL);
 			for (uint32_t i = 0; i < places.rets.n; i++)
 				out_printf(&list, "%spid$target:%s:-:%llx", i ? ",\n" : "",
-					   m->po->name, (unsigned long long)places.rets.v[i]);
+					   module_of(m->po), (unsigned long long)places.rets.v[i]);
 			out_char(&list, '\0');
 			put_return(m, arena_strdup(&m->r->arena, list.v), "uregs[R_RAX]");
 			out_fini(&list);
@@ -211,6 +217,13 @@ struct err *alloc_record_program(struct alloc_record *r, struct probe_set *ps, p
 		m.po = &objects->v[i];
 		if (is_dynamic_linker(m.po) || !defined(m.po, "malloc"))
 			continue;
+		if (!probe_name_is_plain(module_of(m.po))) {
+			e = err_new(
+				EINVAL,
+				"%s defines malloc(), and D cannot hold the file's name: rename it",
+				m.po->name);
+			break;
+		}
 		vec_push(&r->objects, arena_strdup(&r->arena, m.po->name));
 		e = put_object(&m);
 	}
