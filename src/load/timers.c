@@ -1,4 +1,4 @@
-/* Timers that a tracer itself waits for: one timerfd for all, and each period that passed is fired. */
+/* Timers that a tracer waits for: one timerfd for all. Each period that passed fires once. */
 #define _GNU_SOURCE
 #include "load/timers.h"
 
