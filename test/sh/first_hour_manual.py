@@ -13,7 +13,8 @@ from live import *
 FILES = {"before.folded": "a;b 10\na;c 5\n", "after.folded": "a;b 5\na;c 9\n", "Makefile": "all:\n\tcat Makefile >/dev/null\n",
          "access.log": "".join("%d.5 - - - - - GET - %d\n" % (t, t % 40 + 1) for t in range(1, 200)), "x.d": "BEGIN { trace(foo(1)); }\n"}
 SHORTER = [("-t 10 ", "-t 1 "), ("-t 30 ", "-t 1 "), ("-t 5", "-t 1"), ("tick-10s", "tick-1s"), ("tick-5s", "tick-1s"), ("sleep 10", "sleep 1"),
-           ("perf record ", "perf record -o perf.data "), ("ssh other ", ""), ("-c program", "-c 'sh -c \"sleep 0.3; true\"'")]
+           ("perf record ", "perf record -o perf.data "), ("ssh other ", ""), ("-c program", "-c 'sh -c \"sleep 0.3; true\"'"), ("./app", "ls -l /")]
+WRITERS = {"perf ": "perf.data", "descry malloc record ": "app.dma"}  # the files that other commands read
 knobs = sorted(glob.glob("/sys/block/*/queue/read_ahead_kb"))
 
 
@@ -38,7 +39,7 @@ def judge(c, r, who):
     wrong = not c.error and pages.failed(r)
     if who != "root" and wrong:
         return check(pages.told(r), "%s is told what is missing: %s" % (who, c), r.returncode, r.stderr[-800:])
-    answer = r.stdout + (r.stderr if c.error or re.match("time |perf |descry calls ", c.text) else "")  # these write their answer there
+    answer = r.stdout + (r.stderr if c.error or re.match("time |perf |descry calls |descry malloc record ", c.text) else "")  # these write their answer there
     check(not wrong and answer.strip(), "%s: %s" % (who, c), r.returncode, r.stderr[-800:], r.stdout[-500:])
     if who == "root" or c.prompt == "$":
         other = pages.differences(c, answer, c.error)
@@ -91,14 +92,15 @@ with pages.Player(DESCRY) as player, subprocess.Popen(pages.NOBODY + ["sh", "-c"
             check(False, "perf is not installed (tools/install-deps --test)")
         every = [prepared(c, busy) for c in found]
         for who, before in ("root", ()), ("an ordinary user", pages.NOBODY):
-            for old in glob.glob(player.dir + "/*.svg") + glob.glob(player.dir + "/*.html") + glob.glob(player.dir + "/perf.data*"):
+            for old in glob.glob(player.dir + "/*.svg") + glob.glob(player.dir + "/*.html") + glob.glob(player.dir + "/perf.data*") + \
+                    glob.glob(player.dir + "/app.dma"):
                 os.unlink(old)
             rest = [c for c in every if who == "root" or c.prompt != "#"]
-            first = [c for c in rest if c.text.startswith("perf ")]  # others read what it writes
-            for c in first:
+            first = [(c, file) for c in rest for begin, file in WRITERS.items() if c.text.startswith(begin)]
+            for c, file in first:
                 r = player.play(c, before)
                 judge(c, r, who)
-                rest = [c for c in rest if c not in first and not (pages.failed(r) and "perf.data" in c.text)]
+                rest = [x for x in rest if x is not c and not (pages.failed(r) and file in x.text)]
             with concurrent.futures.ThreadPoolExecutor(4) as pool:
                 for c, r in zip(rest, pool.map(lambda c: player.play(c, before), rest)):
                     judge(c, r, who)
