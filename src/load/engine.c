@@ -2,12 +2,12 @@
 #define _DEFAULT_SOURCE
 #include "load/engine.h"
 
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/meminfo.h"
 #include "program/object/object.h"
 #include "program/text/text.h"
 
@@ -31,15 +31,6 @@ void engine_introduce(struct engine *e, const struct wire_state *who)
 	}
 }
 
-/* Returns a word of /proc/meminfo in pages (the file counts in KB); 0 when the word is missing. */
-static uint64_t pages_of(const char *text, const char *word)
-{
-	const char *at = strstr(text, word);
-
-	return at ? strtoull(at + strlen(word), NULL, 10) * 1024 / (uint64_t)sysconf(_SC_PAGESIZE)
-		  : 0;
-}
-
 static void tell_memory(struct engine *e)
 {
 	static const char *const words[WIRE_MEMORY_N] = {
@@ -47,17 +38,15 @@ static void tell_memory(struct engine *e)
 		[WIRE_MEMORY_SWAP] = "SwapTotal:", [WIRE_MEMORY_SWAP_FREE] = "SwapFree:",
 		[WIRE_MEMORY_LOCKED] = "Mlocked:",
 	};
-	char text[4096];
-	cleanup_close int fd = open("/proc/meminfo", O_RDONLY | O_CLOEXEC);
-	ssize_t n = fd >= 0 ? read(fd, text, sizeof(text) - 1) : -1;
+	const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+	uint64_t bytes[WIRE_MEMORY_N];
 	struct wire_state *s;
 
-	if (n <= 0)
+	if (!meminfo_read(words, WIRE_MEMORY_N, bytes))
 		return;
-	text[n] = '\0';
 	for (int i = 0; i < STATES && (s = state_of(e, i)); i++)
 		for (int k = 0; k < WIRE_MEMORY_N; k++)
-			__atomic_store_n(&s->memory[k], pages_of(text, words[k]), __ATOMIC_RELAXED);
+			__atomic_store_n(&s->memory[k], bytes[k] / page, __ATOMIC_RELAXED);
 }
 
 void engine_tell_machine(struct engine *e)

@@ -161,6 +161,22 @@ static void not_glibc(void **state)
 	leaks_copy_free(c);
 }
 
+/* A process can have more memory than the machine: the same pages, in many places. */
+static void too_large(void **state)
+{
+	struct leaks_copy *c = NULL;
+	struct err *e;
+
+	(void)state;
+	mem.map[HM_PARTS - 1].end = mem.map[HM_PARTS - 1].start + (1ull << 44);
+	e = leaks_copy(&mem.space, &c);
+	assert_non_null(e);
+	assert_int_equal(e->code, ENOMEM);
+	assert_non_null(strstr(e->text, "available"));
+	assert_null(c);
+	err_free(e);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -170,6 +186,7 @@ int main(void)
 		cmocka_unit_test_setup(mapped, setup),
 		cmocka_unit_test_setup(damage, setup),
 		cmocka_unit_test_setup(not_glibc, setup),
+		cmocka_unit_test_setup(too_large, setup),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

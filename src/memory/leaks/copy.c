@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <sys/mman.h>
 
+#include "base/meminfo.h"
 #include "base/sorted.h"
 #include "memory/leaks/leaks_private.h"
 
@@ -51,22 +52,43 @@ static void read_run(struct space *s, struct leaks_region *r, struct space_range
 	}
 }
 
-static struct err *read_region(struct leaks_copy *c, struct space *s, struct leaks_region *r)
+/* Lists the pages that are copied. A process can map the same page thousands of times, and a core
+ * file can name the same bytes as often, so that the copy can be far larger than either. */
+static struct err *list_runs(struct leaks_copy *c, struct space *s)
 {
-	uint64_t size = r->end - r->start;
-	uint32_t first = c->runs.n;
-	void *p = mmap(NULL, size, PROT_READ | PROT_WRITE,
+	const uint64_t room = meminfo_available();
+	struct err *e = NULL;
+	uint64_t n = 0;
+
+	for (uint32_t i = 0; !e && i < c->regions.n; i++)
+		e = space_resident(
+			s, (struct space_range){ c->regions.v[i].start, c->regions.v[i].end },
+			&c->runs);
+	for (uint32_t i = 0; i < c->runs.n; i++)
+		n += c->runs.v[i].end - c->runs.v[i].start;
+	if (!e && room && n > room)
+		e = err_new(ENOMEM,
+			    "%s: a copy of its memory takes %llu MB, and this machine has %llu MB "
+			    "available",
+			    s->name, (unsigned long long)(n >> 20),
+			    (unsigned long long)(room >> 20));
+	return e;
+}
+
+/* Copies a region, whose runs begin at c->runs.v[*run]. */
+static struct err *read_region(struct leaks_copy *c, struct space *s, struct leaks_region *r,
+			       uint32_t *run)
+{
+	void *p = mmap(NULL, r->end - r->start, PROT_READ | PROT_WRITE,
 		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	struct err *e;
 
 	if (p == MAP_FAILED)
 		return err_errno(errno, "%s: no room for a copy of 0x%llx-0x%llx", s->name,
 				 (unsigned long long)r->start, (unsigned long long)r->end);
 	r->bytes = p;
-	e = space_resident(s, (struct space_range){ r->start, r->end }, &c->runs);
-	for (uint32_t i = first; !e && i < c->runs.n; i++)
-		read_run(s, r, c->runs.v[i]);
-	return e;
+	for (; *run < c->runs.n && c->runs.v[*run].start < r->end; (*run)++)
+		read_run(s, r, c->runs.v[*run]);
+	return NULL;
 }
 
 static struct err *read_registers(struct leaks_copy *c, struct space *s)
@@ -101,8 +123,9 @@ struct err *leaks_copy(struct space *s, struct leaks_copy **ret)
 		list_regions(c, maps);
 		e = read_registers(c, s);
 	}
-	for (uint32_t i = 0; !e && i < c->regions.n; i++)
-		e = read_region(c, s, &c->regions.v[i]);
+	e = e ?: list_runs(c, s);
+	for (uint32_t i = 0, run = 0; !e && i < c->regions.n; i++)
+		e = read_region(c, s, &c->regions.v[i], &run);
 	if (e)
 		leaks_copy_free(c);
 	else
