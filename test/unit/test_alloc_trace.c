@@ -2,8 +2,11 @@
  * table of live blocks; the report of a made-up recording. */
 #include "unit.h"
 
+#include <errno.h>
+
 #include "base/io.h"
 #include "memory/alloc/live.h"
+#include "memory/alloc/replay.h"
 #include "memory/alloc/report.h"
 
 enum { EVENTS = 60000 };
@@ -223,13 +226,50 @@ static void sums(void **unused)
 	alloc_close(t);
 }
 
+/* A small file that means more memory than any machine has is not played. */
+static void too_large(void **unused)
+{
+	struct alloc_event big = { .op = ALLOC_MALLOC, .thread = 1, .size = 1ull << 46 };
+	struct alloc_event no_block = { .op = ALLOC_MALLOC, .thread = 1, .addr = 0x9000 };
+	struct alloc_writer *w;
+	struct replay_head head;
+	struct alloc_trace *t;
+	struct err *e;
+	int fd = -1;
+
+	(void)unused;
+	for (uint32_t n = 1; n <= 2; n++) {
+		assert_null(alloc_writer_new(path, &w));
+		assert_int_equal(alloc_writer_thread(w, 1), 1);
+		no_block.size = UINT64_MAX - 8;
+		alloc_write(w, &no_block);
+		for (uint32_t i = 1; i < n; i++) {
+			big.addr = 0x10000 * i;
+			alloc_write(w, &big);
+		}
+		assert_null(alloc_writer_end(w));
+		assert_null(alloc_open(path, false, &t));
+		e = replay_make(t, &head, &fd);
+		if (n == 1) {
+			assert_null(e);
+			assert_int_equal(head.nops, 0);
+			assert_int_equal(head.skipped, 1);
+			assert_int_equal(head.peak_bytes, 0);
+			close(fd);
+		} else {
+			assert_non_null(e);
+			assert_int_equal(e->code, ENOMEM);
+			err_free(e);
+		}
+		alloc_close(t);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(same),
-		cmocka_unit_test(damage),
-		cmocka_unit_test(live),
-		cmocka_unit_test(sums),
+		cmocka_unit_test(same), cmocka_unit_test(damage),    cmocka_unit_test(live),
+		cmocka_unit_test(sums), cmocka_unit_test(too_large),
 	};
 	int failed;
 

@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/meminfo.h"
 #include "memory/alloc/live.h"
 #include "memory/alloc/replay.h"
 
@@ -14,13 +15,19 @@ struct moving {
 	struct live_block from;
 };
 
+enum {
+	SIZE_BITS = 47, /* no process can have a larger block */
+	SLOT_BYTES = 2 * sizeof(uint64_t),
+};
+
 struct making {
 	struct replay_head head;
 	FILE *file;
 	struct live live;   /* live_block.stack: the slot */
 	VEC(uint32_t) free; /* slots */
 	VEC(struct moving) threads;
-	uint64_t bytes;
+	uint64_t bytes; /* of live blocks */
+	uint64_t room;  /* of the machine's memory; 0: not known */
 };
 
 static void put(struct making *m, enum replay_kind kind, uint32_t slot, uint64_t size,
@@ -82,10 +89,31 @@ static void returned(struct making *m, const struct alloc_event *e, struct movin
 	}
 }
 
+/* Returns an error when a process that plays the operations needs more memory than there is. The
+ * file may be another user's, and a small one can have any number of calls. */
+static struct err *check_room(const struct making *m)
+{
+	const uint64_t needs = m->head.peak_bytes + m->head.nslots * SLOT_BYTES +
+			       m->head.nops * sizeof(struct replay_op);
+
+	return !m->room || needs <= m->room
+		       ? NULL
+		       : err_new(ENOMEM,
+				 "to play the recording takes %llu MB or more, and this machine "
+				 "has %llu MB available",
+				 (unsigned long long)(needs >> 20),
+				 (unsigned long long)(m->room >> 20));
+}
+
 static void take(struct making *m, const struct alloc_event *e)
 {
 	struct live_block b;
 	struct moving *t;
+
+	if (e->addr && e->size >> SIZE_BITS) {
+		m->head.skipped++;
+		return;
+	}
 
 	while (m->threads.n <= e->thread)
 		vec_add(&m->threads);
@@ -124,15 +152,18 @@ static void take(struct making *m, const struct alloc_event *e)
 struct err *replay_make(struct alloc_trace *t, struct replay_head *ret, int *ret_fd)
 {
 	int fd = memfd_create("descry-replay", 0), own = fd < 0 ? -1 : dup(fd);
-	struct making m = { .file = own < 0 ? NULL : fdopen(own, "w") };
+	struct making m = { .file = own < 0 ? NULL : fdopen(own, "w"),
+			    .room = meminfo_available() };
 	struct alloc_event event;
 	struct err *e = NULL;
 
 	if (!m.file)
 		return err_errno(errno, "a memory file for the operations");
 	fwrite(&m.head, sizeof(m.head), 1, m.file);
-	while (alloc_next(t, &event, &e))
+	while (!e && alloc_next(t, &event, &e)) {
 		take(&m, &event);
+		e = check_room(&m);
+	}
 	if (!e && (fseek(m.file, 0, SEEK_SET) || fwrite(&m.head, sizeof(m.head), 1, m.file) != 1))
 		e = err_errno(errno, "the operations");
 	if (fclose(m.file) && !e)
