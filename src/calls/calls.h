@@ -105,6 +105,7 @@ struct calls {
 	struct prototypes *prototypes;
 	VEC(struct calls_function *) functions;
 	struct hash by_name;
+	struct hash by_type; /* of typed.c */
 	VEC(struct calls_clause) clauses;
 	uint32_t nleft_out; /* names that cannot stand in a D program; left_out is the first */
 	const char *left_out;

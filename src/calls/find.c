@@ -346,6 +346,7 @@ void calls_fini(struct calls *c)
 	vec_fini(&c->functions);
 	vec_fini(&c->clauses);
 	hash_fini(&c->by_name);
+	hash_fini(&c->by_type);
 	arena_fini(&c->arena);
 }
 

@@ -2,12 +2,15 @@
  * shipped prototype has the function. */
 #include "calls/calls.h"
 
-enum { MAX_DEPTH = 4 }; /* of structures in structures */
+enum {
+	MAX_DEPTH = 4, /* of structures in structures */
+	MAX_NEST = 16, /* of arrays and structures in each other */
+};
 
 struct maker {
 	struct calls *c;
 	struct type_graph *g;
-	uint32_t depth;
+	uint32_t depth, nest;
 };
 
 static struct prototype_type *make(struct maker *m, type_id t);
@@ -140,12 +143,11 @@ static struct prototype_type *pointer(struct maker *m, type_id to)
 	return t;
 }
 
-static struct prototype_type *make(struct maker *m, type_id id)
+static struct prototype_type *make_new(struct maker *m, type_id id)
 {
 	struct prototype_type *t;
 	uint32_t flags;
 
-	id = type_strip(m->g, id);
 	switch (type_kind(m->g, id)) {
 	case TYPE_VOID: return new_type(m, PROTOTYPE_VOID, 0);
 	case TYPE_INT:
@@ -168,6 +170,28 @@ static struct prototype_type *make(struct maker *m, type_id id)
 	case TYPE_FORWARD: return hidden(m, id);
 	default: return address(m);
 	}
+}
+
+/* Makes a type once for each depth: a library chooses its types, and thousands of its functions can
+ * have a parameter of an enumeration of a million names. */
+static struct prototype_type *make(struct maker *m, type_id id)
+{
+	const struct {
+		type_id id;
+		uint32_t depth;
+	} key = { type_strip(m->g, id), m->depth };
+	uint64_t *at = hash_get(&m->c->by_type, &key, sizeof(key));
+	struct prototype_type *t;
+
+	if (at)
+		return (struct prototype_type *)(uintptr_t)*at;
+	if (m->nest >= MAX_NEST)
+		return hidden(m, key.id);
+	m->nest++;
+	t = make_new(m, key.id);
+	m->nest--;
+	*hash_put(&m->c->by_type, &key, sizeof(key), NULL) = (uintptr_t)t;
+	return t;
 }
 
 const struct prototype *calls_typed(struct calls *c, struct type_graph *g, const char *path,

@@ -115,6 +115,19 @@ static void check_value(const char *type, uint64_t value, const void *memory, ui
 	prototypes_fini(&p);
 }
 
+/* Of a size that only debugging information can give. */
+static void odd_float(void)
+{
+	const struct prototype_type t = { .kind = PROTOTYPE_FLOAT, .size = 2 };
+	struct out o;
+
+	out_init(&o, NULL);
+	prototype_value(&o, &t, 0x3c00, NULL, NULL);
+	out_char(&o, '\0');
+	assert_string_equal(o.v, "...");
+	out_fini(&o);
+}
+
 static void test_values(void **state)
 {
 	static const uint8_t timespec[16] = { 1, 0, 0, 0, 0, 0, 0, 0, 0xf4, 1 };
@@ -124,6 +137,7 @@ static void test_values(void **state)
 		int16_t v[2];
 	} counted = { 2, { 5, 6 } };
 
+	odd_float();
 	check_value("int", UINT64_C(0xffffffff), NULL, 0, "-1");
 	check_value("uint", UINT64_C(0x1ffffffff), NULL, 0, "4294967295");
 	check_value("short", 0xffff, NULL, 0, "-1");

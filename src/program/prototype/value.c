@@ -176,8 +176,11 @@ static void print_float(struct printer *p, const struct prototype_type *t, const
 	if (t->size == 4) {
 		memcpy(&f, bytes, 4);
 		d = (double)f;
-	} else {
+	} else if (t->size == 8) {
 		memcpy(&d, bytes, 8);
+	} else { /* by debugging information: other sizes, whose forms are not known here */
+		out_str(p->o, "...");
+		return;
 	}
 	out_printf(p->o, "%g", d);
 }
