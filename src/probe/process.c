@@ -48,6 +48,24 @@ static void add_object(struct collect *c, const char *path, const char *seen, co
 	vec_push(&c->list, po);
 }
 
+static void add_mapping(struct collect *c, const struct mapping *m)
+{
+	static const char deleted[] = " (deleted)";
+	cleanup_free char *path = NULL, *seen = NULL;
+	struct object *o = symbols_object(c->ps->symbols, c->pid, m);
+	size_t len;
+
+	if (!o)
+		return;
+	path = mapping_open_path(c->pid, m);
+	seen = xstrdup(m->path);
+	len = strlen(seen);
+	if (len > sizeof(deleted) - 1 && !strcmp(seen + len - (sizeof(deleted) - 1), deleted))
+		seen[len - (sizeof(deleted) - 1)] = 0;
+	if (path)
+		add_object(c, path, seen, path_base(seen), o);
+}
+
 static struct err *add_mapped(struct collect *c)
 {
 	struct mappings maps;
@@ -55,29 +73,39 @@ static struct err *add_mapped(struct collect *c)
 
 	if (e)
 		return e;
-	for (uint32_t i = 0; i < maps.n; i++) {
-		const struct mapping *m = &maps.v[i];
-		static const char deleted[] = " (deleted)";
-		cleanup_free char *path = NULL, *seen = NULL;
-		struct object *o;
-		size_t len;
-
-		if (!m->exec || m->path[0] != '/')
-			continue;
-		o = symbols_object(c->ps->symbols, c->pid, m);
-		if (!o)
-			continue;
-		path = mapping_open_path(c->pid, m);
-		seen = xstrdup(m->path);
-		len = strlen(seen);
-		if (len > sizeof(deleted) - 1 &&
-		    !strcmp(seen + len - (sizeof(deleted) - 1), deleted))
-			seen[len - (sizeof(deleted) - 1)] = 0;
-		if (path)
-			add_object(c, path, seen, path_base(seen), o);
-	}
+	for (uint32_t i = 0; i < maps.n; i++)
+		if (maps.v[i].exec && maps.v[i].path[0] == '/')
+			add_mapping(c, &maps.v[i]);
 	mappings_free(&maps);
 	return NULL;
+}
+
+static void find_main(struct collect *c)
+{
+	char exe[64];
+	struct stat st;
+
+	snprintf(exe, sizeof(exe), "/proc/%d/exe", (int)c->pid);
+	if (stat(exe, &st) < 0)
+		return;
+	c->main_known = true;
+	c->main_dev = st.st_dev;
+	c->main_inode = st.st_ino;
+}
+
+bool process_object_mapped(struct probe_set *ps, pid_t pid, const struct mapping *m,
+			   struct process_object *ret)
+{
+	struct collect c = { .ps = ps, .pid = pid };
+	bool found;
+
+	find_main(&c);
+	add_mapping(&c, m);
+	found = c.list.n;
+	if (found)
+		*ret = c.list.v[0];
+	vec_fini(&c.list);
+	return found;
 }
 
 /* Runs `interp --list program` and returns its output, malloc()ed; NULL on failure. The dynamic
@@ -173,8 +201,6 @@ struct err *process_objects(struct probe_set *ps, pid_t pid, const struct proces
 	struct collect c = { .ps = ps, .pid = pid };
 	struct probe_target *target = NULL;
 	struct process_objects *objects;
-	char exe[64];
-	struct stat st;
 	struct err *e;
 
 	for (uint32_t i = 0; i < ps->targets.n; i++) {
@@ -185,12 +211,7 @@ struct err *process_objects(struct probe_set *ps, pid_t pid, const struct proces
 		*ret = target->objects;
 		return NULL;
 	}
-	snprintf(exe, sizeof(exe), "/proc/%d/exe", (int)pid);
-	if (!stat(exe, &st)) {
-		c.main_known = true;
-		c.main_dev = st.st_dev;
-		c.main_inode = st.st_ino;
-	}
+	find_main(&c);
 	e = add_mapped(&c);
 	if (e)
 		return e;

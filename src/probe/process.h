@@ -26,6 +26,11 @@ struct process_objects {
 
 struct err *process_objects(struct probe_set *ps, pid_t pid, const struct process_objects **ret);
 
+/* Sets *ret to the object of an executable mapping of the process. Returns false when the file
+ * cannot be opened. */
+bool process_object_mapped(struct probe_set *ps, pid_t pid, const struct mapping *m,
+			   struct process_object *ret);
+
 /* Returns true when a module pattern names this object. "a.out" names the main program. "libc" and
  * "libc.so" name libc.so.6. A link beside the file, or the link by which the process was started,
  * names the file. An absolute path, which may be a pattern, is looked up as the process would look

@@ -12,10 +12,8 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/glob.h"
-#include "base/procdir.h"
 #include "probe/process.h"
 #include "probe/usdt.h"
 
@@ -321,16 +319,13 @@ static bool means_programs(const struct provider *usdt, const char *pattern)
 	return true;
 }
 
-/* Matches in every process that descry may read, except descry itself. Ignores a process that
- * cannot be read, because processes begin and end meanwhile. */
-static void match_every(struct match *m)
+/* Matches in an object of any process. */
+static void match_any(void *arg, const struct process_object *po)
 {
-	cleanup_dir DIR *dir = opendir("/proc");
-	const struct process_objects *objects;
+	struct match *m = arg;
 
-	for (pid_t pid; procdir_next(dir, &pid);)
-		if (pid != getpid())
-			err_free(match_loaded(m, pid, &objects));
+	if (process_object_matches(po, m->pd->mod))
+		match_object(m, po->pid, po);
 }
 
 static struct err *usdt_match(const struct provider *pv, struct probe_set *ps,
@@ -342,7 +337,7 @@ static struct err *usdt_match(const struct provider *pv, struct probe_set *ps,
 	if (pd->prov[0] && !glob_is_pattern(pd->prov))
 		return match_named(&m);
 	if (!ps->targets.n && pd->prov[0] && means_programs(pv, pd->prov))
-		match_every(&m);
+		usdt_machine_match(ps, pd->prov, match_any, &m);
 	for (uint32_t i = 0; i < ps->targets.n && !e; i++)
 		e = match_process(&m, ps->targets.v[i].pid);
 	if (e && !pd->prov[0]) { /* the description does not name a provider of processes */

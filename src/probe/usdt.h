@@ -1,4 +1,5 @@
-/* The argument text of stapsdt notes, "-4@%edi 8@-8(%rbp)": private to src/probe/. */
+/* The argument text of stapsdt notes, "-4@%edi 8@-8(%rbp)"; the processes that have USDT probes:
+ * private to src/probe/. */
 #ifndef DESCRY_PROBE_USDT_H
 #define DESCRY_PROBE_USDT_H
 
@@ -12,6 +13,15 @@ bool usdt_parse_operand(const char *text, size_t n, struct object *o, uint64_t a
 /* Finds the next operand of an argument text and moves *text behind it. Returns false at the
  * end. */
 bool usdt_next_operand(const char **text, const char **ret_start, size_t *ret_n);
+
+/* --- usdt_machine.c --- */
+struct process_object;
+/* Calls found for each executable object that has a probe of a matching provider, in each process
+ * but descry itself. The pattern includes the process's pid. The first call for a probe set looks
+ * at all processes. Later calls use what the first call saw, so all descriptions of a program see
+ * the same processes. They do not see a process that started after the first call. */
+void usdt_machine_match(struct probe_set *ps, const char *prov_pattern,
+			void (*found)(void *arg, const struct process_object *po), void *arg);
 
 /* --- usdt_python.c --- */
 /* Returns true for a probe that CPython passes only while another one is enabled. */

@@ -112,6 +112,12 @@ static void test_usdt_notes(void **state)
 		const struct object_usdt *u;
 		uint32_t n;
 
+		u = object_usdt_names(o, &n);
+		assert_int_equal(n, 2);
+		assert_string_equal(u[1].provider, "prov");
+		assert_string_equal(u[1].name, "second__part");
+		assert_string_equal(u[1].func, "");
+		assert_false(object_has_symbols(o));
 		u = object_usdts(o, &n);
 		assert_int_equal(n, 2);
 		assert_string_equal(u[0].provider, "prov");

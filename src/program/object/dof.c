@@ -222,7 +222,6 @@ static const char *types(struct dof *d, const struct bytes *strtab, uint32_t at,
 static void add_place(struct dof *d, const struct object_usdt *like, uint64_t addr)
 {
 	struct object_usdt u = *like, *note;
-	const struct object_symbol *func;
 
 	u.addr = addr;
 	d->places--;
@@ -235,9 +234,6 @@ static void add_place(struct dof *d, const struct object_usdt *like, uint64_t ad
 	}
 	if (!object_is_text(d->o, addr) || !object_addr_to_offset(d->o, addr, &u.offset))
 		return;
-	func = object_find_addr(d->o, addr);
-	if (!*u.func && func)
-		u.func = func->name;
 	vec_push(&d->o->usdts, u);
 }
 

@@ -86,6 +86,9 @@ const struct object_symbol *object_find_name(struct object *o, const char *name)
  * symbol. */
 bool object_symbol_value(struct object *o, const char *name, uint64_t *ret_addr);
 const struct object_usdt *object_usdts(struct object *o, uint32_t *ret_n);
+/* Returns the same probes without reading symbols: the functions are not known, unless
+ * object_usdts() was called before. */
+const struct object_usdt *object_usdt_names(struct object *o, uint32_t *ret_n);
 const struct object_question *object_questions(struct object *o, uint32_t *ret_n);
 /* Converts by PT_LOAD. Returns false when the address is in no segment of the file. */
 bool object_addr_to_offset(const struct object *o, uint64_t addr, uint64_t *ret_off);

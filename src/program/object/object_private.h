@@ -50,8 +50,9 @@ struct object {
 	size_t string_bytes;
 
 	/* usdt.c, on first use. */
-	bool usdts_read;
+	bool usdts_read, usdts_placed; /* placed: with their functions */
 	VEC(struct object_usdt) usdts;
+	uint32_t nnotes;         /* the first of usdts, which are from notes */
 	struct hash note_places; /* address -> index into usdts, while DOF is read */
 	VEC(struct object_question) questions;
 	VEC(char *) notes;

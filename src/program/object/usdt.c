@@ -20,7 +20,6 @@ enum {
 static void add_usdt(struct object *o, struct bytes *b, uint64_t now_base, bool has_base)
 {
 	struct object_usdt u = { .func = "" };
-	const struct object_symbol *func;
 	uint64_t pc, base, semaphore;
 
 	pc = o->is64 ? bytes_u64(b) : bytes_u32(b);
@@ -43,9 +42,6 @@ static void add_usdt(struct object *o, struct bytes *b, uint64_t now_base, bool 
 		return;
 	if (semaphore && !object_addr_to_offset(o, semaphore, &u.semaphore))
 		return; /* it could never be enabled: do not list it */
-	func = object_find_addr(o, pc);
-	if (func)
-		u.func = func->name;
 	vec_push(&o->usdts, u);
 }
 
@@ -130,6 +126,7 @@ static void read_usdts(struct object *o)
 		if (is_notes(&o->sections.v[i]))
 			read_section(o, &o->sections.v[i], &r);
 	}
+	o->nnotes = o->usdts.n;
 	for (uint32_t i = 0; i < o->usdts.n && dof; i++) {
 		const uint64_t *addr = &o->usdts.v[i].addr;
 
@@ -141,7 +138,21 @@ static void read_usdts(struct object *o)
 	hash_fini(&o->note_places);
 }
 
-const struct object_usdt *object_usdts(struct object *o, uint32_t *ret_n)
+/* Sets the functions. For a probe of a note, the symbol's name counts, else that of DOF. For a
+ * probe that only DOF has, the name of DOF counts. */
+static void find_functions(struct object *o)
+{
+	for (uint32_t i = 0; i < o->usdts.n; i++) {
+		struct object_usdt *u = &o->usdts.v[i];
+		const struct object_symbol *func =
+			i < o->nnotes || !*u->func ? object_find_addr(o, u->addr) : NULL;
+
+		if (func)
+			u->func = func->name;
+	}
+}
+
+const struct object_usdt *object_usdt_names(struct object *o, uint32_t *ret_n)
 {
 	if (!o->usdts_read) {
 		o->usdts_read = true;
@@ -151,11 +162,22 @@ const struct object_usdt *object_usdts(struct object *o, uint32_t *ret_n)
 	return o->usdts.v;
 }
 
+const struct object_usdt *object_usdts(struct object *o, uint32_t *ret_n)
+{
+	const struct object_usdt *u = object_usdt_names(o, ret_n);
+
+	if (!o->usdts_placed) {
+		o->usdts_placed = true;
+		find_functions(o);
+	}
+	return u;
+}
+
 const struct object_question *object_questions(struct object *o, uint32_t *ret_n)
 {
 	uint32_t n;
 
-	(void)object_usdts(o, &n);
+	(void)object_usdt_names(o, &n);
 	*ret_n = o->questions.n;
 	return o->questions.v;
 }
