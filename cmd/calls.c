@@ -183,8 +183,10 @@ static struct err *prepare(struct run *r, bool *ret_end)
 			ENOENT,
 			"the filters match no function that is called: -e '*@*' matches the calls of all libraries, -x FUNCTION those of one function");
 	k->program = calls_program(&k->calls);
-	if (k->show_d)
+	if (k->show_d) {
 		fputs(k->program, stdout);
+		tool_check_output();
+	}
 	*ret_end = k->show_d;
 	vec_push(&k->c.programs, (struct cmd_program){ PDESC_NAME, false, k->program });
 	return NULL;

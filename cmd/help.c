@@ -106,11 +106,15 @@ const struct opt help_opts[] = { { 0 } };
 
 int cmd_help(int argc, char **argv)
 {
+	int status;
+
 	if (argc > 2)
 		return tool_wrong("one page at a time");
 	if (argc < 2 || !strcmp(argv[1], "-h") || !strcmp(argv[1], "--help")) {
 		help_overview(stdout);
 		return 0;
 	}
-	return print_topic(argv[1]);
+	status = print_topic(argv[1]);
+	tool_check_output();
+	return status;
 }

@@ -32,6 +32,7 @@ static struct err *prepare(struct run *r, bool *ret_end)
 		return e;
 	if (k->o->show_d) {
 		fputs(k->program, stdout);
+		tool_check_output();
 		*ret_end = true;
 		return NULL;
 	}

@@ -29,6 +29,7 @@ open(TMP + "/provider.d", "w").write("provider p { probe x(int); };\n")
 E = ["-x", "engine=interp", "-qn", "BEGIN { exit(0); }"]
 stdout = [["-l"], ["-l", "--json", "-n", "syscall:::"], ["-V"], ["--version"], ["--help"], ["--json"] + E, ["-S", "-e"] + E]
 stdout += [["-d", stage] + E for stage in ("parse", "bind", "ir", "ebpf", "jit")]
+stdout += [["help", page] for page in ("flame", "language", "providers", "tracing")] + [["calls", "--show-d", "true"], ["malloc", "record", "--show-d", "true"]]
 stdout += [[command, "--help"] for command in ("calls", "check", "flame", "heal", "heat", "list", "profile", "serve", "stack")] + [["list"], ["list", "--json"]]
 files = [["flame", "--" + f, TMP + "/stacks"] for f in ("svg", "html", "folded", "json", "pprof", "speedscope")]
 files += [["heat", "--" + f, TMP + "/events"] for f in ("svg", "html", "json", "text", "terminal", "plain")]
