@@ -167,10 +167,10 @@ static void add_usdt(struct match *m, pid_t pid, const struct process_object *po
 static void add_python_entry(struct match *m, pid_t pid, const struct process_object *po,
 			     const char *prov, const char *name, const struct object_usdt *u)
 {
-	struct usdt_python places[USDT_PYTHON_PLACES];
-	const char *reason = usdt_python_places(po->object, places);
+	const char *reason;
+	const struct usdt_python *places = usdt_python_places(m->ps, po, &reason);
 
-	if (reason) {
+	if (!places) {
 		process_note(m->ps, xasprintf("%s:%s::%s fires only while line is enabled, too: %s",
 					      prov, po->name, name, reason));
 		add_usdt(m, pid, po, prov, name, u);

@@ -14,8 +14,9 @@ bool usdt_parse_operand(const char *text, size_t n, struct object *o, uint64_t a
  * end. */
 bool usdt_next_operand(const char **text, const char **ret_start, size_t *ret_n);
 
-/* --- usdt_machine.c --- */
 struct process_object;
+
+/* --- usdt_machine.c --- */
 /* Calls found for each executable object that has a probe of a matching provider, in each process
  * but descry itself. The pattern includes the process's pid. The first call for a probe set looks
  * at all processes. Later calls use what the first call saw, so all descriptions of a program see
@@ -32,7 +33,9 @@ struct usdt_python {
 	uint64_t addr;
 	struct usdt_operand args[USDT_PYTHON_ARGS];
 };
-/* Finds them. Returns NULL, or the reason why they are not known. */
-const char *usdt_python_places(struct object *o, struct usdt_python ret[USDT_PYTHON_PLACES]);
+/* Finds them, once for each file and probe set. Returns NULL and sets *ret_reason when they are not
+ * known. */
+const struct usdt_python *usdt_python_places(struct probe_set *ps, const struct process_object *po,
+					     const char **ret_reason);
 
 #endif

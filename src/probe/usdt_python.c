@@ -2,6 +2,7 @@
  * in the interpreter's loop instead, and arguments from the frame. */
 #include <string.h>
 
+#include "probe/process.h"
 #include "probe/usdt.h"
 #include "program/runtime/python/python.h"
 
@@ -44,7 +45,7 @@ static struct usdt_operand text_of_code(const struct python_entry *e, uint32_t m
 	return u;
 }
 
-const char *usdt_python_places(struct object *o, struct usdt_python ret[USDT_PYTHON_PLACES])
+static const char *find_places(struct object *o, struct usdt_python ret[USDT_PYTHON_PLACES])
 {
 	struct python_entry entries[PYTHON_ENTRIES];
 	const char *reason = python_entries(o, entries);
@@ -60,4 +61,32 @@ const char *usdt_python_places(struct object *o, struct usdt_python ret[USDT_PYT
 		ret[i].args[2] = of_code(e, e->layout->code_first_line, -4);
 	}
 	return reason;
+}
+
+/* An interpreter's file. The search decodes its code, which takes milliseconds, and a script may ask
+ * for each of several processes in each of its descriptions. */
+struct usdt_python_file {
+	uint64_t dev, inode;
+	struct usdt_python places[USDT_PYTHON_PLACES];
+	const char *reason; /* NULL: places are known */
+	struct usdt_python_file *next;
+};
+
+const struct usdt_python *usdt_python_places(struct probe_set *ps, const struct process_object *po,
+					     const char **ret_reason)
+{
+	struct usdt_python_file *known = ps->pythons;
+
+	while (known && (known->dev != po->dev || known->inode != po->inode))
+		known = known->next;
+	if (!known) {
+		known = arena_new(&ps->arena, struct usdt_python_file);
+		known->dev = po->dev;
+		known->inode = po->inode;
+		known->reason = find_places(po->object, known->places);
+		known->next = ps->pythons;
+		ps->pythons = known;
+	}
+	*ret_reason = known->reason;
+	return known->reason ? NULL : known->places;
 }
