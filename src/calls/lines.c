@@ -9,8 +9,10 @@
  * With --min-time and --json a call is held until it returns, and is then printed whole, or not at
  * all.
  */
+#include <errno.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/term.h"
@@ -23,17 +25,77 @@ static struct lines *of(struct sink *s)
 	return (struct lines *)s;
 }
 
-static struct thread *thread_of(struct lines *l, uint32_t tid)
+enum {
+	HELD_MAX = 128 << 20,  /* bytes of texts and stacks of calls that have not returned */
+	LOOK_AT_FIRST = 256,   /* threads */
+	ENDED_NS = 1000000000, /* a thread that has ended may still have records */
+};
+
+static void end_call(struct lines *l, struct call *call)
 {
-	uint64_t *v = hash_put(&l->threads, &tid, sizeof(tid), NULL);
+	free(call->text);
+	free(call->stack);
+	call->text = call->stack = NULL;
+	l->bytes -= call->bytes;
+	call->bytes = 0;
+}
 
-	if (!*v) {
-		struct thread *t = xcalloc(1, sizeof(*t));
+static void free_thread(struct lines *l, struct thread *t)
+{
+	lines_forget_texts(t);
+	while (t->calls.n)
+		end_call(l, &t->calls.v[--t->calls.n]);
+	vec_fini(&t->calls);
+	free(t);
+}
 
+static bool has_ended(const struct lines *l, const struct thread *t, uint64_t now)
+{
+	char path[32];
+
+	if (t->tid == l->open || t->last + ENDED_NS >= now)
+		return false;
+	snprintf(path, sizeof(path), "/proc/%u", t->tid);
+	return access(path, F_OK) < 0 && errno == ENOENT;
+}
+
+/* Forgets threads that ended within calls. A process can have any number of them. */
+static void forget_ended(struct lines *l, uint64_t now)
+{
+	VEC(struct thread *) ended = { 0 };
+	uint32_t at = 0;
+	const void *key;
+	size_t len;
+	uint64_t *v;
+
+	while (hash_next(&l->threads, &at, &key, &len, &v))
+		if (has_ended(l, (struct thread *)(uintptr_t)*v, now))
+			vec_push(&ended, (struct thread *)(uintptr_t)*v);
+	for (uint32_t i = 0; i < ended.n; i++) {
+		hash_del(&l->threads, &ended.v[i]->tid, sizeof(ended.v[i]->tid));
+		free_thread(l, ended.v[i]);
+	}
+	vec_fini(&ended);
+	l->look_at = l->threads.n < LOOK_AT_FIRST / 2 ? LOOK_AT_FIRST : 2 * l->threads.n;
+}
+
+static struct thread *thread_of(struct lines *l, const struct record_view *r)
+{
+	const uint32_t tid = r->head->tid;
+	uint64_t *v = hash_get(&l->threads, &tid, sizeof(tid));
+	struct thread *t;
+
+	if (!v) {
+		if (l->threads.n >= l->look_at)
+			forget_ended(l, r->head->time);
+		t = xcalloc(1, sizeof(*t));
 		t->tid = tid;
+		v = hash_put(&l->threads, &tid, sizeof(tid), NULL);
 		*v = (uintptr_t)t;
 	}
-	return (struct thread *)(uintptr_t)*v;
+	t = (struct thread *)(uintptr_t)*v;
+	t->last = r->head->time;
+	return t;
 }
 
 /* Writes one of the terminal's sequences, which are not counted as columns. */
@@ -51,13 +113,6 @@ static void put_name(struct lines *l, const struct calls_function *f)
 	colour(l, "\033[1m");
 	out_str(&l->o, calls_shown(l->c, &l->s, f->name));
 	colour(l, "\033[0m");
-}
-
-static void end_call(struct call *call)
-{
-	free(call->text);
-	free(call->stack);
-	call->text = call->stack = NULL;
 }
 
 static void put_clock(struct lines *l, uint64_t time)
@@ -148,7 +203,7 @@ static void drop_left(struct lines *l, struct thread *t, uint64_t sp)
 			out_str(&l->o, "?\n");
 			l->open = 0;
 		}
-		end_call(vec_last(&t->calls));
+		end_call(l, vec_last(&t->calls));
 		t->calls.n--;
 	}
 }
@@ -172,16 +227,21 @@ static void hold(struct lines *l, struct call *call, bool whole)
 
 	l->o = l->held;
 	l->o.n = 0;
-	put_entered(l, call, whole);
+	if (l->bytes < HELD_MAX)
+		put_entered(l, call, whole);
+	else
+		out_str(&l->o, l->c->o->json ? "" : "...(");
 	out_char(&l->o, '\0');
 	call->text = xstrdup(l->o.v);
+	call->bytes += l->o.n;
+	l->bytes += l->o.n;
 	l->held = l->o;
 	l->o = o;
 }
 
 static void entered(struct lines *l, const struct calls_clause *k, const struct record_view *r)
 {
-	struct thread *t = thread_of(l, r->head->tid);
+	struct thread *t = thread_of(l, r);
 	uint32_t nbefore = l->c->o->addresses ? 2 : 1;
 	struct call *call;
 
@@ -189,7 +249,7 @@ static void entered(struct lines *l, const struct calls_clause *k, const struct 
 		return;
 	drop_left(l, t, l->event.numbers[0]);
 	if (t->calls.n == MAX_DEPTH) {
-		end_call(&t->calls.v[0]);
+		end_call(l, &t->calls.v[0]);
 		memmove(t->calls.v, t->calls.v + 1, --t->calls.n * sizeof(*t->calls.v));
 	}
 	if (!calls_held(l->c->o))
@@ -203,9 +263,10 @@ static void entered(struct lines *l, const struct calls_clause *k, const struct 
 	call->nregs = l->event.nnumbers - nbefore;
 	memcpy(call->regs, l->event.numbers + nbefore, sizeof(call->regs));
 	call->address = l->c->o->addresses ? l->event.numbers[1] : 0;
-	if (l->event.stack.n) {
+	if (l->event.stack.n && l->bytes < HELD_MAX) {
 		out_char(&l->event.stack, '\0');
 		call->stack = xstrdup(l->event.stack.v);
+		l->bytes += call->bytes = l->event.stack.n;
 	}
 	if (calls_held(l->c->o)) {
 		hold(l, call, k->whole);
@@ -221,7 +282,7 @@ static void entered(struct lines *l, const struct calls_clause *k, const struct 
 	if (l->c->o->json && !l->c->o->min_ns)
 		lines_json(l, t, call, t->calls.n, false, 0);
 	if (calls_held(l->c->o)) {
-		end_call(call);
+		end_call(l, call);
 		return;
 	}
 	if (has_out(k->function->prototype))
@@ -234,7 +295,7 @@ static void entered(struct lines *l, const struct calls_clause *k, const struct 
 	}
 	out_char(&l->o, '\n');
 	put_stack(l, call);
-	end_call(call);
+	end_call(l, call);
 	l->open = 0;
 }
 
@@ -261,7 +322,8 @@ static void put_returned(struct lines *l, const struct call *call, bool whole, u
 		int code = lines_errno(l);
 		const char *name = strerrorname_np(code);
 
-		out_printf(&l->o, " %s (%s)", name ? name : "?", strerrordesc_np(code));
+		out_printf(&l->o, " %s (%s)", name ? name : "?",
+			   name ? strerrordesc_np(code) : "?");
 		colour(l, "\033[0m");
 	}
 	if (l->c->o->durations) {
@@ -275,7 +337,7 @@ static void put_returned(struct lines *l, const struct call *call, bool whole, u
 
 static void returned(struct lines *l, const struct calls_clause *k, const struct record_view *r)
 {
-	struct thread *t = thread_of(l, r->head->tid);
+	struct thread *t = thread_of(l, r);
 	uint32_t depth = t->calls.n;
 	struct call *call;
 	uint64_t ns;
@@ -307,7 +369,7 @@ static void returned(struct lines *l, const struct calls_clause *k, const struct
 		l->open = 0;
 	}
 	while (t->calls.n >= depth)
-		end_call(&t->calls.v[--t->calls.n]);
+		end_call(l, &t->calls.v[--t->calls.n]);
 }
 
 static struct err *lines_begin(struct sink *s)
@@ -403,7 +465,7 @@ static struct err *lines_record_end(struct sink *s, const struct record_view *r)
 	else if (k->event == CALLS_RETURN)
 		returned(l, k, r);
 	else if (k->event == CALLS_TEXT)
-		lines_take_text(l, r, thread_of(l, r->head->tid));
+		lines_take_text(l, r, thread_of(l, r));
 	return l->o.n > OUT_BUFFER ? lines_flush(s) : NULL;
 }
 
@@ -458,15 +520,8 @@ static void lines_free(struct sink *s)
 	size_t len;
 	uint64_t *v;
 
-	while (hash_next(&l->threads, &at, &key, &len, &v)) {
-		struct thread *t = (struct thread *)(uintptr_t)*v;
-
-		lines_forget_texts(t);
-		while (t->calls.n)
-			end_call(&t->calls.v[--t->calls.n]);
-		vec_fini(&t->calls);
-		free(t);
-	}
+	while (hash_next(&l->threads, &at, &key, &len, &v))
+		free_thread(l, (struct thread *)(uintptr_t)*v);
 	hash_fini(&l->threads);
 	out_fini(&l->o);
 	out_fini(&l->held);

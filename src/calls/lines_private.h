@@ -17,10 +17,12 @@ struct call {
 	uint64_t address; /* to which it returns (-i) */
 	char *text;       /* of a call that is held: its line up to here; else NULL */
 	char *stack;      /* -w: lines; NULL: none */
+	size_t bytes;     /* of text and stack */
 };
 
 struct thread {
 	uint32_t tid;
+	uint64_t last; /* time of its last record */
 	/* Texts of registers, for the next entry. */
 	struct format_text {
 		char *text;
@@ -48,6 +50,8 @@ struct lines {
 	const struct calls *c;
 	struct out o, held;
 	struct hash threads; /* tid -> struct thread */
+	uint32_t look_at;    /* how many threads there are when ended ones are looked for */
+	size_t bytes;        /* of all calls' texts and stacks */
 	struct event event;
 	uint32_t open;             /* the thread whose line is not complete; 0: none */
 	size_t column;             /* where that line began in o */

@@ -33,6 +33,16 @@ static struct prototype_type *address(struct maker *m)
 	return t;
 }
 
+/* Returns the name of a member or of an enumerator, "" when it is no name of C. The library's file
+ * can have others, which would end a line of text or separate arguments. */
+static const char *plain(const char *name)
+{
+	for (const char *s = name; *s; s++)
+		if ((uint8_t)*s <= ' ' || *s == 0x7f)
+			return "";
+	return name;
+}
+
 /* What cannot be shown: "...". */
 static struct prototype_type *hidden(struct maker *m, type_id id)
 {
@@ -80,7 +90,7 @@ static struct prototype_type *structure(struct maker *m, type_id id)
 		if (members[i].bit_size || members[i].bit_offset != 8 * (uint64_t)at || !f->size)
 			break;
 		t->fields[i] = f;
-		t->field_names[i] = *members[i].name ? members[i].name : NULL;
+		t->field_names[i] = *plain(members[i].name) ? members[i].name : NULL;
 		t->nfields++;
 		at += f->size;
 	}
@@ -96,11 +106,12 @@ static struct prototype_type *enumeration(struct maker *m, type_id id)
 	struct prototype_name *names = arena_array(&m->c->arena, struct prototype_name, n + 1);
 
 	for (uint32_t i = 0; i < n; i++)
-		names[i] = (struct prototype_name){ e[i].name, e[i].value, e[i].value };
+		if (*plain(e[i].name))
+			names[t->nnames++] =
+				(struct prototype_name){ e[i].name, e[i].value, e[i].value };
 	t->is_signed = type_int_flags(m->g, id) & TYPE_SIGNED;
 	t->lens = LENS_ENUM;
 	t->names = names;
-	t->nnames = n;
 	return t;
 }
 
