@@ -76,7 +76,8 @@ static struct file *read_providers(struct reading *r, struct object *o)
 	return f;
 }
 
-/* Reads the file at path, unless it was read by another name. Returns false when it is no object. */
+/* Reads the file at path, unless it was read by another name. Returns false when it is no
+ * object. */
 static bool read_file(struct reading *r, const char *path, struct file **ret)
 {
 	struct object *o;

@@ -63,8 +63,8 @@ static const char *find_places(struct object *o, struct usdt_python ret[USDT_PYT
 	return reason;
 }
 
-/* An interpreter's file. The search decodes its code, which takes milliseconds, and a script may ask
- * for each of several processes in each of its descriptions. */
+/* An interpreter's file. The search decodes its code, which takes milliseconds. Each description of
+ * a script asks for each process. */
 struct usdt_python_file {
 	uint64_t dev, inode;
 	struct usdt_python places[USDT_PYTHON_PLACES];

@@ -136,7 +136,7 @@ static void test_reads_once(void **state)
 	world_init(&w);
 	count_opens(0, self);
 	count_opens(1, maps);
-	/* no description matches: two processes have the file, and it is opened once for them all */
+	/* no description matches: the file of two processes is opened once for them all */
 	for (uint32_t i = 0; i < 8; i++)
 		assert_int_equal(match(&w, "machinenone*", "", ""), 0);
 	assert_int_equal(opens[0].n, 1);
