@@ -337,7 +337,38 @@ static void match_offsets(struct match *m, const struct process_object *po,
 	}
 }
 
-static void match_object(struct match *m, const struct process_object *po)
+static void match_function(struct match *m, const struct process_object *po,
+			   const struct object_symbol *f)
+{
+	if (m->wants_entry || m->wants_return)
+		match_entry_return(m, po, f);
+	if (m->wants_offsets)
+		match_offsets(m, po, f);
+}
+
+static int compare_place(const void *pa, const void *pb)
+{
+	const struct object_symbol *a = *(const struct object_symbol *const *)pa;
+	const struct object_symbol *b = *(const struct object_symbol *const *)pb;
+
+	return COMPARE(a->addr, b->addr);
+}
+
+/* Matches all functions of the name, in the order of their addresses. */
+static void match_named(struct match *m, const struct process_object *po)
+{
+	uint32_t n;
+	const struct object_symbol *const *found =
+		object_find_names(po->object, m->in.pd->func, &n);
+	cleanup_free const struct object_symbol **s = xmemdup(found, n * sizeof(*found));
+
+	qsort(s, n, sizeof(*s), compare_place);
+	for (uint32_t i = 0; i < n && m->nfound <= MAX_FOUND; i++)
+		if (s[i]->is_func)
+			match_function(m, po, s[i]);
+}
+
+static void match_pattern(struct match *m, const struct process_object *po)
 {
 	uint64_t last = UINT64_MAX;
 	uint32_t n;
@@ -346,21 +377,24 @@ static void match_object(struct match *m, const struct process_object *po)
 	for (uint32_t i = 0; i < n && m->nfound <= MAX_FOUND; i++) {
 		const struct object_symbol *f = &s[i];
 
-		if (!f->is_func || (m->func_exact ? strcmp(m->in.pd->func, f->name)
-						  : !glob_match(m->in.pd->func, f->name)))
+		if (!f->is_func || !glob_match(m->in.pd->func, f->name))
 			continue;
 		/* Takes the first symbol of several at one address, because the table has the best
 		 * name first. When the description names the function, every alias will do. */
 		if (f->addr == last)
 			continue;
 		last = f->addr;
-		if (!m->func_exact && is_cold_part(f))
-			continue;
-		if (m->wants_entry || m->wants_return)
-			match_entry_return(m, po, f);
-		if (m->wants_offsets)
-			match_offsets(m, po, f);
+		if (!is_cold_part(f))
+			match_function(m, po, f);
 	}
+}
+
+static void match_object(struct match *m, const struct process_object *po)
+{
+	if (m->func_exact)
+		match_named(m, po);
+	else
+		match_pattern(m, po);
 	note_skipped(m, po);
 }
 

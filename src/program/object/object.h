@@ -82,6 +82,10 @@ const struct object_symbol *object_symbols(struct object *o, uint32_t *ret_n);
  * fewest leading underscores. */
 const struct object_symbol *object_find_addr(struct object *o, uint64_t addr);
 const struct object_symbol *object_find_name(struct object *o, const char *name);
+/* Returns all symbols of that name (static functions may share one), the one of object_find_name()
+ * first. */
+const struct object_symbol *const *object_find_names(struct object *o, const char *name,
+						     uint32_t *ret_n);
 /* Finds the address of any symbol of the file, data included. Returns false when there is no such
  * symbol. */
 bool object_symbol_value(struct object *o, const char *name, uint64_t *ret_addr);

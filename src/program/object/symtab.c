@@ -510,9 +510,10 @@ static int compare_name(const void *pa, const void *pb)
 	return d ? d : (a->addr > b->addr) - (a->addr < b->addr);
 }
 
-const struct object_symbol *object_find_name(struct object *o, const char *name)
+const struct object_symbol *const *object_find_names(struct object *o, const char *name,
+						     uint32_t *ret_n)
 {
-	uint32_t n, lo;
+	uint32_t n, lo, end;
 	const struct object_symbol *s = object_symbols(o, &n);
 
 	if (!o->by_name) {
@@ -523,7 +524,18 @@ const struct object_symbol *object_find_name(struct object *o, const char *name)
 			qsort(o->by_name, n, sizeof(*o->by_name), compare_name);
 	}
 	lo = partition_point(n, i, strcmp(o->by_name[i]->name, name) < 0);
-	return lo < n && !strcmp(o->by_name[lo]->name, name) ? o->by_name[lo] : NULL;
+	for (end = lo; end < n && !strcmp(o->by_name[end]->name, name);)
+		end++;
+	*ret_n = end - lo;
+	return o->by_name + lo;
+}
+
+const struct object_symbol *object_find_name(struct object *o, const char *name)
+{
+	uint32_t n;
+	const struct object_symbol *const *s = object_find_names(o, name, &n);
+
+	return n ? s[0] : NULL;
 }
 
 struct wanted {
