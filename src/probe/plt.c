@@ -7,10 +7,14 @@
  * caller, and the provider needs to know nothing of the callee. Code compiled with -fno-plt calls
  * through the global offset table (GOT) and has no slots.
  */
+#define _GNU_SOURCE
 #include <elf.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/glob.h"
+#include "base/sorted.h"
+#include "probe/plt.h"
 #include "probe/process.h"
 
 enum { SLOT = 16, SLOT_GOT = 8, NREGS = 6, MAX_SLOTS = 1 << 20 };
@@ -21,17 +25,29 @@ struct table {
 	size_t n;
 };
 
+/* A place from which the object calls a function of another one. */
+struct slot {
+	const char *func; /* in imports.names */
+	uint64_t addr;
+	uint32_t jmp;  /* its jmp's offset */
+	bool got_only; /* there is no slot: the object has the address in its GOT alone */
+};
+
 /* The functions that an object imports. */
 struct imports {
-	const struct process_object *po;
-	struct table rela[2]; /* .rela.plt, .rela.dyn */
-	struct table symbols, names;
-	struct hash by_got; /* address of a GOT word -> symbol number */
+	char *names;            /* .dynstr */
+	VEC(struct slot) slots; /* in the order of the tables, then those in the GOT alone */
+	uint32_t *by_name;      /* indexes, sorted by name, then by order */
+};
+
+/* Of all objects so far: a program of many descriptions reads each once. */
+struct plt {
+	struct hash by_object; /* object, inode, path -> struct imports */
 };
 
 struct match {
 	struct process_match in;
-	bool func_exact, wants_entry, wants_return, any_slot;
+	bool func_exact, wants_entry, wants_return;
 };
 
 static bool plt_claims(const struct provider *pv, const char *pattern)
@@ -53,50 +69,17 @@ static struct table section(const struct object *o, const char *name)
 }
 
 /* Returns a symbol's name; NULL where the file's numbers point outside its tables. */
-static const char *symbol_name(const struct imports *im, uint64_t number)
+static const char *symbol_name(const struct table *symbols, const struct table *names,
+			       uint64_t number)
 {
 	Elf64_Sym s;
 
-	if (number >= im->symbols.n / sizeof(s))
+	if (number >= symbols->n / sizeof(s))
 		return NULL;
-	memcpy(&s, im->symbols.p + number * sizeof(s), sizeof(s));
-	if (s.st_name >= im->names.n ||
-	    !memchr(im->names.p + s.st_name, 0, im->names.n - s.st_name))
+	memcpy(&s, symbols->p + number * sizeof(s), sizeof(s));
+	if (s.st_name >= names->n || !memchr(names->p + s.st_name, 0, names->n - s.st_name))
 		return NULL;
-	return (const char *)im->names.p + s.st_name;
-}
-
-static void imports_open(struct imports *im, const struct process_object *po)
-{
-	static const char *const tables[] = { ".rela.plt", ".rela.dyn" };
-
-	memset(im, 0, sizeof(*im));
-	im->po = po;
-	im->symbols = section(po->object, ".dynsym");
-	im->names = section(po->object, ".dynstr");
-	for (uint32_t t = 0; t < 2; t++) {
-		im->rela[t] = section(po->object, tables[t]);
-		for (size_t i = 0; i < im->rela[t].n / sizeof(Elf64_Rela); i++) {
-			Elf64_Rela r;
-			uint32_t type;
-
-			memcpy(&r, im->rela[t].p + i * sizeof(r), sizeof(r));
-			type = ELF64_R_TYPE(r.r_info);
-			if ((type == R_X86_64_JUMP_SLOT || type == R_X86_64_GLOB_DAT) &&
-			    ELF64_R_SYM(r.r_info))
-				*hash_put(&im->by_got, &r.r_offset, sizeof(r.r_offset), NULL) =
-					ELF64_R_SYM(r.r_info);
-		}
-	}
-}
-
-static void imports_close(struct imports *im)
-{
-	hash_fini(&im->by_got);
-	free(im->rela[0].p);
-	free(im->rela[1].p);
-	free(im->symbols.p);
-	free(im->names.p);
+	return (const char *)names->p + s.st_name;
 }
 
 /* Decodes a slot: endbr64? bnd? jmp *disp(%rip). Finds the jmp's offset in the slot, and the word
@@ -117,8 +100,122 @@ static bool decode_slot(const uint8_t *b, uint32_t n, uint64_t addr, uint32_t *r
 	return true;
 }
 
-static void add(struct match *m, const struct imports *im, const char *func, const char *name,
-		enum attach_kind kind, uint64_t addr, uint32_t jmp, const char *unavailable)
+static void read_slots(struct imports *im, const struct object *o, const char *name,
+		       const struct hash *by_got, const struct table *symbols,
+		       const struct table *names)
+{
+	struct table s = section(o, name);
+	uint32_t step = SLOT;
+
+	if (s.n >= SLOT_GOT && s.p[0] == 0xff && s.p[1] == 0x25 && !strcmp(name, ".plt.got"))
+		step = SLOT_GOT;
+	for (uint64_t at = 0; at + step <= s.n && at / step < MAX_SLOTS; at += step) {
+		struct slot slot = { .addr = s.addr + at };
+		uint64_t got, *symbol;
+
+		if (!decode_slot(s.p + at, step, slot.addr, &slot.jmp, &got))
+			continue;
+		symbol = hash_get(by_got, &got, sizeof(got));
+		slot.func = symbol ? symbol_name(symbols, names, *symbol) : NULL;
+		if (slot.func && *slot.func)
+			vec_push(&im->slots, slot);
+	}
+	free(s.p);
+}
+
+static int compare_slots(const void *pa, const void *pb, void *arg)
+{
+	const struct imports *im = arg;
+	uint32_t a = *(const uint32_t *)pa, b = *(const uint32_t *)pb;
+
+	return strcmp(im->slots.v[a].func, im->slots.v[b].func) ?: COMPARE(a, b);
+}
+
+static struct imports *imports_read(const struct object *o)
+{
+	static const char *const tables[] = { ".rela.plt", ".rela.dyn" };
+	struct imports *im = xcalloc(1, sizeof(*im));
+	struct table symbols = section(o, ".dynsym"), names = section(o, ".dynstr");
+	struct hash by_got = { 0 }; /* address of a GOT word -> symbol number */
+	VEC(struct slot) got_only = { 0 };
+
+	im->names = (char *)names.p;
+	for (uint32_t t = 0; t < ARRAY_SIZE(tables); t++) {
+		struct table rela = section(o, tables[t]);
+
+		for (size_t i = 0; i < rela.n / sizeof(Elf64_Rela); i++) {
+			struct slot slot = { .got_only = true };
+			Elf64_Rela r;
+			uint32_t type;
+
+			memcpy(&r, rela.p + i * sizeof(r), sizeof(r));
+			type = ELF64_R_TYPE(r.r_info);
+			if (type != R_X86_64_JUMP_SLOT && type != R_X86_64_GLOB_DAT)
+				continue;
+			slot.func = symbol_name(&symbols, &names, ELF64_R_SYM(r.r_info));
+			if (ELF64_R_SYM(r.r_info))
+				*hash_put(&by_got, &r.r_offset, sizeof(r.r_offset), NULL) =
+					ELF64_R_SYM(r.r_info);
+			if (t == 1 && type == R_X86_64_GLOB_DAT && slot.func)
+				vec_push(&got_only, slot);
+		}
+		free(rela.p);
+	}
+	read_slots(im, o, ".plt.sec", &by_got, &symbols, &names);
+	read_slots(im, o, ".plt", &by_got, &symbols, &names);
+	read_slots(im, o, ".plt.got", &by_got, &symbols, &names);
+	for (uint32_t i = 0; i < got_only.n; i++)
+		vec_push(&im->slots, got_only.v[i]);
+	im->by_name = xcalloc(im->slots.n + 1, sizeof(*im->by_name));
+	for (uint32_t i = 0; i < im->slots.n; i++)
+		im->by_name[i] = i;
+	if (im->slots.n)
+		qsort_r(im->by_name, im->slots.n, sizeof(*im->by_name), compare_slots, im);
+	vec_fini(&got_only);
+	hash_fini(&by_got);
+	free(symbols.p);
+	return im;
+}
+
+static const struct imports *imports_of(struct probe_set *ps, const struct process_object *po)
+{
+	cleanup_free char *key = xasprintf("%p %llx %s", (void *)po->object,
+					   (unsigned long long)po->inode, po->path);
+	bool is_new;
+	uint64_t *v;
+
+	if (!ps->plt)
+		ps->plt = xcalloc(1, sizeof(*ps->plt));
+	v = hash_put(&ps->plt->by_object, key, strlen(key), &is_new);
+	if (is_new)
+		*v = (uintptr_t)imports_read(po->object);
+	return (const struct imports *)(uintptr_t)*v;
+}
+
+void plt_free(struct plt *p)
+{
+	uint32_t at = 0;
+	const void *key;
+	size_t len;
+	uint64_t *v;
+
+	if (!p)
+		return;
+	while (hash_next(&p->by_object, &at, &key, &len, &v)) {
+		struct imports *im = (struct imports *)(uintptr_t)*v;
+
+		vec_fini(&im->slots);
+		free(im->by_name);
+		free(im->names);
+		free(im);
+	}
+	hash_fini(&p->by_object);
+	free(p);
+}
+
+static void add(struct match *m, const struct process_object *po, const char *func,
+		const char *name, enum attach_kind kind, uint64_t addr, uint32_t jmp,
+		const char *unavailable)
 {
 	uint64_t offset = 0;
 	const char *reason = unavailable;
@@ -128,16 +225,16 @@ static void add(struct match *m, const struct imports *im, const char *func, con
 	bool is_new;
 	uint32_t len;
 
-	if (!reason && !object_addr_to_offset(im->po->object, addr, &offset))
+	if (!reason && !object_addr_to_offset(po->object, addr, &offset))
 		reason = "its slot is not in the file";
 	if (!reason) {
 		/* Puts the probe on the jmp instead of the endbr64, because the kernel would
 		 * single-step the endbr64. */
-		uint32_t n = object_read(im->po->object, addr + jmp, code, sizeof(code));
+		uint32_t n = object_read(po->object, addr + jmp, code, sizeof(code));
 
 		class = uprobe_classify(code, n, &len, &reason);
 	}
-	p = process_add_probe(m->in.ps, m->in.pv, m->in.pid, im->po, m->in.prov, func, name, kind,
+	p = process_add_probe(m->in.ps, m->in.pv, m->in.pid, po, m->in.prov, func, name, kind,
 			      offset + jmp, &is_new);
 	if (is_new) {
 		p->addr = addr;
@@ -186,72 +283,60 @@ static const char *return_hazard(const struct process_object *po, const char *fu
 	return NULL;
 }
 
-static void match_slots(struct match *m, struct imports *im, const char *name)
+static void match_slot(struct match *m, const struct process_object *po, const struct slot *s)
 {
-	struct table s = section(im->po->object, name);
-	uint32_t step = SLOT;
+	const char *hazard = return_hazard(po, s->func);
 
-	if (s.n >= SLOT_GOT && s.p[0] == 0xff && s.p[1] == 0x25 && !strcmp(name, ".plt.got"))
-		step = SLOT_GOT;
-	for (uint64_t at = 0; at + step <= s.n && at / step < MAX_SLOTS; at += step) {
-		const char *func, *hazard;
-		uint64_t got, *symbol;
-		uint32_t jmp;
-
-		if (!decode_slot(s.p + at, step, s.addr + at, &jmp, &got))
-			continue;
-		symbol = hash_get(&im->by_got, &got, sizeof(got));
-		func = symbol ? symbol_name(im, *symbol) : NULL;
-		if (!func || !*func)
-			continue;
-		if (m->func_exact ? strcmp(m->in.pd->func, func)
-				  : !glob_match(m->in.pd->func, func))
-			continue;
-		m->any_slot = true;
-		if (m->wants_entry)
-			add(m, im, func, "entry", ATTACH_UPROBE, s.addr + at, jmp, NULL);
-		hazard = return_hazard(im->po, func);
-		if (m->wants_return && (m->func_exact || !hazard))
-			add(m, im, func, "return", ATTACH_URETPROBE, s.addr + at, 0, hazard);
-	}
-	free(s.p);
+	if (m->wants_entry)
+		add(m, po, s->func, "entry", ATTACH_UPROBE, s->addr, s->jmp, NULL);
+	if (m->wants_return && (m->func_exact || !hazard))
+		add(m, po, s->func, "return", ATTACH_URETPROBE, s->addr, 0, hazard);
 }
 
 /* Lists a named function that the object imports without a slot, with the reason. */
-static void say_no_slot(struct match *m, const struct imports *im)
+static void say_no_slot(struct match *m, const struct process_object *po, const char *name)
 {
-	for (size_t i = 0; i < im->rela[1].n / sizeof(Elf64_Rela); i++) {
-		const char *why =
-			"its caller goes by the GOT (-fno-plt, or only its address is taken): there is no slot to probe";
-		const char *name;
-		Elf64_Rela r;
+	const char *why =
+		"its caller goes by the GOT (-fno-plt, or only its address is taken): there is no slot to probe";
 
-		memcpy(&r, im->rela[1].p + i * sizeof(r), sizeof(r));
-		if (ELF64_R_TYPE(r.r_info) != R_X86_64_GLOB_DAT)
+	if (m->wants_entry)
+		add(m, po, name, "entry", ATTACH_UPROBE, 0, 0, why);
+	if (m->wants_return)
+		add(m, po, name, "return", ATTACH_URETPROBE, 0, 0, why);
+}
+
+static void match_named(struct match *m, const struct process_object *po, const struct imports *im)
+{
+	const char *name = m->in.pd->func;
+	uint32_t lo =
+		partition_point(im->slots.n, i, strcmp(im->slots.v[im->by_name[i]].func, name) < 0);
+
+	for (uint32_t i = lo; i < im->slots.n; i++) {
+		const struct slot *s = &im->slots.v[im->by_name[i]];
+
+		if (strcmp(s->func, name))
+			break;
+		if (!s->got_only) {
+			match_slot(m, po, s);
 			continue;
-		name = symbol_name(im, ELF64_R_SYM(r.r_info));
-		if (!name || strcmp(name, m->in.pd->func))
-			continue;
-		if (m->wants_entry)
-			add(m, im, name, "entry", ATTACH_UPROBE, 0, 0, why);
-		if (m->wants_return)
-			add(m, im, name, "return", ATTACH_URETPROBE, 0, 0, why);
-		return;
+		}
+		if (i == lo)
+			say_no_slot(m, po, name);
+		break;
 	}
 }
 
 static void match_object(struct match *m, const struct process_object *po)
 {
-	struct imports im;
+	const struct imports *im = imports_of(m->in.ps, po);
 
-	imports_open(&im, po);
-	m->any_slot = false;
-	match_slots(m, &im, ".plt.sec");
-	match_slots(m, &im, ".plt");
-	match_slots(m, &im, ".plt.got");
-	if (!m->any_slot && m->func_exact)
-		say_no_slot(m, &im);
-	imports_close(&im);
+	if (m->func_exact) {
+		match_named(m, po, im);
+		return;
+	}
+	for (uint32_t i = 0; i < im->slots.n && !im->slots.v[i].got_only; i++)
+		if (glob_match(m->in.pd->func, im->slots.v[i].func))
+			match_slot(m, po, &im->slots.v[i]);
 }
 
 static struct err *match_process(struct process_match *in)

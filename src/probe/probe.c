@@ -7,6 +7,7 @@
 #include "base/glob.h"
 #include "probe/fbt.h"
 #include "probe/foreign.h"
+#include "probe/plt.h"
 #include "probe/tracepoint.h"
 
 const struct provider *const providers[] = {
@@ -31,6 +32,7 @@ void probe_set_fini(struct probe_set *ps)
 		free(ps->notes.v[i]);
 	tracepoints_free(ps->tracepoints);
 	fbt_free(ps->fbt);
+	plt_free(ps->plt);
 	vec_fini(&ps->notes);
 	vec_fini(&ps->targets);
 	vec_fini(&ps->all);

@@ -207,6 +207,7 @@ struct probe_set {
 	struct fbt *fbt;                  /* private to fbt.c, likewise */
 	struct usdt_machine *machine;     /* private to usdt_machine.c, likewise */
 	struct usdt_python_file *pythons; /* private to usdt_python.c, likewise */
+	struct plt *plt;                  /* private to plt.c, likewise */
 	/* Returns why BPF trampolines cannot run programs on the kernel's functions (NULL: they
 	 * can). A NULL pointer means that they cannot. */
 	const char *(*fentry_refusal)(struct type_graph *types);

@@ -84,6 +84,12 @@ static void test_made(void **state)
 	assert_true(object_find_name(o, "resolver")->is_ifunc);
 	assert_int_equal(object_find_name(o, "label")->size, 0x20);
 	assert_null(object_find_name(o, "data"));
+	assert_ptr_equal(*object_find_names(o, "sizeless", &n), s);
+	assert_int_equal(n, 1);
+	(void)object_find_names(o, "data", &n);
+	assert_int_equal(n, 0);
+	(void)object_find_names(o, "zzz", &n);
+	assert_int_equal(n, 0);
 	assert_null(object_find_name(o, "versioned@@V_1.2"));
 	assert_true(object_symbol_value(o, "data", &v));
 	assert_int_equal(v, ELF_DATA_ADDR + 8);
