@@ -4,10 +4,26 @@
 #include <elf.h>
 #include <string.h>
 
+#include "base/procmem.h"
+#include "base/sorted.h"
 #include "program/space/mapping.h"
 #include "program/text/text.h"
 
 enum { MAX_FUNCTIONS = 512, MAX_RETS = 4096 }; /* of one function, through its tail jumps */
+
+/* A word that the dynamic linker has set to a function's address. */
+struct word {
+	const char *name; /* NULL: an indirect function of the object itself, by its resolver */
+	uint64_t resolver;
+	uint64_t addr; /* link-time */
+};
+
+/* The words of an object, read once. */
+struct words {
+	const struct process_object *in;
+	uint8_t *names;
+	VEC(struct word) v; /* sorted */
+};
 
 struct returns {
 	pid_t pid;
@@ -18,6 +34,7 @@ struct returns {
 		struct text *text;
 	} * texts; /* of each object, opened on first use */
 	uint32_t ntexts;
+	VEC(struct words) words;
 };
 
 struct err *returns_new(pid_t pid, const struct process_objects *objects, struct returns **ret)
@@ -42,6 +59,11 @@ void returns_free(struct returns *r)
 	for (uint32_t i = 0; i < r->ntexts; i++)
 		text_free(r->texts[i].text);
 	free(r->texts);
+	for (uint32_t i = 0; i < r->words.n; i++) {
+		vec_fini(&r->words.v[i].v);
+		free(r->words.v[i].names);
+	}
+	vec_fini(&r->words);
 	mappings_free(&r->maps);
 	free(r);
 }
@@ -84,74 +106,112 @@ static bool bias_of(const struct returns *r, const struct process_object *po, ui
 
 static bool read_word(const struct returns *r, uint64_t addr, uint64_t *ret)
 {
-	char path[40];
-	FILE *f;
-	bool good;
-
-	snprintf(path, sizeof(path), "/proc/%d/mem", (int)r->pid);
-	f = fopen(path, "re");
-	if (!f)
-		return false;
-	setvbuf(f, NULL, _IONBF, 0);
-	good = !fseeko(f, (off_t)addr, SEEK_SET) && fread(ret, sizeof(*ret), 1, f) == 1;
-	fclose(f);
-	return good;
+	return procmem_read(r->pid, ret, sizeof(*ret), addr) == sizeof(*ret);
 }
 
-/* Returns true for the relocation of a call of the indirect function s. own: it belongs to the
- * object itself, and has the resolver's address. Otherwise it belongs to another object, and has
- * the name. */
-static bool is_for(const Elf64_Rela *r, const struct object_symbol *s, bool own,
-		   const uint8_t *symbols, size_t nsymbols, const uint8_t *names, size_t nnames)
+static int compare_key(const struct word *w, const char *name, uint64_t resolver)
+{
+	if (!w->name || !name)
+		return (w->name != NULL) - (name != NULL) ?: COMPARE(w->resolver, resolver);
+	return strcmp(w->name, name);
+}
+
+static int compare_word(const void *pa, const void *pb)
+{
+	const struct word *a = pa, *b = pb;
+
+	return compare_key(a, b->name, b->resolver) ?: COMPARE(a->addr, b->addr);
+}
+
+/* Makes the word that a relocation describes. Returns false for one of another kind. */
+static bool word_of(const Elf64_Rela *r, const uint8_t *symbols, size_t nsymbols,
+		    const uint8_t *names, size_t nnames, struct word *ret)
 {
 	uint32_t type = ELF64_R_TYPE(r->r_info);
 	uint64_t number = ELF64_R_SYM(r->r_info);
 	Elf64_Sym sym;
 
+	*ret = (struct word){ .resolver = (uint64_t)r->r_addend, .addr = r->r_offset };
 	if (type == R_X86_64_IRELATIVE)
-		return own && (uint64_t)r->r_addend == s->addr;
+		return true;
 	if ((type != R_X86_64_JUMP_SLOT && type != R_X86_64_GLOB_DAT) || !symbols || !names ||
 	    number >= nsymbols / sizeof(sym))
 		return false;
 	memcpy(&sym, symbols + number * sizeof(sym), sizeof(sym));
-	return sym.st_name < nnames && memchr(names + sym.st_name, 0, nnames - sym.st_name) &&
-	       !strcmp((const char *)names + sym.st_name, s->name);
+	if (sym.st_name >= nnames || !memchr(names + sym.st_name, 0, nnames - sym.st_name))
+		return false;
+	ret->name = (const char *)names + sym.st_name;
+	ret->resolver = 0;
+	return true;
 }
 
-/* Searches one object's relocations for the function that was chosen for s of po. */
-static bool chosen_in(const struct returns *r, const struct process_object *in,
-		      const struct process_object *po, const struct object_symbol *s, uint64_t *ret)
+static const struct words *words_of(struct returns *r, const struct process_object *in)
 {
 	static const char *const tables[] = { ".rela.plt", ".rela.dyn" };
+	cleanup_free uint8_t *symbols = NULL;
 	size_t nsymbols = 0, nnames = 0, n;
-	uint64_t addr, bias, own_bias, word;
-	cleanup_free uint8_t *symbols = object_section(in->object, ".dynsym", &addr, &nsymbols);
-	cleanup_free uint8_t *names = object_section(in->object, ".dynstr", &addr, &nnames);
+	struct words *w;
+	uint64_t addr;
 
-	if (!bias_of(r, in, &bias) || !bias_of(r, po, &own_bias))
-		return false;
+	for (uint32_t i = 0; i < r->words.n; i++)
+		if (r->words.v[i].in == in)
+			return &r->words.v[i];
+	w = vec_add(&r->words);
+	w->in = in;
+	symbols = object_section(in->object, ".dynsym", &addr, &nsymbols);
+	w->names = object_section(in->object, ".dynstr", &addr, &nnames);
 	for (uint32_t t = 0; t < ARRAY_SIZE(tables); t++) {
 		cleanup_free uint8_t *p = object_section(in->object, tables[t], &addr, &n);
 
 		for (size_t i = 0; p && i < n / sizeof(Elf64_Rela); i++) {
 			Elf64_Rela rela;
+			struct word word;
 
 			memcpy(&rela, p + i * sizeof(rela), sizeof(rela));
-			/* The word of a call that was never made leads back into the caller. */
-			if (is_for(&rela, s, in == po, symbols, nsymbols, names, nnames) &&
-			    read_word(r, bias + rela.r_offset, &word) && word >= own_bias &&
-			    object_is_text(po->object, word - own_bias)) {
-				*ret = word - own_bias;
-				return true;
-			}
+			if (word_of(&rela, symbols, nsymbols, w->names, nnames, &word))
+				vec_push(&w->v, word);
+		}
+	}
+	if (w->v.n)
+		qsort(w->v.v, w->v.n, sizeof(*w->v.v), compare_word);
+	return w;
+}
+
+/* Searches one object's words for the function that was chosen for s of po. name: NULL, or that of
+ * s. */
+static bool chosen_by(const struct returns *r, const struct words *w,
+		      const struct process_object *po, const char *name, uint64_t resolver,
+		      uint64_t *ret)
+{
+	uint32_t lo = partition_point(w->v.n, i, compare_key(&w->v.v[i], name, resolver) < 0);
+	uint64_t bias, own_bias, word;
+
+	if (lo == w->v.n || !bias_of(r, w->in, &bias) || !bias_of(r, po, &own_bias))
+		return false;
+	for (uint32_t i = lo; i < w->v.n && !compare_key(&w->v.v[i], name, resolver); i++) {
+		/* The word of a call that was never made leads back into the caller. */
+		if (read_word(r, bias + w->v.v[i].addr, &word) && word >= own_bias &&
+		    object_is_text(po->object, word - own_bias)) {
+			*ret = word - own_bias;
+			return true;
 		}
 	}
 	return false;
 }
 
+/* The object itself may have the word by the resolver, all others by the name. */
+static bool chosen_in(struct returns *r, const struct process_object *in,
+		      const struct process_object *po, const struct object_symbol *s, uint64_t *ret)
+{
+	const struct words *w = words_of(r, in);
+
+	return (in == po && chosen_by(r, w, po, NULL, s->addr, ret)) ||
+	       chosen_by(r, w, po, s->name, 0, ret);
+}
+
 /* An indirect function's resolver has run when the dynamic linker has relocated a caller of it.
  * Finds the chosen function. */
-static bool chosen(const struct returns *r, const struct process_object *po,
+static bool chosen(struct returns *r, const struct process_object *po,
 		   const struct object_symbol *s, uint64_t *ret)
 {
 	if (chosen_in(r, po, po, s, ret))
