@@ -82,6 +82,9 @@ static int end(struct recorder *k, int status)
 		tool_wrong("%llu records were lost: the recording is not whole; -X bufsize=SIZE "
 			   "makes the buffers larger",
 			   (unsigned long long)k->record.lost);
+	if (k->record.faults)
+		tool_wrong("%llu calls were left out: memory that they point to could not be read",
+			   (unsigned long long)k->record.faults);
 	return status;
 }
 

@@ -38,6 +38,7 @@ struct alloc_record {
 	struct alloc_writer *writer;
 	/* Of the sink. */
 	uint64_t lost, events;
+	uint64_t faults; /* calls left out because a clause could not read memory */
 };
 
 void alloc_record_init(struct alloc_record *r);

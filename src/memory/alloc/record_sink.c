@@ -18,7 +18,7 @@ struct record_sink {
 	struct hash stacks; /* addresses -> number */
 	struct hash pcs;    /* address -> number of its frame */
 	VEC(uint32_t) frames;
-	uint64_t began, flushed;
+	uint64_t began, flushed, now; /* now: time of the last event */
 	/* Of the record at hand. */
 	uint64_t numbers[NUMBERS];
 	uint32_t nnumbers, stack;
@@ -124,7 +124,7 @@ static struct err *record_end(struct sink *s, const struct record_view *r)
 	if (!k->began)
 		k->began = k->flushed = r->head->time;
 	e.thread = t->index;
-	e.time = r->head->time - k->began;
+	e.time = k->now = r->head->time - k->began;
 	e.op = c->function->op;
 	e.stack = k->stack;
 	if (c->what == ALLOC_AT_STACK) {
@@ -151,18 +151,37 @@ static struct err *record_end(struct sink *s, const struct record_view *r)
 	return NULL;
 }
 
+static void lose(struct record_sink *k, uint64_t count)
+{
+	struct alloc_event e = { .op = ALLOC_LOST, .size = count };
+
+	if (k->known.n) {
+		e.thread = k->known.v[k->last].index;
+		e.time = k->now;
+		alloc_write(k->r->writer, &e);
+	}
+}
+
 static struct err *drop(struct sink *s, enum drop_kind kind, int cpu, uint64_t count)
 {
 	struct record_sink *k = of(s);
-	struct alloc_event e = { .op = ALLOC_LOST, .size = count };
 
 	if (kind == DROP_NAMES || kind == DROP_CHANGED)
 		return NULL;
 	k->r->lost += count;
-	if (k->known.n) {
-		e.thread = k->known.v[k->last].index;
-		alloc_write(k->r->writer, &e);
-	}
+	lose(k, count);
+	return NULL;
+}
+
+/* A clause that faults records nothing, for example when the pointer of posix_memalign() cannot be
+ * read at its return. */
+static struct err *fault(struct sink *s, const struct image *img, const struct wire_fault *f)
+{
+	struct record_sink *k = of(s);
+
+	k->r->faults++;
+	(void)thread_of(k, f->head.tid);
+	lose(k, 1);
 	return NULL;
 }
 
@@ -173,11 +192,6 @@ static struct err *nothing(struct sink *s)
 
 static struct err *no_printa(struct sink *s, const struct record_view *r, const struct action *a,
 			     struct agg_view *const *aggs, uint32_t n)
-{
-	return NULL;
-}
-
-static struct err *no_fault(struct sink *s, const struct image *img, const struct wire_fault *f)
 {
 	return NULL;
 }
@@ -214,7 +228,7 @@ struct sink *alloc_record_sink(struct alloc_record *r)
 		.action = action,
 		.record_end = record_end,
 		.printa = no_printa,
-		.fault = no_fault,
+		.fault = fault,
 		.drop = drop,
 		.reopen = no_reopen,
 		.truncate = nothing,

@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <stdio.h>
+#include <unistd.h>
 #include <zstd.h>
 
 #include "base/hash.h"
@@ -20,6 +21,8 @@ struct alloc_writer {
 	uint64_t time, addr;
 	uint32_t thread, nthreads, nframes, nstacks;
 	uint64_t events, bytes;
+	uint64_t written; /* of the events: those in blocks that are in the file */
+	uint64_t whole;   /* of the bytes: up to the last whole block */
 };
 
 static void put(struct alloc_writer *w, uint64_t v)
@@ -88,6 +91,10 @@ void alloc_writer_flush(struct alloc_writer *w)
 	write_bytes(w, w->packed, n);
 	if (!w->error && fflush(w->file))
 		w->error = err_errno(errno, "%s", w->path);
+	if (!w->error) {
+		w->written = w->events;
+		w->whole = w->bytes;
+	}
 	w->block.n = 0;
 	w->time = w->addr = w->thread = 0;
 }
@@ -189,6 +196,7 @@ struct err *alloc_writer_new(const char *path, struct alloc_writer **ret)
 	out_init(&w->block, NULL);
 	put_u32(head + 8, ALLOC_VERSION);
 	write_bytes(w, head, sizeof(head));
+	w->whole = w->bytes;
 	*ret = w;
 	return NULL;
 }
@@ -197,13 +205,24 @@ struct err *alloc_writer_end(struct alloc_writer *w)
 {
 	struct alloc_event end = { .op = ALLOC_END, .thread = w->thread, .time = w->time };
 	struct err *e;
+	int fd;
 
 	end.size = w->events;
 	alloc_write(w, &end);
 	alloc_writer_flush(w);
 	e = w->error;
+	fd = e ? dup(fileno(w->file)) : -1;
 	if (fclose(w->file) && !e)
 		e = err_errno(errno, "%s", w->path);
+	/* Cuts off the block that is not whole. A reader takes the file as a recording that did not
+	 * end. */
+	if (fd >= 0 && ftruncate(fd, (off_t)w->whole))
+		e = err_wrap(e, "the file ends in the middle of a block");
+	if (fd >= 0)
+		close(fd);
+	if (e)
+		e = err_wrap(e, "%llu of %llu calls are in the file",
+			     (unsigned long long)w->written, (unsigned long long)w->events);
 	out_fini(&w->block);
 	free(w->packed);
 	free(w->path);
