@@ -93,12 +93,6 @@ static const struct object_symbol *defines(const struct process_object *po, cons
 	return s && s->is_func && s->is_global ? s : NULL;
 }
 
-static bool is_dynamic_linker(const struct process_object *po)
-{
-	return !strncmp(po->name, "ld-linux", 8) || !strncmp(po->name, "ld-musl", 7) ||
-	       !strncmp(po->name, "ld-2.", 5);
-}
-
 static void take_possible(void *arg, struct probe *p)
 {
 	*(bool *)arg |= !p->unavailable;
@@ -175,8 +169,8 @@ static struct err *add_calls_of(struct finder *f, const struct process_object *c
 			continue;
 		for (uint32_t k = 0; k < f->objects->n && !e; k++) {
 			const struct process_object *po = &f->objects->v[k];
-			const struct object_symbol *s = is_dynamic_linker(po) ? NULL
-									      : defines(po, name);
+			const struct object_symbol *s =
+				process_object_is_linker(po) ? NULL : defines(po, name);
 
 			if (!s || !called_library(f->c->o, po))
 				continue;

@@ -80,6 +80,12 @@ static struct err *add_mapped(struct collect *c)
 	return NULL;
 }
 
+bool process_object_is_linker(const struct process_object *po)
+{
+	return !strncmp(po->name, "ld-linux", 8) || !strncmp(po->name, "ld-musl", 7) ||
+	       !strncmp(po->name, "ld-2.", 5);
+}
+
 static void find_main(struct collect *c)
 {
 	char exe[64];

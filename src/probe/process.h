@@ -26,6 +26,9 @@ struct process_objects {
 
 struct err *process_objects(struct probe_set *ps, pid_t pid, const struct process_objects **ret);
 
+/* Returns true for the dynamic linker, by its name. */
+bool process_object_is_linker(const struct process_object *po);
+
 /* Sets *ret to the object of an executable mapping of the process. Returns false when the file
  * cannot be opened. */
 bool process_object_mapped(struct probe_set *ps, pid_t pid, const struct mapping *m,

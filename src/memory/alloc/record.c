@@ -169,13 +169,6 @@ static struct err *put_function(struct maker *m, const struct object_symbol *s)
 	return e;
 }
 
-/* The dynamic linker has a malloc() for itself. */
-static bool is_dynamic_linker(const struct process_object *po)
-{
-	return !strncmp(po->name, "ld-linux", 8) || !strncmp(po->name, "ld-musl", 7) ||
-	       !strncmp(po->name, "ld-2.", 5);
-}
-
 static const struct object_symbol *defined(const struct process_object *po, const char *name)
 {
 	const struct object_symbol *s = object_find_name(po->object, name);
@@ -215,7 +208,8 @@ struct err *alloc_record_program(struct alloc_record *r, struct probe_set *ps, p
 	out_str(&m.o, "self uint64_t in, sp, size, align, to;\n\n");
 	for (uint32_t i = 0; !e && i < objects->n; i++) {
 		m.po = &objects->v[i];
-		if (is_dynamic_linker(m.po) || !defined(m.po, "malloc"))
+		/* The dynamic linker has a malloc() for itself. */
+		if (process_object_is_linker(m.po) || !defined(m.po, "malloc"))
 			continue;
 		if (!probe_name_is_plain(module_of(m.po))) {
 			e = err_new(
