@@ -222,12 +222,6 @@ static void set_options(struct caller *k)
 	options_put(o, OPT_EVALTIME, 1); /* preinit: the dynamic linker's own calls are not shown */
 }
 
-/* The status of a shell that ran the command. */
-static int status_of_command(int status)
-{
-	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
-}
-
 static int run(struct caller *k)
 {
 	FILE *file = NULL;
@@ -251,7 +245,7 @@ static int run(struct caller *k)
 	status = run_all(&k->run,
 			 k->o.count ? calls_summary_new(&k->calls) : calls_lines_new(&k->calls));
 	if (!status && k->run.command_status >= 0)
-		status = status_of_command(k->run.command_status);
+		status = tool_command_status(k->run.command_status);
 	calls_fini(&k->calls);
 	if (file && fclose(file) && !status)
 		status = tool_wrong("%s: %s", k->path, strerror(errno)) - 1;

@@ -4,7 +4,6 @@
 
 #include <errno.h>
 #include <signal.h>
-#include <sys/wait.h>
 
 #include "memory/alloc/record.h"
 #include "run.h"
@@ -111,8 +110,7 @@ int malloc_record(struct malloc_options *o)
 	status = run_all(&k.run, alloc_record_sink(&k.record));
 	status = end(&k, status);
 	if (!status && k.run.command_status >= 0)
-		status = WIFSIGNALED(k.run.command_status) ? 128 + WTERMSIG(k.run.command_status)
-							   : WEXITSTATUS(k.run.command_status);
+		status = tool_command_status(k.run.command_status);
 	alloc_record_fini(&k.record);
 	free(k.program);
 	free(k.command);

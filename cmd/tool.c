@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <sys/wait.h>
 
 #include "base/changed.h"
 #include "base/io.h"
@@ -188,6 +189,11 @@ int tool_end(int status)
 		raise(SIGPIPE);
 	}
 	return status;
+}
+
+int tool_command_status(int status)
+{
+	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
 char *tool_quote(char *const *words)

@@ -29,6 +29,8 @@ int tool_number(const char *option, const char *text, double min, double max, do
  * path NULL: always. */
 struct err *tool_can_write(const char *path);
 
+/* Returns the exit status of a shell that ran a command with this wait(2) status. */
+int tool_command_status(int status);
 /* Writes the words of a command as one, from which session_command() makes the same words.
  * malloc()ed. */
 char *tool_quote(char *const *words);

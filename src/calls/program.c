@@ -323,6 +323,16 @@ static void put_format_texts(struct writer *w)
 	}
 }
 
+/* The end of the clause at an entry. whole: with what pointers point to. */
+static void put_entry_record(struct writer *w, bool whole)
+{
+	if (whole)
+		out_str(&w->o, "\tthis->whole = 0;\n");
+	put_record(w, false, whole, NULL);
+	out_str(&w->o, whole ? "\tthis->whole = 1;\n}\n\n" : "}\n\n");
+	clause(w, CALLS_ENTRY, whole);
+}
+
 static void put_entry(struct writer *w)
 {
 	const struct calls_function *fn = w->fn;
@@ -344,11 +354,7 @@ static void put_entry(struct writer *w)
 		clause(w, CALLS_OTHER, false);
 		return;
 	}
-	if (whole)
-		out_str(&w->o, "\tthis->whole = 0;\n");
-	put_record(w, false, whole, NULL);
-	out_str(&w->o, whole ? "\tthis->whole = 1;\n}\n\n" : "}\n\n");
-	clause(w, CALLS_ENTRY, whole);
+	put_entry_record(w, whole);
 	if (!whole)
 		return;
 	put_list(&w->o, fn->entries.v, fn->entries.n);
@@ -437,11 +443,7 @@ static void put_syscall(struct writer *w)
 		clause(w, CALLS_OTHER, false);
 		return;
 	}
-	if (whole)
-		out_str(&w->o, "\tthis->whole = 0;\n");
-	put_record(w, false, whole, NULL);
-	out_str(&w->o, whole ? "\tthis->whole = 1;\n}\n\n" : "}\n\n");
-	clause(w, CALLS_ENTRY, whole);
+	put_entry_record(w, whole);
 	if (whole) {
 		put_syscall_head(w, entry, " && !this->whole");
 		put_record(w, false, false, NULL);
