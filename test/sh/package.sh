@@ -1,6 +1,5 @@
 # make deb: the package is clean for lintian, installs in a bare Debian, runs there, and is removed without a trace.
 # Its dependencies beyond Debian's base are counted, and are less than 10 MB.
-# serial
 # timeout: 1800
 [ "$(id -u)" = 0 ] || { echo "only root can install a package in a bare root directory"; exit 77; }
 for tool in debootstrap dpkg-buildpackage lintian git; do
