@@ -84,7 +84,7 @@ static int take_filter(struct caller *k, struct calls_filter *f, char option, co
 		       : tool_wrong("-%c wants [+-][FUNCTION][@LIBRARY]..., not %s", option, arg);
 }
 
-static int take(void *into, const struct opt *o, const char *arg)
+static int calls_take(void *into, const struct opt *o, const char *arg)
 {
 	struct caller *k = into;
 
@@ -222,7 +222,7 @@ static void set_options(struct caller *k)
 	options_put(o, OPT_EVALTIME, 1); /* preinit: the dynamic linker's own calls are not shown */
 }
 
-static int run(struct caller *k)
+static int calls_run(struct caller *k)
 {
 	FILE *file = NULL;
 	int status = read_prototypes(k);
@@ -252,7 +252,7 @@ static int run(struct caller *k)
 	return status;
 }
 
-static void fini(struct caller *k)
+static void cmd_calls_fini(struct caller *k)
 {
 	prototypes_fini(&k->prototypes);
 	arena_fini(&k->arena);
@@ -275,7 +275,7 @@ int cmd_calls(int argc, char **argv)
 				   .table = calls_opts,
 				   .help = help,
 				   .into = &k,
-				   .take = take,
+				   .take = calls_take,
 				   .program = &k.c };
 	int status;
 
@@ -301,8 +301,8 @@ int cmd_calls(int argc, char **argv)
 	/* Without -x alone, the calls of the program itself. */
 	if (!k.o.plt.rules.n && !k.o.entries.rules.n)
 		calls_filter_read(&k.arena, &k.o.plt, "@MAIN");
-	status = run(&k);
+	status = calls_run(&k);
 out:
-	fini(&k);
+	cmd_calls_fini(&k);
 	return status;
 }

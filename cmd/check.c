@@ -148,7 +148,7 @@ static int contradiction(const struct check *c)
 	return 0;
 }
 
-static int take(void *into, const struct opt *o, const char *arg)
+static int check_take(void *into, const struct opt *o, const char *arg)
 {
 	struct check *c = into;
 
@@ -163,7 +163,7 @@ static int take(void *into, const struct opt *o, const char *arg)
 	}
 }
 
-static int run(struct check *c)
+static int cmd_check_run(struct check *c)
 {
 	if (c->undo || c->changes.n)
 		return change(c);
@@ -177,7 +177,9 @@ static int run(struct check *c)
 int cmd_check(int argc, char **argv)
 {
 	struct check c = { .root = "", .journal = JOURNAL_PATH };
-	struct opt_parse parse = { .table = check_opts, .help = help, .into = &c, .take = take };
+	struct opt_parse parse = {
+		.table = check_opts, .help = help, .into = &c, .take = check_take
+	};
 	int status = opts_take(&parse, argc, argv);
 
 	if (!status && c.loop)
@@ -187,7 +189,7 @@ int cmd_check(int argc, char **argv)
 			"%s: descry check takes options only; descry check --help lists them",
 			argv[optind]);
 	status = status ?: contradiction(&c);
-	status = status ?: run(&c);
+	status = status ?: cmd_check_run(&c);
 	vec_fini(&c.changes);
 	return status;
 }

@@ -30,7 +30,7 @@ const char *check_self(void)
 	return path;
 }
 
-static void child(const char *const *args, int out, int errors)
+static void check_run_child(const char *const *args, int out, int errors)
 {
 	VEC(char *) argv = { 0 };
 	int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
@@ -104,7 +104,7 @@ void check_run(const char *const *args, unsigned seconds, struct check_run *ret)
 	fflush(stdout);
 	pid = fork();
 	if (!pid)
-		child(args, out[1], errors[1]);
+		check_run_child(args, out[1], errors[1]);
 	close(out[1]);
 	close(errors[1]);
 	fds[0] = out[0];

@@ -128,7 +128,7 @@ static int present(struct flame *f, const char *title, enum flame_palette palett
 	return 0;
 }
 
-static int take(void *into, const struct opt *o, const char *arg)
+static int flame_take(void *into, const struct opt *o, const char *arg)
 {
 	struct flame *f = into;
 
@@ -271,7 +271,7 @@ static struct err *write_out(const struct flame *f, const struct stacktree *t)
 	return tool_out_end(&o, f->path, file);
 }
 
-static struct err *run(struct flame *f, char **files, int n, bool *ret_empty, int *ret_status)
+static struct err *flame_run(struct flame *f, char **files, int n, bool *ret_empty, int *ret_status)
 {
 	struct stacktree t, reversed;
 	struct err *e;
@@ -320,7 +320,7 @@ static int draw(struct flame *f, int argc, char **argv)
 		f->in.kernel = f->in.jit = true;
 	f->in.module |= writer_of(f)->module || f->picture.palette == FLAME_MODULE;
 	e = tool_can_write(f->path);
-	e = e ?: run(f, argv + optind, n, &empty, &status);
+	e = e ?: flame_run(f, argv + optind, n, &empty, &status);
 	if (e)
 		return tool_failed(e);
 	if (status)
@@ -333,9 +333,11 @@ static int draw(struct flame *f, int argc, char **argv)
 int cmd_flame(int argc, char **argv)
 {
 	struct flame f = { .program = { .progname = "descry flame" } };
-	struct opt_parse parse = {
-		.table = flame_opts, .help = help, .into = &f, .take = take, .program = &f.program
-	};
+	struct opt_parse parse = { .table = flame_opts,
+				   .help = help,
+				   .into = &f,
+				   .take = flame_take,
+				   .program = &f.program };
 	int status;
 
 	vec_push(&f.program.args, argv[0]);

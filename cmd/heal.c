@@ -177,7 +177,7 @@ static void heal_all(struct heal *h)
 		printf("no process has memory of descry\n");
 }
 
-static int take(void *into, const struct opt *o, const char *arg)
+static int heal_take(void *into, const struct opt *o, const char *arg)
 {
 	struct heal *h = into;
 	double secs = 0;
@@ -191,7 +191,7 @@ static int take(void *into, const struct opt *o, const char *arg)
 int cmd_heal(int argc, char **argv)
 {
 	struct heal h = { .timeout_ms = 2000 };
-	struct opt_parse parse = { .table = heal_opts, .help = help, .into = &h, .take = take };
+	struct opt_parse parse = { .table = heal_opts, .help = help, .into = &h, .take = heal_take };
 	int status = opts_take(&parse, argc, argv);
 	pid_t pid;
 

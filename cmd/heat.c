@@ -173,7 +173,7 @@ static int mode(struct heat *h, enum heat_mode m)
 	return 0;
 }
 
-static int take(void *into, const struct opt *o, const char *arg)
+static int heat_take(void *into, const struct opt *o, const char *arg)
 {
 	struct heat *h = into;
 
@@ -449,7 +449,7 @@ static struct err *draw(struct heat *h, struct heatin *in, bool *ret_empty)
 	return e;
 }
 
-static int run(struct heat *h, char **args, int n)
+static int heat_run(struct heat *h, char **args, int n)
 {
 	cleanup_err struct err *e = NULL;
 	struct heatin in;
@@ -481,9 +481,11 @@ int cmd_heat(int argc, char **argv)
 {
 	static char name[] = "descry";
 	struct heat h = { 0 };
-	struct opt_parse parse = {
-		.table = heat_opts, .help = help, .into = &h, .take = take, .program = &h.program
-	};
+	struct opt_parse parse = { .table = heat_opts,
+				   .help = help,
+				   .into = &h,
+				   .take = heat_take,
+				   .program = &h.program };
 	int status;
 
 	cmdline_init(&h.program, name);
@@ -494,7 +496,7 @@ int cmd_heat(int argc, char **argv)
 	if (!status && !h.program.programs.n && optind == argc && isatty(STDIN_FILENO))
 		status = tool_wrong(
 			"no file, and standard input is a terminal; try descry heat --help");
-	status = status ?: run(&h, argv + optind, argc - optind);
+	status = status ?: heat_run(&h, argv + optind, argc - optind);
 	cmdline_fini(&h.program);
 	vec_fini(&h.only);
 	vec_fini(&h.without);

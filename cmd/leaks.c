@@ -137,7 +137,7 @@ static struct err *find_in_core(struct finder *f, const char *path)
 	return e;
 }
 
-static int take(void *into, const struct opt *o, const char *arg)
+static int leaks_take(void *into, const struct opt *o, const char *arg)
 {
 	struct finder *f = into;
 
@@ -147,7 +147,9 @@ static int take(void *into, const struct opt *o, const char *arg)
 int cmd_leaks(int argc, char **argv)
 {
 	struct finder f = { .shown = { .most = 50 } };
-	struct opt_parse parse = { .table = leaks_opts, .help = help, .into = &f, .take = take };
+	struct opt_parse parse = {
+		.table = leaks_opts, .help = help, .into = &f, .take = leaks_take
+	};
 	int failed = opts_take(&parse, argc, argv);
 
 	if (failed)

@@ -85,7 +85,7 @@ static const struct stack_writer *writer_of(const struct profile *p)
 	return w ? w : stack_writer_named("text");
 }
 
-static int take(void *into, const struct opt *o, const char *arg)
+static int profile_take(void *into, const struct opt *o, const char *arg)
 {
 	struct profile *p = into;
 	double seconds = 0;
@@ -251,7 +251,7 @@ static void summary(const struct profile *p)
 		fputs("descry profile: nothing ran on a CPU when a sample was taken\n", stderr);
 }
 
-static int run(struct profile *p)
+static int profile_run(struct profile *p)
 {
 	cleanup_free char *text = make_program(p);
 	cleanup_err struct err *e = NULL;
@@ -298,9 +298,11 @@ static int run(struct profile *p)
 int cmd_profile(int argc, char **argv)
 {
 	struct profile p = { .hz = 997, .min = 0.5, .c = { .progname = "descry profile" } };
-	struct opt_parse parse = {
-		.table = profile_opts, .help = help, .into = &p, .take = take, .program = &p.c
-	};
+	struct opt_parse parse = { .table = profile_opts,
+				   .help = help,
+				   .into = &p,
+				   .take = profile_take,
+				   .program = &p.c };
 	int status;
 
 	vec_push(&p.c.args, argv[0]);
@@ -317,7 +319,7 @@ int cmd_profile(int argc, char **argv)
 		p.sink.progress = !p.quiet && isatty(STDERR_FILENO) ? stderr : NULL;
 		p.sink.seconds = (double)p.ms / 1000;
 		stacktree_init(&p.tree);
-		status = run(&p);
+		status = profile_run(&p);
 		stacktree_fini(&p.tree);
 	}
 	cmdline_fini(&p.c);

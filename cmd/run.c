@@ -120,7 +120,7 @@ static int asked(void *arg)
 	return interrupted ? interrupted : r->stop && *r->stop;
 }
 
-static void message(void *arg, const char *text, size_t n)
+static void run_message(void *arg, const char *text, size_t n)
 {
 	const struct run *r = arg;
 
@@ -396,7 +396,7 @@ void run_init(struct run *r)
 		/* term_raw() lets colours pass the terminal's guard */
 		.diagnostics = r->message ? NULL : stderr,
 		.color = !c->dtrace_name && term_is(stderr) && !getenv("NO_COLOR"),
-		.message = message,
+		.message = run_message,
 		.stop = asked,
 		.arg = r,
 		.output = r->output,

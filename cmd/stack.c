@@ -63,7 +63,7 @@ enum {
 	STOP_MS = 2000,
 };
 
-static struct err *walk(struct stacks *st, struct space *space)
+static struct err *stack_walk(struct stacks *st, struct space *space)
 {
 	const uint64_t most = space->record ? CORE_WALK_MS : WALK_MS;
 	const struct space_thread *t = NULL;
@@ -194,7 +194,7 @@ static struct err *print_process(struct stacks *st, pid_t pid)
 	if (!e)
 		find_runtime(st, space);
 	e = e ?: control_stop(c, STOP_MS);
-	e = e ?: walk(st, space);
+	e = e ?: stack_walk(st, space);
 	if (!e) {
 		symbols_remember(st->symbols, pid);
 		e = control_resume(c);
@@ -218,7 +218,7 @@ static struct err *print_core(struct stacks *st, const char *path)
 		return e;
 	symbols_space(st->symbols, space);
 	find_runtime(st, space);
-	e = walk(st, space) ?: print(st, space);
+	e = stack_walk(st, space) ?: print(st, space);
 	if (!e)
 		tell_limits(st, space);
 	for (uint32_t i = 0; (remark = space_core_remark(space, i)); i++)
@@ -229,7 +229,7 @@ static struct err *print_core(struct stacks *st, const char *path)
 	return e;
 }
 
-static int take(void *into, const struct opt *o, const char *arg)
+static int stack_take(void *into, const struct opt *o, const char *arg)
 {
 	struct stacks *st = into;
 
@@ -239,7 +239,9 @@ static int take(void *into, const struct opt *o, const char *arg)
 int cmd_stack(int argc, char **argv)
 {
 	struct stacks st = { 0 };
-	struct opt_parse parse = { .table = stack_opts, .help = help, .into = &st, .take = take };
+	struct opt_parse parse = {
+		.table = stack_opts, .help = help, .into = &st, .take = stack_take
+	};
 	struct err *e = NULL;
 	int failed = opts_take(&parse, argc, argv);
 

@@ -183,8 +183,8 @@ int diag_shown(const char *text)
 	return (int)n;
 }
 
-static void add(struct diags *d, enum diag_level level, loc_t loc, loc_t end, const char *tag,
-		const char *fmt, va_list ap)
+static void diag_add(struct diags *d, enum diag_level level, loc_t loc, loc_t end, const char *tag,
+		     const char *fmt, va_list ap)
 {
 	struct diag *g;
 	int n;
@@ -215,7 +215,7 @@ void diag_error(struct diags *d, loc_t loc, loc_t end, const char *tag, const ch
 	va_list ap;
 
 	va_start(ap, fmt);
-	add(d, DIAG_ERROR, loc, end, tag, fmt, ap);
+	diag_add(d, DIAG_ERROR, loc, end, tag, fmt, ap);
 	va_end(ap);
 }
 
@@ -224,7 +224,7 @@ void diag_note(struct diags *d, loc_t loc, loc_t end, const char *fmt, ...)
 	va_list ap;
 
 	va_start(ap, fmt);
-	add(d, DIAG_NOTE, loc, end, NULL, fmt, ap);
+	diag_add(d, DIAG_NOTE, loc, end, NULL, fmt, ap);
 	va_end(ap);
 }
 
@@ -233,7 +233,7 @@ void diag_warn(struct diags *d, loc_t loc, loc_t end, const char *tag, const cha
 	va_list ap;
 
 	va_start(ap, fmt);
-	add(d, DIAG_WARNING, loc, end, tag, fmt, ap);
+	diag_add(d, DIAG_WARNING, loc, end, tag, fmt, ap);
 	va_end(ap);
 }
 

@@ -38,7 +38,7 @@ static void fail(struct out *o)
 
 /* Writes n bytes, past stdio if the file has a descriptor. A signal (the command's end) may
  * interrupt a write to a full pipe, and then stdio does not know how much was written. */
-static void put(struct out *o, const char *p, size_t n)
+static void out_put(struct out *o, const char *p, size_t n)
 {
 	int fd = fileno(o->file);
 
@@ -84,11 +84,11 @@ static void drain(struct out *o)
 		const char *end = memrchr(o->v + at, '\n', PIPE_BUF);
 		size_t n = end ? (size_t)(end + 1 - (o->v + at)) : PIPE_BUF;
 
-		put(o, o->v + at, n);
+		out_put(o, o->v + at, n);
 		at += n;
 	}
 	if (o->n > at)
-		put(o, o->v + at, o->n - at);
+		out_put(o, o->v + at, o->n - at);
 	o->n = 0;
 }
 
@@ -241,7 +241,7 @@ void out_literal(struct out *o, const char *s, size_t n)
 	}
 	drain(o);
 	o->raw = true;
-	put(o, s, n);
+	out_put(o, s, n);
 	o->raw = false;
 }
 

@@ -300,7 +300,7 @@ static bool is_embedded(void)
 
 /* Ends descry when a direct access does not end. It counts its own looks, because descry may have
  * been stopped (SIGSTOP) in the middle of an access. */
-static void *watch(void *arg)
+static void *procmem_watch(void *arg)
 {
 	uint64_t access, before = 0;
 	int n, looks = 0;
@@ -325,19 +325,19 @@ static void *watch(void *arg)
 	return NULL;
 }
 
-static void begin(pid_t pid)
+static void procmem_begin(pid_t pid)
 {
 	if (!own.watched && !is_embedded()) {
 		pthread_mutex_lock(&own.lock);
 		if (!own.watched)
-			own.watched = start_thread(watch, NULL);
+			own.watched = start_thread(procmem_watch, NULL);
 		pthread_mutex_unlock(&own.lock);
 	}
 	own.pid = pid;
 	__atomic_store_n(&own.access, ++own.accesses, __ATOMIC_RELEASE);
 }
 
-static void end(void)
+static void procmem_end(void)
 {
 	__atomic_store_n(&own.access, 0, __ATOMIC_RELEASE);
 }
@@ -365,7 +365,7 @@ static ssize_t read_entries(uint64_t *entries, uint64_t n, uint64_t page)
 }
 
 /* Returns true when all pages are in the process's page table and, if `writes`, may be written. */
-static bool look(pid_t pid, uint64_t lo, uint64_t hi, bool writes)
+static bool procmem_look(pid_t pid, uint64_t lo, uint64_t hi, bool writes)
 {
 	uint64_t entries[ENTRIES];
 	bool anew = own.seen.pid != pid;
@@ -396,7 +396,7 @@ static bool look(pid_t pid, uint64_t lo, uint64_t hi, bool writes)
 
 /* Returns true when an access to these bytes does not wait, as far as the page table shows. A look
  * into it is believed for SEEN_NS. */
-static bool is_there(pid_t pid, uint64_t addr, size_t n, bool writes)
+static bool procmem_is_there(pid_t pid, uint64_t addr, size_t n, bool writes)
 {
 	const uint64_t lo = addr / PAGE, hi = (addr + n + PAGE - 1) / PAGE;
 	bool there;
@@ -406,7 +406,7 @@ static bool is_there(pid_t pid, uint64_t addr, size_t n, bool writes)
 	pthread_mutex_lock(&own.lock);
 	there = (own.seen.pid == pid && lo >= own.seen.lo && hi <= own.seen.hi &&
 		 (!writes || own.seen.written) && now_ns() < own.seen.until) ||
-		look(pid, lo, hi, writes);
+		procmem_look(pid, lo, hi, writes);
 	pthread_mutex_unlock(&own.lock);
 	return there;
 }
@@ -417,7 +417,7 @@ ssize_t procmem_read(pid_t pid, void *buf, size_t n, uint64_t addr)
 {
 	ssize_t got;
 
-	if (is_embedded() || !is_there(pid, addr, n, false))
+	if (is_embedded() || !procmem_is_there(pid, addr, n, false))
 		return access_apart((struct job){ .kind = READ,
 						  .pid = pid,
 						  .mem = -1,
@@ -425,9 +425,9 @@ ssize_t procmem_read(pid_t pid, void *buf, size_t n, uint64_t addr)
 						  .n = n,
 						  .buf = xcalloc(1, n) },
 				    buf);
-	begin(pid);
+	procmem_begin(pid);
 	got = read_now(pid, buf, n, addr);
-	end();
+	procmem_end();
 	return got;
 }
 
@@ -435,7 +435,7 @@ ssize_t procmem_pread(pid_t pid, int mem, void *buf, size_t n, uint64_t addr)
 {
 	ssize_t got;
 
-	if (pid && (is_embedded() || !is_there(pid, addr, n, false)))
+	if (pid && (is_embedded() || !procmem_is_there(pid, addr, n, false)))
 		return access_apart((struct job){ .kind = PREAD,
 						  .pid = pid,
 						  .mem = fcntl(mem, F_DUPFD_CLOEXEC, 0),
@@ -443,9 +443,9 @@ ssize_t procmem_pread(pid_t pid, int mem, void *buf, size_t n, uint64_t addr)
 						  .n = n,
 						  .buf = xcalloc(1, n) },
 				    buf);
-	begin(pid);
+	procmem_begin(pid);
 	got = pread(mem, buf, n, (off_t)addr);
-	end();
+	procmem_end();
 	return got;
 }
 
@@ -469,14 +469,14 @@ ssize_t procmem_pwrite(pid_t pid, int mem, const void *buf, size_t n, uint64_t a
 		if (got >= 0 || errno == ETIMEDOUT || errno == EAGAIN)
 			return got;
 	}
-	if (pid && !is_there(pid, addr, n, true)) {
+	if (pid && !procmem_is_there(pid, addr, n, true)) {
 		copy = xcalloc(1, n);
 		if (procmem_pread(pid, mem, copy, n, addr) != (ssize_t)n) {
 			free(copy);
 			return -1;
 		}
 		memcpy(copy, buf, n);
-		if (!is_there(pid, addr, n, true))
+		if (!procmem_is_there(pid, addr, n, true))
 			return access_apart((struct job){ .kind = PWRITE,
 							  .pid = pid,
 							  .mem = fcntl(mem, F_DUPFD_CLOEXEC, 0),
@@ -486,9 +486,9 @@ ssize_t procmem_pwrite(pid_t pid, int mem, const void *buf, size_t n, uint64_t a
 					    NULL);
 		free(copy);
 	}
-	begin(pid);
+	procmem_begin(pid);
 	got = pwrite(mem, buf, n, (off_t)addr);
-	end();
+	procmem_end();
 	return got;
 }
 

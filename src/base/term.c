@@ -154,7 +154,7 @@ static FILE *filter_new(int fd, bool owned, int buffering)
 }
 
 /* Ends all filters at exit, because the C library flushes streams then but does not close them. */
-static void end(void)
+static void term_end(void)
 {
 	for (struct filter *f = filters; f; f = f->next) {
 		fflush(f->stream);
@@ -171,7 +171,7 @@ void term_begin(void)
 	if (isatty(STDERR_FILENO) && (f = filter_new(STDERR_FILENO, false, _IONBF)))
 		stderr = f;
 	if (filters)
-		atexit(end);
+		atexit(term_end);
 }
 
 FILE *term_fopen(const char *path, const char *mode)

@@ -20,7 +20,7 @@
 #include "data/record.h"
 #include "render/render.h"
 
-static struct lines *of(struct sink *s)
+static struct lines *lines_of(struct sink *s)
 {
 	return (struct lines *)s;
 }
@@ -374,7 +374,7 @@ static void returned(struct lines *l, const struct calls_clause *k, const struct
 
 static struct err *lines_begin(struct sink *s)
 {
-	struct lines *l = of(s);
+	struct lines *l = lines_of(s);
 
 	l->o.file = s->out;
 	l->offset = clock_ns(CLOCK_REALTIME) - clock_ns(CLOCK_MONOTONIC);
@@ -383,7 +383,7 @@ static struct err *lines_begin(struct sink *s)
 
 static struct err *lines_record_begin(struct sink *s, const struct record_view *r)
 {
-	struct event *e = &of(s)->event;
+	struct event *e = &lines_of(s)->event;
 
 	e->nnumbers = e->ntexts = e->nmemory = e->nframes = 0;
 	e->stack.n = 0;
@@ -423,7 +423,7 @@ static void take_frame(void *arg, const struct frame *f)
 
 static struct err *lines_action(struct sink *s, const struct record_view *r, const struct action *a)
 {
-	struct lines *l = of(s);
+	struct lines *l = lines_of(s);
 	struct event *e = &l->event;
 
 	for (uint32_t i = 0; i < a->nfields; i++) {
@@ -446,7 +446,7 @@ static struct err *lines_action(struct sink *s, const struct record_view *r, con
 
 static struct err *lines_flush(struct sink *s)
 {
-	struct lines *l = of(s);
+	struct lines *l = lines_of(s);
 
 	l->column -= l->o.n; /* a line that is begun keeps its column (modulo 2^64) */
 	return out_flush(&l->o);
@@ -454,7 +454,7 @@ static struct err *lines_flush(struct sink *s)
 
 static struct err *lines_record_end(struct sink *s, const struct record_view *r)
 {
-	struct lines *l = of(s);
+	struct lines *l = lines_of(s);
 	const struct calls_clause *k;
 
 	if (r->segment->clause >= l->c->clauses.n || !l->event.nnumbers)
@@ -471,7 +471,7 @@ static struct err *lines_record_end(struct sink *s, const struct record_view *r)
 
 static struct err *lines_drop(struct sink *s, enum drop_kind kind, int cpu, uint64_t count)
 {
-	of(s)->lost += count;
+	lines_of(s)->lost += count;
 	return NULL;
 }
 
@@ -488,7 +488,7 @@ void calls_report(struct sink *s, const struct run_report *r)
 
 static struct err *lines_end(struct sink *s)
 {
-	struct lines *l = of(s);
+	struct lines *l = lines_of(s);
 	cleanup_free char *ended = l->c->o->ended ? l->c->o->ended(l->c->o->arg) : NULL;
 	struct err *e;
 
@@ -514,7 +514,7 @@ static char *lines_format(struct sink *s, const struct record_view *r, const str
 
 static void lines_free(struct sink *s)
 {
-	struct lines *l = of(s);
+	struct lines *l = lines_of(s);
 	uint32_t at = 0;
 	const void *key;
 	size_t len;

@@ -145,7 +145,7 @@ static void put_memory(struct writer *w, const struct prototype_type *t, const c
 		   pointer, pointer, memory_max(w, t));
 }
 
-static void put_text(struct out *o, const char *pointer)
+static void program_put_text(struct out *o, const char *pointer)
 {
 	out_printf(o, ", %s ? copyinstr(%s) : \"\"", pointer, pointer);
 }
@@ -186,11 +186,11 @@ static void put_record(struct writer *w, bool at_return, bool whole, const char 
 		if (f->params[i].out == at_return && calls_register(f, i) >= 0 &&
 		    calls_reads_text(f->params[i].type)) {
 			out_str(&w->o, " %S");
-			put_text(&texts, value_of(w, calls_register(f, i), at_return));
+			program_put_text(&texts, value_of(w, calls_register(f, i), at_return));
 		}
 	if (whole && at_return && calls_reads_text(f->result)) {
 		out_str(&w->o, " %S");
-		put_text(&texts, result);
+		program_put_text(&texts, result);
 	}
 	/* A system call stands below the call whose frame it is made in. */
 	out_str(&w->o, at_return        ? "\\n\""

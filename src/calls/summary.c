@@ -30,7 +30,7 @@ struct summary {
 	uint64_t shown_at, shown_calls; /* of the progress line */
 };
 
-static struct summary *of(struct sink *s)
+static struct summary *summary_of(struct sink *s)
 {
 	return (struct summary *)s;
 }
@@ -78,10 +78,10 @@ static uint64_t percentile(const struct agg *a, const struct agg_row *row, doubl
 	return 0;
 }
 
-static struct err *take(struct sink *s, const struct record_view *r, const struct action *a,
-			struct agg_view *const *aggs, uint32_t n)
+static struct err *summary_take(struct sink *s, const struct record_view *r, const struct action *a,
+				struct agg_view *const *aggs, uint32_t n)
 {
-	struct summary *k = of(s);
+	struct summary *k = summary_of(s);
 
 	for (uint32_t i = 0; i < n; i++)
 		for (uint32_t row = 0; row < aggs[i]->nrows; row++) {
@@ -199,7 +199,7 @@ enum { PROGRESS_NS = 1000000000 };
 
 static bool due(struct sink *s, bool shown)
 {
-	struct summary *k = of(s);
+	struct summary *k = summary_of(s);
 	uint64_t now = clock_ns(CLOCK_MONOTONIC), calls = 0;
 	cleanup_free char *line = NULL;
 
@@ -223,7 +223,7 @@ static struct err *summary_end(struct sink *s)
 {
 	static const char rule[] =
 		"------ ----------- ----------- --------- --------- --------- --------- --------------------\n";
-	struct summary *k = of(s);
+	struct summary *k = summary_of(s);
 	uint64_t ns = 0, calls = 0;
 
 	k->o.file = s->out;
@@ -256,7 +256,7 @@ static struct err *summary_end(struct sink *s)
 
 static struct err *summary_drop(struct sink *s, enum drop_kind kind, int cpu, uint64_t count)
 {
-	of(s)->lost += count;
+	summary_of(s)->lost += count;
 	return NULL;
 }
 
@@ -267,7 +267,7 @@ static char *no_format(struct sink *s, const struct record_view *r, const struct
 
 static void summary_free(struct sink *s)
 {
-	struct summary *k = of(s);
+	struct summary *k = summary_of(s);
 
 	for (uint32_t i = 0; i < k->totals.n; i++)
 		free(k->totals.v[i].spread);
@@ -284,7 +284,7 @@ struct sink *calls_summary_new(const struct calls *c)
 		.name = "calls -c",
 		.any_order = true,
 		.end = summary_end,
-		.printa = take,
+		.printa = summary_take,
 		.drop = summary_drop,
 		.format = no_format,
 		.report = calls_report,

@@ -10,7 +10,7 @@ static const struct check_column columns[] = {
 	{ "here", CHECK_COLUMN },       { "there", CHECK_COLUMN },
 };
 
-static const char *text_of(const json_t *device, const char *key)
+static const char *compare_text_of(const json_t *device, const char *key)
 {
 	return json_string_value(json_object_get(device, key));
 }
@@ -21,7 +21,7 @@ static json_t *counterpart(json_t *theirs, bool *taken, const char *modalias)
 {
 	for (size_t i = 0; i < json_array_size(theirs); i++) {
 		json_t *d = json_array_get(theirs, i);
-		const char *m = text_of(d, "modalias");
+		const char *m = compare_text_of(d, "modalias");
 
 		if (!taken[i] && m && !strcmp(m, modalias)) {
 			taken[i] = true;
@@ -43,7 +43,7 @@ static void compare(const struct check_table *mine, json_t *theirs, struct check
 	for (uint32_t i = 0; i < check_rows(mine); i++) {
 		const char *driver = check_cell(mine, i, HW_DRIVER);
 		json_t *d = counterpart(theirs, taken, check_cell(mine, i, HW_MODALIAS));
-		const char *other = d ? text_of(d, "driver") : NULL;
+		const char *other = d ? compare_text_of(d, "driver") : NULL;
 
 		if (d && same(driver, other))
 			continue;
@@ -57,12 +57,13 @@ static void compare(const struct check_table *mine, json_t *theirs, struct check
 	}
 	for (size_t i = 0; i < json_array_size(theirs); i++) {
 		json_t *d = json_array_get(theirs, i);
-		const char *driver = text_of(d, "driver");
+		const char *driver = compare_text_of(d, "driver");
 
 		if (!taken[i])
-			check_row(ret, (const char *const[]){ "only there", text_of(d, "bus"),
-							      text_of(d, "name"), NULL,
-							      driver ? driver : "no driver" });
+			check_row(ret,
+				  (const char *const[]){ "only there", compare_text_of(d, "bus"),
+							 compare_text_of(d, "name"), NULL,
+							 driver ? driver : "no driver" });
 	}
 	free(taken);
 }

@@ -59,8 +59,8 @@ static char *usb_name(const struct hardware *h, const char *dir)
 			    : xasprintf("[%04x:%04x]", v, p);
 }
 
-static char *name_of(const struct hardware *h, const char *bus, const char *dir,
-		     const char *modalias)
+static char *hardware_name_of(const struct hardware *h, const char *bus, const char *dir,
+			      const char *modalias)
 {
 	if (!strcmp(bus, "pci"))
 		return pci_name(h, dir);
@@ -105,7 +105,7 @@ static void add_device(struct hardware *h, const char *bus, const char *address)
 	/* Half of the firmware's tables are names for which no kernel has a driver. */
 	if (!strcmp(bus, "acpi") || (!strcmp(bus, "platform") && !driver && !possible))
 		return;
-	name = name_of(h, bus, dir, modalias);
+	name = hardware_name_of(h, bus, dir, modalias);
 	firmware = missing(h, module ? module : driver, possible);
 	check_row(h->table, (const char *const[HW_COLUMNS]){
 				    [HW_BUS] = bus,

@@ -161,7 +161,7 @@ static struct err *undo(const struct tunables *t, const struct change *c, const 
 }
 
 /* Replaces the journal atomically by the changes that are left. Removes it when none is left. */
-static struct err *keep(struct journal *j, const char *path)
+static struct err *journal_keep(struct journal *j, const char *path)
 {
 	cleanup_free char *new = xasprintf("%s.new", path);
 	cleanup_close int fd = -1;
@@ -206,7 +206,7 @@ struct err *journal_undo(const char *path, const struct tunables *t, FILE *out, 
 			*ret_left += failed != NULL;
 			err_free(failed);
 		}
-		e = keep(&j, path);
+		e = journal_keep(&j, path);
 	}
 	journal_close(&j);
 	return e;

@@ -165,7 +165,7 @@ struct err *tunable_read(const struct tunable *t, char **ret)
 	return NULL;
 }
 
-static void add(struct tunables *t, const struct knob *k, char *name, char *path)
+static void tunable_add(struct tunables *t, const struct knob *k, char *name, char *path)
 {
 	struct tunable v = { .name = name, .path = path, .what = k->what, .program = k->program };
 	struct err *e = tunable_read(&v, &v.value);
@@ -197,7 +197,7 @@ static void expand(struct tunables *t, const struct knob *k, char *name, char *p
 
 	if (!star || !in_name) {
 		if (!access(path, F_OK)) {
-			add(t, k, name, path);
+			tunable_add(t, k, name, path);
 			return;
 		}
 	} else {

@@ -402,7 +402,7 @@ static size_t entry_words(const struct state *st)
 }
 
 /* Makes all values of the snapshot part of the base. */
-static void forget(struct state *st, struct entry *en)
+static void aggs_forget(struct state *st, struct entry *en)
 {
 	size_t bytes = entry_words(st) * sizeof(int64_t);
 
@@ -483,7 +483,7 @@ struct err *aggs_clear(struct aggs *a, const struct firing *f, uint32_t agg)
 		if (is_extreme(st->agg) && st->entries.v[i].now)
 			e = remove_key(a, st, &st->entries.v[i]);
 		else if (!is_extreme(st->agg))
-			forget(st, &st->entries.v[i]);
+			aggs_forget(st, &st->entries.v[i]);
 	}
 	if (!e)
 		build_rows(a, st);
@@ -517,7 +517,7 @@ struct err *aggs_trunc(struct aggs *a, const struct firing *f, uint32_t agg, int
 		if (st->agg->key_size && !st->agg->nslots && en->now)
 			e = remove_key(a, st, en);
 		else
-			forget(st, en);
+			aggs_forget(st, en);
 		en->gone = true;
 	}
 	hash_fini(&keep);

@@ -317,7 +317,7 @@ static bool is_good(const struct consumer *c, const struct wire_record *r, uint3
 
 /* Returns true when a data record may be kept. bufpolicy=fill keeps the first bufsize bytes of
  * records; tracing ends at the first record beyond. */
-static bool keep(struct consumer *c, uint32_t size)
+static bool consume_keep(struct consumer *c, uint32_t size)
 {
 	if (c->finishing || opt_num(c->options, OPT_BUFPOLICY) == POLICY_SWITCH)
 		return true;
@@ -353,7 +353,7 @@ static void forget_oldest(struct consumer *c)
 		c->held -= b->ring[0].v[b->at[0]++].size;
 }
 
-static void take(void *arg, const struct wire_record *r, uint32_t size, bool control)
+static void consume_take(void *arg, const struct wire_record *r, uint32_t size, bool control)
 {
 	struct consumer *c = arg;
 
@@ -364,7 +364,7 @@ static void take(void *arg, const struct wire_record *r, uint32_t size, bool con
 	if (r->segment != WIRE_SEG_LATE) {
 		c->records++;
 		c->bytes += size;
-		if (control ? !keep_control(c, size) : !keep(c, size))
+		if (control ? !keep_control(c, size) : !consume_keep(c, size))
 			return;
 	}
 	c->late_drops += !batch_add(&c->batch, r, size, control);
@@ -426,7 +426,7 @@ static struct err *pass(struct consumer *c, bool last)
 
 	if (c->engine->state)
 		c->sink->target_pid = (int)c->engine->state->target_pid;
-	c->engine->ops->drain(c->engine, take, c);
+	c->engine->ops->drain(c->engine, consume_take, c);
 	if (!last && opt_on(c->options, OPT_TEMPORAL))
 		before = now > HOLD_NS ? now - HOLD_NS : 0;
 	batch_sort(&c->batch);

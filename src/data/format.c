@@ -73,7 +73,7 @@ static void add_literal(struct parse *p, const char *text, uint32_t len, uint32_
 }
 
 /* number: digits. *ret is at most INT32_MAX. */
-static const char *number(const char *s, int32_t *ret)
+static const char *format_number(const char *s, int32_t *ret)
 {
 	int64_t n = 0;
 
@@ -133,7 +133,7 @@ static const char *modifiers(struct parse *p, const char *s, struct conv *c, uin
 			}
 			/* fallthrough */
 		case '1' ... '9':
-			s = number(s, dot ? &c->prec : &c->width) - 1;
+			s = format_number(s, dot ? &c->prec : &c->width) - 1;
 			digits = true;
 			break;
 		default: return s;

@@ -10,8 +10,8 @@
 /* bytes of a read, few enough to stay in the cache while they are parsed */
 enum { BLOCK = 512 * 1024 };
 
-static void keep(struct lines *l, const struct lines_ops *ops, void *arg, const char *text,
-		 size_t len)
+static void lines_keep(struct lines *l, const struct lines_ops *ops, void *arg, const char *text,
+		       size_t len)
 {
 	if (len > LINES_LONGEST - l->rest.n) {
 		ops->too_long(arg);
@@ -24,8 +24,8 @@ static void keep(struct lines *l, const struct lines_ops *ops, void *arg, const 
 	l->rest.n += (uint32_t)len;
 }
 
-static void begin(struct lines *l, const struct lines_ops *ops, void *arg, const char *text,
-		  size_t len)
+static void input_lines_begin(struct lines *l, const struct lines_ops *ops, void *arg,
+			      const char *text, size_t len)
 {
 	ops->begin(arg, text, len);
 	l->begun = true;
@@ -38,27 +38,27 @@ void lines_feed(struct lines *l, const struct lines_ops *ops, void *arg, const c
 
 	if (!l->begun) {
 		if (l->rest.n + len < LINES_BEGINNING) {
-			keep(l, ops, arg, text, len);
+			lines_keep(l, ops, arg, text, len);
 			return;
 		}
 		if (l->rest.n) {
 			size_t more = LINES_BEGINNING - l->rest.n;
 
-			keep(l, ops, arg, text, more);
-			begin(l, ops, arg, l->rest.v, l->rest.n);
+			lines_keep(l, ops, arg, text, more);
+			input_lines_begin(l, ops, arg, l->rest.v, l->rest.n);
 			text += more;
 			len -= more;
 		} else {
-			begin(l, ops, arg, text, LINES_BEGINNING);
+			input_lines_begin(l, ops, arg, text, LINES_BEGINNING);
 		}
 	}
 	if (l->rest.n) {
 		nl = memchr(text, '\n', len);
 		if (!nl) {
-			keep(l, ops, arg, text, len);
+			lines_keep(l, ops, arg, text, len);
 			return;
 		}
-		keep(l, ops, arg, text, (size_t)(nl + 1 - text));
+		lines_keep(l, ops, arg, text, (size_t)(nl + 1 - text));
 		if (l->rest.n)
 			ops->lines(arg, l->rest.v, l->rest.n);
 		l->rest.n = 0;
@@ -71,15 +71,15 @@ void lines_feed(struct lines *l, const struct lines_ops *ops, void *arg, const c
 		len -= (size_t)(nl + 1 - text);
 		text = nl + 1;
 	}
-	keep(l, ops, arg, text, len);
+	lines_keep(l, ops, arg, text, len);
 }
 
 void lines_end(struct lines *l, const struct lines_ops *ops, void *arg)
 {
 	if (l->rest.n && l->rest.v[l->rest.n - 1] != '\n')
-		keep(l, ops, arg, "\n", 1);
+		lines_keep(l, ops, arg, "\n", 1);
 	if (!l->begun)
-		begin(l, ops, arg, l->rest.v, l->rest.n);
+		input_lines_begin(l, ops, arg, l->rest.v, l->rest.n);
 	if (l->rest.n)
 		ops->lines(arg, l->rest.v, l->rest.n);
 	l->rest.n = 0;

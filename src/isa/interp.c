@@ -137,7 +137,7 @@ static uint32_t size_of(uint8_t code)
 	}
 }
 
-static uint64_t load(const void *p, uint32_t size)
+static uint64_t interp_load(const void *p, uint32_t size)
 {
 	uint64_t v = 0;
 
@@ -166,7 +166,7 @@ static bool load_store(struct interp *in, const struct bpf_insn *ins, uint64_t *
 
 	if (class == BPF_LDX) {
 		if (on_stack(in, addr, size) || permitted(in->mem, addr, size, false)) {
-			v = load((void *)(uintptr_t)addr, size);
+			v = interp_load((void *)(uintptr_t)addr, size);
 		} else if (!in->ops->load || !in->ops->load(in, addr, size, &v)) {
 			interp_bytes(in, addr, size, false);
 			return false;
@@ -198,7 +198,7 @@ static bool atomic(struct interp *in, const struct bpf_insn *ins, uint64_t *r)
 		interp_fail(in, "misaligned atomic access at 0x%llx", (unsigned long long)addr);
 		return false;
 	}
-	old = load(p, size);
+	old = interp_load(p, size);
 	if (size == 4)
 		src = (uint32_t)src;
 	switch (ins->imm & ~BPF_FETCH) {

@@ -63,7 +63,7 @@ static uint32_t lib_func_named(const char *name)
 	return NO_FUNC;
 }
 
-static int by_start(const void *a, const void *b)
+static int link_by_start(const void *a, const void *b)
 {
 	const struct lib_func *x = a, *y = b;
 
@@ -212,7 +212,7 @@ static const char *read_lib(void)
 			.n = (uint32_t)(sym[i].st_size / 8),
 		};
 	}
-	qsort(lib.funcs, lib.nfuncs, sizeof(*lib.funcs), by_start);
+	qsort(lib.funcs, lib.nfuncs, sizeof(*lib.funcs), link_by_start);
 	lib.target = xcalloc(lib.ninsns, sizeof(*lib.target));
 	const char *e = read_calls(rel, nrel, sym);
 
@@ -348,7 +348,7 @@ static void make_btf(struct linked *l)
 	l->funcs[0].btf_id = proto + 1;
 }
 
-static char *name_of(const struct image_prog *p)
+static char *link_name_of(const struct image_prog *p)
 {
 	char *s = xstrdup(*p->name ? p->name : "prog");
 
@@ -390,7 +390,7 @@ struct err *link_prog(const struct image_prog *p, const struct link_hooks *hooks
 	l.insns = k.insns.v;
 	l.ninsns = k.insns.n;
 
-	l.name = name_of(p);
+	l.name = link_name_of(p);
 	l.funcs = xcalloc(1 + k.added.n, sizeof(*l.funcs));
 	l.funcs[l.nfuncs++].name = l.name;
 	for (uint32_t i = 0; i < k.added.n; i++) {

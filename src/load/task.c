@@ -97,8 +97,8 @@ static void put_at(const struct maker *mk, const struct object *o, const char *m
 		memcpy(o->p + off, value, n);
 }
 
-static void put(const struct maker *m, const struct object *o, const char *member,
-		const void *value, uint32_t n)
+static void task_put(const struct maker *m, const struct object *o, const char *member,
+		     const void *value, uint32_t n)
 {
 	put_at(m, o, member, 0, value, n);
 }
@@ -167,10 +167,10 @@ static struct object mm_new(struct maker *m, const struct task_facts *f)
 	struct object mm = object_new(m, "mm_struct");
 	uint64_t end = 0x7ffffffff000;
 
-	put(m, &mm, "task_size", &end, 8);
-	put(m, &mm, "start_stack", &f->start_stack, 8);
-	put(m, &mm, "arg_start", &f->arg_start, 8);
-	put(m, &mm, "arg_end", &f->arg_end, 8);
+	task_put(m, &mm, "task_size", &end, 8);
+	task_put(m, &mm, "start_stack", &f->start_stack, 8);
+	task_put(m, &mm, "arg_start", &f->arg_start, 8);
+	task_put(m, &mm, "arg_end", &f->arg_end, 8);
 	return mm;
 }
 
@@ -191,9 +191,9 @@ static struct object task_new(struct maker *m, const struct task_facts *f, uint6
 	put_int(m, &task, "tgid", f->tgid);
 	put_int(m, &task, "prio", NORMAL_PRIO);
 	put_int(m, &task, "static_prio", NORMAL_PRIO);
-	put(m, &task, "comm", f->comm, COMM_SIZE);
-	put(m, &task, "group_leader", &task.p, 8);
-	put(m, &task, "real_parent", parent ? (const void *)&parent : &task.p, 8);
+	task_put(m, &task, "comm", f->comm, COMM_SIZE);
+	task_put(m, &task, "group_leader", &task.p, 8);
+	task_put(m, &task, "real_parent", parent ? (const void *)&parent : &task.p, 8);
 	return task;
 }
 
@@ -211,10 +211,10 @@ static void fill_self(struct maker *m, const struct object *task, const struct t
 	put_pid(m, &signal, 2, f->pgid);
 	put_pid(m, &signal, 3, f->sid);
 	put_int(m, task, "exit_code", f->exit_code);
-	put(m, task, "mm", &mm.p, 8);
-	put(m, task, "cred", &cred.p, 8);
-	put(m, task, "real_cred", &cred.p, 8);
-	put(m, task, "signal", &signal.p, 8);
+	task_put(m, task, "mm", &mm.p, 8);
+	task_put(m, task, "cred", &cred.p, 8);
+	task_put(m, task, "real_cred", &cred.p, 8);
+	task_put(m, task, "signal", &signal.p, 8);
 }
 
 uint64_t task_from_facts(struct type_graph *types, const struct task_facts *self, uint64_t parent,
@@ -245,7 +245,7 @@ void task_set_parent(struct type_graph *types, uint64_t task, uint64_t parent,
 
 	if (remembered(&m, o.tag, NULL, &o.type, &size)) {
 		o.size = (uint64_t)size;
-		put(&m, &o, "real_parent", &parent, 8);
+		task_put(&m, &o, "real_parent", &parent, 8);
 	}
 }
 

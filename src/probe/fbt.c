@@ -163,7 +163,8 @@ static void add_place(struct probe_set *ps, struct probe *p, uint64_t addr)
 	p->addrs = addrs;
 }
 
-static void add(struct matching *m, const char *module, const char *func, uint64_t addr, bool ret)
+static void fbt_add(struct matching *m, const char *module, const char *func, uint64_t addr,
+		    bool ret)
 {
 	struct probe *p = probe_add(m->ps, m->pv, m->pv->first_id + 2 * m->index + ret, m->pv->name,
 				    module, func, ret ? "return" : "entry", NULL);
@@ -185,9 +186,9 @@ static void consider(void *arg, const char *module, const char *name, uint64_t a
 	    !is_traceable(m->ps, module, name))
 		return;
 	if (m->entry)
-		add(m, module, name, addr, false);
+		fbt_add(m, module, name, addr, false);
 	if (m->ret)
-		add(m, module, name, addr, true);
+		fbt_add(m, module, name, addr, true);
 }
 
 static struct err *fbt_match(const struct provider *pv, struct probe_set *ps,

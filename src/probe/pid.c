@@ -75,9 +75,9 @@ static void note_skipped(struct match *m, const struct process_object *po)
 	m->skipped.n = 0;
 }
 
-static struct probe *add(struct match *m, const struct process_object *po, const char *func,
-			 const char *name, enum attach_kind kind, uint64_t addr, uint64_t offset,
-			 const char *unavailable, const char *note)
+static struct probe *pid_add(struct match *m, const struct process_object *po, const char *func,
+			     const char *name, enum attach_kind kind, uint64_t addr,
+			     uint64_t offset, const char *unavailable, const char *note)
 {
 	bool is_new;
 	struct probe *p = process_add_probe(m->in.ps, m->in.pv, m->in.pid, po, m->in.prov, func,
@@ -100,7 +100,7 @@ static void refuse(struct match *m, const struct process_object *po, const char 
 		   const char *reason)
 {
 	if (m->func_exact)
-		add(m, po, func, name, kind, addr, offset, reason, NULL);
+		pid_add(m, po, func, name, kind, addr, offset, reason, NULL);
 	else
 		skip(m, func, name, reason);
 }
@@ -278,16 +278,16 @@ static void match_entry_return(struct match *m, const struct process_object *po,
 	if (m->wants_entry) {
 		entry_class = class;
 		moved = entry_skip(po, f, code, n, &entry_class);
-		add(m, po, f->name, "entry", ATTACH_UPROBE, f->addr, offset + moved, NULL,
-		    entry_note(m, f, entry_class, moved, ATTACH_UPROBE));
+		pid_add(m, po, f->name, "entry", ATTACH_UPROBE, f->addr, offset + moved, NULL,
+			entry_note(m, f, entry_class, moved, ATTACH_UPROBE));
 	}
 	if (m->wants_return) {
 		hazard = return_hazard(po, f);
 		if (hazard)
 			refuse(m, po, f->name, "return", ATTACH_URETPROBE, f->addr, offset, hazard);
 		else
-			add(m, po, f->name, "return", ATTACH_URETPROBE, f->addr, offset, NULL,
-			    entry_note(m, f, class, false, ATTACH_URETPROBE));
+			pid_add(m, po, f->name, "return", ATTACH_URETPROBE, f->addr, offset, NULL,
+				entry_note(m, f, class, false, ATTACH_URETPROBE));
 	}
 }
 
@@ -313,8 +313,8 @@ static void match_offsets(struct match *m, const struct process_object *po,
 				refuse(m, po, f->name, name, ATTACH_UPROBE, f->addr, base + at,
 				       reason);
 			else
-				add(m, po, f->name, name, ATTACH_UPROBE, f->addr, base + at, NULL,
-				    process_price(class, ATTACH_UPROBE))
+				pid_add(m, po, f->name, name, ATTACH_UPROBE, f->addr, base + at,
+					NULL, process_price(class, ATTACH_UPROBE))
 					->red_zone = at && class == UPROBE_NOP5 &&
 						     object_uses_red_zone(po->object, f->addr);
 			if (m->offset_exact)
@@ -328,8 +328,8 @@ static void match_offsets(struct match *m, const struct process_object *po,
 
 		snprintf(name, sizeof(name), "%llx", (unsigned long long)m->offset);
 		if (m->offset < f->size)
-			add(m, po, f->name, name, ATTACH_UPROBE, f->addr, base + m->offset,
-			    "no instruction begins at this offset", NULL);
+			pid_add(m, po, f->name, name, ATTACH_UPROBE, f->addr, base + m->offset,
+				"no instruction begins at this offset", NULL);
 		else
 			process_note(m->in.ps, xasprintf("%s:%s:%s:%s: the function ends at %llx",
 							 m->in.prov, po->name, f->name, name,
@@ -437,8 +437,8 @@ static void add_address(struct match *m, const struct process_object *po, uint64
 	if (class != UPROBE_REFUSED && !is_instruction(po, addr))
 		reason = "no instruction begins at this address";
 	snprintf(name, sizeof(name), "%llx", (unsigned long long)shown);
-	add(m, po, "-", name, ATTACH_UPROBE, addr, offset, reason,
-	    reason ? NULL : process_price(class, ATTACH_UPROBE));
+	pid_add(m, po, "-", name, ATTACH_UPROBE, addr, offset, reason,
+		reason ? NULL : process_price(class, ATTACH_UPROBE));
 }
 
 static void match_later_address(void *arg, const struct process_object *later)

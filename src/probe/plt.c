@@ -213,9 +213,9 @@ void plt_free(struct plt *p)
 	free(p);
 }
 
-static void add(struct match *m, const struct process_object *po, const char *func,
-		const char *name, enum attach_kind kind, uint64_t addr, uint32_t jmp,
-		const char *unavailable)
+static void plt_add(struct match *m, const struct process_object *po, const char *func,
+		    const char *name, enum attach_kind kind, uint64_t addr, uint32_t jmp,
+		    const char *unavailable)
 {
 	uint64_t offset = 0;
 	const char *reason = unavailable;
@@ -288,9 +288,9 @@ static void match_slot(struct match *m, const struct process_object *po, const s
 	const char *hazard = return_hazard(po, s->func);
 
 	if (m->wants_entry)
-		add(m, po, s->func, "entry", ATTACH_UPROBE, s->addr, s->jmp, NULL);
+		plt_add(m, po, s->func, "entry", ATTACH_UPROBE, s->addr, s->jmp, NULL);
 	if (m->wants_return && (m->func_exact || !hazard))
-		add(m, po, s->func, "return", ATTACH_URETPROBE, s->addr, 0, hazard);
+		plt_add(m, po, s->func, "return", ATTACH_URETPROBE, s->addr, 0, hazard);
 }
 
 /* Lists a named function that the object imports without a slot, with the reason. */
@@ -300,9 +300,9 @@ static void say_no_slot(struct match *m, const struct process_object *po, const 
 		"its caller goes by the GOT (-fno-plt, or only its address is taken): there is no slot to probe";
 
 	if (m->wants_entry)
-		add(m, po, name, "entry", ATTACH_UPROBE, 0, 0, why);
+		plt_add(m, po, name, "entry", ATTACH_UPROBE, 0, 0, why);
 	if (m->wants_return)
-		add(m, po, name, "return", ATTACH_URETPROBE, 0, 0, why);
+		plt_add(m, po, name, "return", ATTACH_URETPROBE, 0, 0, why);
 }
 
 static void match_named(struct match *m, const struct process_object *po, const struct imports *im)

@@ -78,7 +78,7 @@ static bool ends(const struct stacktree_frame *n, const char *s)
 	return n->len >= len && !memcmp(n->text + n->len - len, s, len);
 }
 
-static bool begins(const struct stacktree_frame *n, const char *s)
+static bool flame_begins(const struct stacktree_frame *n, const char *s)
 {
 	size_t len = strlen(s);
 
@@ -108,11 +108,12 @@ static enum kind kind_of(const struct stacktree_frame *n)
 	for (size_t i = 0; i < ARRAY_SIZE(scripts); i++)
 		if (has(n, scripts[i]))
 			return KIND_SCRIPT;
-	if (has(n, ":::") || begins(n, "java/") || begins(n, "org/") || begins(n, "com/"))
+	if (has(n, ":::") || flame_begins(n, "java/") || flame_begins(n, "org/") ||
+	    flame_begins(n, "com/"))
 		return KIND_JIT;
 	if (has(n, "::"))
 		return KIND_CPP;
-	if (has(n, ".(*") || begins(n, "runtime.") || begins(n, "main."))
+	if (has(n, ".(*") || flame_begins(n, "runtime.") || flame_begins(n, "main."))
 		return KIND_GO;
 	return KIND_USER;
 }
@@ -180,7 +181,8 @@ uint32_t flame_color(const struct stacktree *t, uint32_t node, const struct flam
 				    max_change, o->negate);
 	if (node == STACKTREE_ROOT)
 		return 0xe8e8e8;
-	if (n->len <= 2 && begins(n, "-") && ends(n, "-")) /* separates two parts of a stack */
+	if (n->len <= 2 && flame_begins(n, "-") &&
+	    ends(n, "-")) /* separates two parts of a stack */
 		return 0xc8c8c8;
 	hash = hash_bytes(n->text, n->len);
 	hash ^= hash >> 32;

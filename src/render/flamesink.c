@@ -106,7 +106,7 @@ static void take_row(struct flamesink *k, const struct agg *agg, const uint8_t *
 	stacktree_add(k->in->tree, r->ids.v, r->ids.n, stackin_scale(k->in, (uint64_t)count));
 }
 
-static struct err *begin(struct sink *s)
+static struct err *flamesink_begin(struct sink *s)
 {
 	struct flamesink *k = flamesink_of(s);
 
@@ -154,7 +154,7 @@ struct sink *flamesink_new(struct stackin *in)
 
 	k->plain = s->ops;
 	k->ops = *s->ops;
-	k->ops.begin = begin;
+	k->ops.begin = flamesink_begin;
 	k->ops.printa = printa;
 	k->ops.free = free_sink;
 	k->in = in;

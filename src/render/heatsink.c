@@ -23,7 +23,7 @@ struct heatsink {
 	struct out text;
 };
 
-static struct heatsink *of(struct sink *s)
+static struct heatsink *heatsink_of(struct sink *s)
 {
 	return (struct heatsink *)s;
 }
@@ -33,9 +33,9 @@ static bool is_wanted(const struct heatsink *k, const struct agg *a)
 	return !k->in->options.agg || !strcmp(k->in->options.agg, a->name);
 }
 
-static struct err *begin(struct sink *s)
+static struct err *heatsink_begin(struct sink *s)
 {
-	struct heatsink *k = of(s);
+	struct heatsink *k = heatsink_of(s);
 
 	for (uint32_t i = 0; i < s->image->naggs; i++)
 		k->distributions |= agg_is_distribution(&s->image->aggs[i]) &&
@@ -215,7 +215,7 @@ static void take_row(struct heatsink *k, const struct agg_view *v, const struct 
 static struct err *printa(struct sink *s, const struct record_view *r, const struct action *a,
 			  struct agg_view *const *aggs, uint32_t n)
 {
-	struct heatsink *k = of(s);
+	struct heatsink *k = heatsink_of(s);
 
 	for (uint32_t j = 0; j < n; j++) {
 		bool cleared = is_cleared(s->image, aggs[j]->agg->id);
@@ -229,7 +229,7 @@ static struct err *printa(struct sink *s, const struct record_view *r, const str
 /* printf() makes event lines. Beside distributions, its text is a message. */
 static struct err *action(struct sink *s, const struct record_view *r, const struct action *a)
 {
-	struct heatsink *k = of(s);
+	struct heatsink *k = heatsink_of(s);
 
 	if (a->kind != ACT_PRINTF)
 		return NULL;
@@ -242,7 +242,7 @@ static struct err *action(struct sink *s, const struct record_view *r, const str
 	return NULL;
 }
 
-static struct err *message(struct heatsink *k)
+static struct err *heatsink_message(struct heatsink *k)
 {
 	sink_message(&k->s, k->text.v, k->text.n);
 	return NULL;
@@ -250,27 +250,27 @@ static struct err *message(struct heatsink *k)
 
 static struct err *fault(struct sink *s, const struct image *img, const struct wire_fault *f)
 {
-	struct heatsink *k = of(s);
+	struct heatsink *k = heatsink_of(s);
 
 	k->text.n = 0;
 	fault_message(s, &k->text, img, f);
-	return message(k);
+	return heatsink_message(k);
 }
 
 static struct err *drop(struct sink *s, enum drop_kind kind, int cpu, uint64_t count)
 {
-	struct heatsink *k = of(s);
+	struct heatsink *k = heatsink_of(s);
 
 	k->in->drops += count;
 	k->text.n = 0;
 	drop_message(s, &k->text, kind, cpu, count);
-	return message(k);
+	return heatsink_message(k);
 }
 
 /* The numbers are complete: each is an event. */
-static struct err *end(struct sink *s)
+static struct err *heatsink_end(struct sink *s)
 {
-	struct heatsink *k = of(s);
+	struct heatsink *k = heatsink_of(s);
 
 	for (uint32_t i = 0; i < k->seen.n && !k->distributions; i++) {
 		const struct seen *e = &k->seen.v[i];
@@ -287,7 +287,7 @@ static struct err *end(struct sink *s)
 
 static void sink_free(struct sink *s)
 {
-	struct heatsink *k = of(s);
+	struct heatsink *k = heatsink_of(s);
 
 	hash_fini(&k->rows);
 	vec_fini(&k->seen);
@@ -300,8 +300,8 @@ static void sink_free(struct sink *s)
 
 static const struct sink_ops ops = {
 	.name = "heat",
-	.begin = begin,
-	.end = end,
+	.begin = heatsink_begin,
+	.end = heatsink_end,
 	.action = action,
 	.printa = printa,
 	.fault = fault,

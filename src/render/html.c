@@ -23,7 +23,7 @@ static void put_string(struct out *o, struct out *text)
 	text->n = 0;
 }
 
-static void put_text(struct out *o, struct out *scratch, const char *s)
+static void html_put_text(struct out *o, struct out *scratch, const char *s)
 {
 	flame_shown(scratch, s, strlen(s));
 	put_string(o, scratch);
@@ -93,11 +93,11 @@ static void put_data(const struct stacktree *t, const struct flame_options *opt,
 					    : "Flame Graph";
 
 	out_str(o, "{\"title\":");
-	put_text(o, &scratch, title);
+	html_put_text(o, &scratch, title);
 	out_str(o, ",\"subtitle\":");
-	put_text(o, &scratch, opt->subtitle ? opt->subtitle : "");
+	html_put_text(o, &scratch, opt->subtitle ? opt->subtitle : "");
 	out_str(o, ",\"unit\":");
-	put_text(o, &scratch, opt->count_name ? opt->count_name : "samples");
+	html_put_text(o, &scratch, opt->count_name ? opt->count_name : "samples");
 	out_printf(o, ",\"inverted\":%s,\"differential\":%s,\"negate\":%s,\"height\":%u",
 		   opt->inverted ? "true" : "false", t->differential ? "true" : "false",
 		   opt->negate ? "true" : "false", opt->frame_height ? opt->frame_height : 16);

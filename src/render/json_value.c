@@ -137,7 +137,8 @@ static void frames(struct sink *s, struct out *o, const struct field *f, const u
 	out_char(o, ']');
 }
 
-static void number(struct out *o, const struct field *f, uint32_t traits, const uint8_t *data)
+static void json_value_number(struct out *o, const struct field *f, uint32_t traits,
+			      const uint8_t *data)
 {
 	uint64_t v = field_uint(f, data);
 
@@ -175,7 +176,7 @@ void json_field(struct sink *s, struct out *o, const struct field *f, uint32_t t
 	uint32_t n;
 
 	switch (f->kind) {
-	case FIELD_INT: return number(o, f, traits, data);
+	case FIELD_INT: return json_value_number(o, f, traits, data);
 	case FIELD_BYTES:
 		if (!(traits & TRAIT_TEXT))
 			return json_bytes(s, o, f, data);

@@ -50,7 +50,7 @@ static void varint(struct out *o, uint64_t v)
 	out_char(o, (char)v);
 }
 
-static void number(struct out *o, uint32_t field, uint64_t v)
+static void pprof_number(struct out *o, uint32_t field, uint64_t v)
 {
 	if (!v)
 		return;
@@ -66,7 +66,7 @@ static void bytes(struct out *o, uint32_t field, const void *p, size_t n)
 }
 
 /* Writes the message that was built in `part`, and empties it. */
-static void message(struct out *o, uint32_t field, struct out *part)
+static void pprof_message(struct out *o, uint32_t field, struct out *part)
 {
 	bytes(o, field, part->v, part->n);
 	part->n = 0;
@@ -74,9 +74,9 @@ static void message(struct out *o, uint32_t field, struct out *part)
 
 static void value_type(struct pprof *p, uint32_t field, const char *type, const char *unit)
 {
-	number(&p->part, VALUE_TYPE, intern_str(&p->strings, type));
-	number(&p->part, VALUE_UNIT, intern_str(&p->strings, unit));
-	message(&p->body, field, &p->part);
+	pprof_number(&p->part, VALUE_TYPE, intern_str(&p->strings, type));
+	pprof_number(&p->part, VALUE_UNIT, intern_str(&p->strings, unit));
+	pprof_message(&p->body, field, &p->part);
 }
 
 static uint32_t mapping(struct pprof *p, uint32_t file)
@@ -109,16 +109,16 @@ static void put_frame(struct pprof *p, const struct stacktree_frame *f, uint32_t
 		file = string_of(p, f->text, f->module);
 	else if (profile_file(f->kind))
 		file = intern_str(&p->strings, profile_file(f->kind));
-	number(&p->part, LOCATION_ID, id);
+	pprof_number(&p->part, LOCATION_ID, id);
 	if (file)
-		number(&p->part, LOCATION_MAPPING, mapping(p, file));
-	number(&p->inner, LINE_FUNCTION, id);
-	message(&p->part, LOCATION_LINE, &p->inner);
-	message(&p->body, PROFILE_LOCATION, &p->part);
-	number(&p->part, FUNCTION_ID, id);
-	number(&p->part, FUNCTION_NAME, function);
-	number(&p->part, FUNCTION_SYSTEM_NAME, function);
-	message(&p->body, PROFILE_FUNCTION, &p->part);
+		pprof_number(&p->part, LOCATION_MAPPING, mapping(p, file));
+	pprof_number(&p->inner, LINE_FUNCTION, id);
+	pprof_message(&p->part, LOCATION_LINE, &p->inner);
+	pprof_message(&p->body, PROFILE_LOCATION, &p->part);
+	pprof_number(&p->part, FUNCTION_ID, id);
+	pprof_number(&p->part, FUNCTION_NAME, function);
+	pprof_number(&p->part, FUNCTION_SYSTEM_NAME, function);
+	pprof_message(&p->body, PROFILE_FUNCTION, &p->part);
 }
 
 static void put_samples(struct pprof *p, const struct stacktree *t)
@@ -130,10 +130,10 @@ static void put_samples(struct pprof *p, const struct stacktree *t)
 			continue;
 		for (uint32_t f = i; f != STACKTREE_ROOT; f = t->nodes.v[f].parent)
 			varint(&p->inner, t->nodes.v[f].frame);
-		message(&p->part, SAMPLE_LOCATION, &p->inner);
+		pprof_message(&p->part, SAMPLE_LOCATION, &p->inner);
 		varint(&p->inner, self > INT64_MAX ? INT64_MAX : self);
-		message(&p->part, SAMPLE_VALUE, &p->inner);
-		message(&p->body, PROFILE_SAMPLE, &p->part);
+		pprof_message(&p->part, SAMPLE_VALUE, &p->inner);
+		pprof_message(&p->body, PROFILE_SAMPLE, &p->part);
 	}
 }
 
@@ -186,22 +186,22 @@ void render_pprof(struct out *o, const struct stacktree *t, const struct profile
 	for (uint32_t i = 1; i < t->frames.n; i++)
 		put_frame(&p, &t->frames.v[i], i);
 	for (uint32_t i = 0; i < p.files.n; i++) {
-		number(&p.part, MAPPING_ID, i + 1);
-		number(&p.part, MAPPING_FILE, p.files.v[i]);
-		number(&p.part, MAPPING_HAS_FUNCTIONS, 1);
-		message(&p.body, PROFILE_MAPPING, &p.part);
+		pprof_number(&p.part, MAPPING_ID, i + 1);
+		pprof_number(&p.part, MAPPING_FILE, p.files.v[i]);
+		pprof_number(&p.part, MAPPING_HAS_FUNCTIONS, 1);
+		pprof_message(&p.body, PROFILE_MAPPING, &p.part);
 	}
 	put_samples(&p, t);
-	number(&p.body, PROFILE_TIME, a->time_ns);
-	number(&p.body, PROFILE_DURATION, a->duration_ns);
+	pprof_number(&p.body, PROFILE_TIME, a->time_ns);
+	pprof_number(&p.body, PROFILE_DURATION, a->duration_ns);
 	if (a->period_type)
 		value_type(&p, PROFILE_PERIOD_TYPE, a->period_type,
 			   a->period_unit ? a->period_unit : "count");
-	number(&p.body, PROFILE_PERIOD, a->period);
+	pprof_number(&p.body, PROFILE_PERIOD, a->period);
 	if (a->title) {
 		uint32_t title = string_of(&p, a->title, strlen(a->title));
 
-		number(&p.body, PROFILE_COMMENT, title);
+		pprof_number(&p.body, PROFILE_COMMENT, title);
 	}
 	put_strings(&p);
 	compress_to(o, &p.body);

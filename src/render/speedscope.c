@@ -17,7 +17,7 @@ static const char *unit_of(const struct profile_about *a)
 	return "none";
 }
 
-static void put_text(struct out *o, struct out *scratch, const char *text, size_t len)
+static void speedscope_put_text(struct out *o, struct out *scratch, const char *text, size_t len)
 {
 	scratch->n = 0;
 	flame_shown(scratch, text, len);
@@ -33,13 +33,13 @@ static void put_frames(struct out *o, struct out *scratch, const struct stacktre
 		uint32_t skip = f->module ? f->module + 1 : 0;
 
 		out_str(o, i > 1 ? ",\n{\"name\":" : "\n{\"name\":");
-		put_text(o, scratch, f->text + skip, f->len - skip);
+		speedscope_put_text(o, scratch, f->text + skip, f->len - skip);
 		if (f->module || kind_file)
 			out_str(o, ",\"file\":");
 		if (f->module)
-			put_text(o, scratch, f->text, f->module);
+			speedscope_put_text(o, scratch, f->text, f->module);
 		else if (kind_file)
-			put_text(o, scratch, kind_file, strlen(kind_file));
+			speedscope_put_text(o, scratch, kind_file, strlen(kind_file));
 		out_char(o, '}');
 	}
 	out_str(o, "]},\n");
@@ -91,11 +91,11 @@ void render_speedscope(struct out *o, const struct stacktree *t, const struct pr
 	title = a->title ? a->title : a->type ? a->type : "samples";
 	out_str(o, "{\"$schema\":\"https://www.speedscope.app/file-format-schema.json\",\n"
 		   "\"exporter\":\"descry\",\"name\":");
-	put_text(o, &scratch, title, strlen(title));
+	speedscope_put_text(o, &scratch, title, strlen(title));
 	out_str(o, ",\"activeProfileIndex\":0,\n");
 	put_frames(o, &scratch, t);
 	out_str(o, "\"profiles\":[{\"type\":\"sampled\",\"name\":");
-	put_text(o, &scratch, title, strlen(title));
+	speedscope_put_text(o, &scratch, title, strlen(title));
 	out_printf(o, ",\"unit\":\"%s\",\"startValue\":0,\"endValue\":", unit_of(a));
 	out_unsigned(o, t->nodes.v[STACKTREE_ROOT].total, 0);
 	out_str(o, ",\n");

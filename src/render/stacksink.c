@@ -16,7 +16,7 @@ struct stacksink {
 	bool said;
 };
 
-static struct stacksink *of(struct sink *s)
+static struct stacksink *stacksink_of(struct sink *s)
 {
 	return (struct stacksink *)s;
 }
@@ -136,7 +136,7 @@ static void take_row(struct stacksink *k, const struct agg *agg, const uint8_t *
 static struct err *take_aggs(struct sink *s, const struct record_view *r, const struct action *a,
 			     struct agg_view *const *aggs, uint32_t n)
 {
-	struct stacksink *k = of(s);
+	struct stacksink *k = stacksink_of(s);
 
 	for (uint32_t i = 0; i < n; i++) {
 		const struct agg_view *v = aggs[i];
@@ -155,21 +155,21 @@ static struct err *take_aggs(struct sink *s, const struct record_view *r, const 
 	return NULL;
 }
 
-static struct err *begin(struct sink *s)
+static struct err *stacksink_begin(struct sink *s)
 {
-	of(s)->begin_ns = now_ns();
+	stacksink_of(s)->begin_ns = now_ns();
 	return NULL;
 }
 
-static struct err *end(struct sink *s)
+static struct err *stacksink_end(struct sink *s)
 {
-	clear_line(of(s));
+	clear_line(stacksink_of(s));
 	return NULL;
 }
 
 static struct err *flush(struct sink *s)
 {
-	struct stacksink *k = of(s);
+	struct stacksink *k = stacksink_of(s);
 
 	if (!k->begin_ns)
 		k->begin_ns = now_ns();
@@ -184,13 +184,13 @@ static struct err *flush(struct sink *s)
 
 static struct err * final(struct sink *s)
 {
-	of(s)->ret->complete = true;
+	stacksink_of(s)->ret->complete = true;
 	return NULL;
 }
 
-static struct err *message(struct sink *s, struct out *text)
+static struct err *stacksink_message(struct sink *s, struct out *text)
 {
-	clear_line(of(s));
+	clear_line(stacksink_of(s));
 	sink_message(s, text->v, text->n);
 	out_fini(text);
 	return NULL;
@@ -201,21 +201,21 @@ static struct err *fault(struct sink *s, const struct image *img, const struct w
 	struct out o = { 0 };
 
 	fault_message(s, &o, img, f);
-	return message(s, &o);
+	return stacksink_message(s, &o);
 }
 
 static struct err *drop(struct sink *s, enum drop_kind kind, int cpu, uint64_t count)
 {
 	struct out o = { 0 };
 
-	of(s)->ret->lost += count;
+	stacksink_of(s)->ret->lost += count;
 	drop_message(s, &o, kind, cpu, count);
-	return message(s, &o);
+	return stacksink_message(s, &o);
 }
 
 static void report(struct sink *s, const struct run_report *r)
 {
-	struct run_report *to = &of(s)->ret->report;
+	struct run_report *to = &stacksink_of(s)->ret->report;
 
 	*to = *r;
 	to->probes = NULL;
@@ -230,7 +230,7 @@ static char *no_format(struct sink *s, const struct record_view *r, const struct
 
 static void free_sink(struct sink *s)
 {
-	struct stacksink *k = of(s);
+	struct stacksink *k = stacksink_of(s);
 
 	stackrows_fini(&k->rows);
 	out_fini(&k->text);
@@ -240,13 +240,13 @@ static void free_sink(struct sink *s)
 static const struct sink_ops ops = {
 	.name = "stacks",
 	.any_order = true, /* the tree has its own copy */
-	.begin = begin,
-	.end = end,
+	.begin = stacksink_begin,
+	.end = stacksink_end,
 	.printa = take_aggs,
 	.final = final,
 	.fault = fault,
 	.drop = drop,
-	.truncate = end,
+	.truncate = stacksink_end,
 	.flush = flush,
 	.format = no_format,
 	.report = report,

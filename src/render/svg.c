@@ -227,7 +227,7 @@ static void put_frame(struct svg *s, uint32_t node, uint64_t start)
 	out_str(o, "</g>\n");
 }
 
-static void put_text(struct svg *s, const char *id, double x, double y, const char *text)
+static void svg_put_text(struct svg *s, const char *id, double x, double y, const char *text)
 {
 	out_printf(s->out, "<text id=\"%s\" x=\"%g\" y=\"%g\">", id, x, y);
 	if (text) {
@@ -255,14 +255,14 @@ static void put_head(struct svg *s)
 		out,
 		"</style>\n<rect id=\"background\" x=\"0\" y=\"0\" width=\"%g\" height=\"%g\"/>\n",
 		s->width, s->height);
-	put_text(s, "title", s->width / 2, FONT * 2, o->title);
+	svg_put_text(s, "title", s->width / 2, FONT * 2, o->title);
 	if (o->subtitle)
-		put_text(s, "subtitle", s->width / 2, FONT * 4, o->subtitle);
-	put_text(s, "unzoom", PAD, FONT * 2, "Reset zoom");
-	put_text(s, "search", s->width - PAD - 120, FONT * 2, "Search");
-	put_text(s, "ignorecase", s->width - PAD - 16, FONT * 2, "ic");
-	put_text(s, "details", PAD, s->height - PAD_BOTTOM / 2, NULL);
-	put_text(s, "matched", s->width - PAD - 110, s->height - PAD_BOTTOM / 2, NULL);
+		svg_put_text(s, "subtitle", s->width / 2, FONT * 4, o->subtitle);
+	svg_put_text(s, "unzoom", PAD, FONT * 2, "Reset zoom");
+	svg_put_text(s, "search", s->width - PAD - 120, FONT * 2, "Search");
+	svg_put_text(s, "ignorecase", s->width - PAD - 16, FONT * 2, "ic");
+	svg_put_text(s, "details", PAD, s->height - PAD_BOTTOM / 2, NULL);
+	svg_put_text(s, "matched", s->width - PAD - 110, s->height - PAD_BOTTOM / 2, NULL);
 }
 
 void svg_write(const struct stacktree *t, const struct flame_options *given, struct out *out,
@@ -295,7 +295,8 @@ void svg_write(const struct stacktree *t, const struct flame_options *given, str
 					      : " frames are too narrow to be shown</text>\n");
 	}
 	if (!s.total)
-		put_text(&s, "empty", s.width / 2, PAD_TOP, "There are no stacks in the input.");
+		svg_put_text(&s, "empty", s.width / 2, PAD_TOP,
+			     "There are no stacks in the input.");
 	out_str(out, "<g id=\"frames\">\n");
 	each_frame(&s, put_frame);
 	out_str(out, "</g>\n<script><![CDATA[\n");

@@ -17,7 +17,7 @@ struct text_sink {
 	uint32_t last_probe, last_segment;
 };
 
-static struct text_sink *text_of(struct sink *s)
+static struct text_sink *text_sink_of(struct sink *s)
 {
 	return (struct text_sink *)s;
 }
@@ -25,7 +25,7 @@ static struct text_sink *text_of(struct sink *s)
 /* The file is set after sink_text_new(), and freopen() changes it. */
 static struct out *out_of(struct sink *s)
 {
-	struct text_sink *t = text_of(s);
+	struct text_sink *t = text_sink_of(s);
 
 	if (!t->out.file)
 		t->out.file = s->out;
@@ -34,7 +34,7 @@ static struct out *out_of(struct sink *s)
 
 static struct err *text_begin(struct sink *s)
 {
-	struct text_sink *t = text_of(s);
+	struct text_sink *t = text_sink_of(s);
 
 	t->last_probe = t->last_segment = UINT32_MAX;
 	t->testing = getenv("_DTRACE_TESTING") != NULL;
@@ -139,7 +139,7 @@ static void probe_line(struct text_sink *t, const struct record_view *r)
 
 static struct err *text_record_begin(struct sink *s, const struct record_view *r)
 {
-	struct text_sink *t = text_of(s);
+	struct text_sink *t = text_sink_of(s);
 	bool flow = s->options && opt_on(s->options, OPT_FLOWINDENT);
 
 	out_of(s);
@@ -169,8 +169,8 @@ static struct err *text_action(struct sink *s, const struct record_view *r, cons
 	case ACT_PRINTF: action_format(s, o, r, a); break;
 	case ACT_PRINT: print_action(s, o, r, a); break;
 	case ACT_PCAP:
-		text_of(s)->packets = text_of(s)->file.other;
-		pcap_print(s, o, r, a, text_of(s)->packets);
+		text_sink_of(s)->packets = text_sink_of(s)->file.other;
+		pcap_print(s, o, r, a, text_sink_of(s)->packets);
 		break;
 	case ACT_TRACE:
 	case ACT_TRACEMEM:
@@ -203,7 +203,7 @@ static struct err *text_printa(struct sink *s, const struct record_view *r, cons
 /* DTrace's blank line at the end of every run. */
 static struct err *text_final(struct sink *s)
 {
-	if (!text_of(s)->packets)
+	if (!text_sink_of(s)->packets)
 		out_char(out_of(s), '\n');
 	return NULL;
 }
@@ -247,7 +247,7 @@ static void text_report(struct sink *s, const struct run_report *r)
 
 static struct err *text_reopen(struct sink *s, const char *path)
 {
-	return output_reopen(s, &text_of(s)->file, out_of(s), path);
+	return output_reopen(s, &text_sink_of(s)->file, out_of(s), path);
 }
 
 static struct err *text_truncate(struct sink *s)
@@ -262,7 +262,7 @@ static struct err *text_flush(struct sink *s)
 
 static void text_free(struct sink *s)
 {
-	struct text_sink *t = text_of(s);
+	struct text_sink *t = text_sink_of(s);
 
 	output_fini(s, &t->file);
 	out_fini(&t->out);

@@ -210,7 +210,7 @@ static void print_at(struct printer *p, type_id t, uint64_t off, uint64_t bits, 
 
 /* How much of the value must be there for it to be shown at all: the whole of a scalar, the first
  * byte of the rest. */
-static bool is_there(struct printer *p, type_id t, uint64_t off, uint64_t bits)
+static bool value_is_there(struct printer *p, type_id t, uint64_t off, uint64_t bits)
 {
 	uint64_t need;
 
@@ -250,7 +250,7 @@ static void print_members(struct printer *p, type_id t, uint64_t off, uint32_t d
 		 * elements. */
 		if (!bits)
 			continue;
-		if (!is_there(p, m[i].type, at, bits)) {
+		if (!value_is_there(p, m[i].type, at, bits)) {
 			cut(p, depth + 1);
 			continue;
 		}
@@ -277,7 +277,7 @@ static void print_elements(struct printer *p, type_id t, uint64_t off, uint32_t 
 	for (uint64_t i = 0; bits && i < n; i++) {
 		uint64_t at = off + i * bits;
 
-		if (++p->work > VALUE_WORK || !is_there(p, elem, at, bits)) {
+		if (++p->work > VALUE_WORK || !value_is_there(p, elem, at, bits)) {
 			cut(p, depth + 1);
 			break;
 		}
@@ -345,7 +345,7 @@ void value_print(struct out *o, struct type_graph *g, type_id t, const void *byt
 		out_printf(o, "0x%llx = *", (unsigned long long)p.style->addr);
 		line(&p, 0);
 	}
-	if (is_there(&p, t, 0, bits) && (bits || type_is_sou(g, t)))
+	if (value_is_there(&p, t, 0, bits) && (bits || type_is_sou(g, t)))
 		print_at(&p, t, 0, bits, 0);
 	else
 		out_printf(o, "(%s)...", type_name(g, &a, t, NULL));

@@ -118,7 +118,7 @@ static void write_text(struct writer *w, uint64_t off, uint64_t size)
 	string(w->o, s, len);
 }
 
-static bool is_there(struct writer *w, type_id t, uint64_t off, uint64_t bits)
+static bool value_json_is_there(struct writer *w, type_id t, uint64_t off, uint64_t bits)
 {
 	enum type_kind kind = type_kind(w->g, type_strip(w->g, t));
 	bool part = kind == TYPE_STRUCT || kind == TYPE_UNION || kind == TYPE_ARRAY ||
@@ -147,7 +147,7 @@ static void write_members(struct writer *w, type_id t, uint64_t off, uint32_t de
 			w->cut = true;
 			return;
 		}
-		if (!bits || !is_there(w, m[i].type, at, bits))
+		if (!bits || !value_json_is_there(w, m[i].type, at, bits))
 			continue;
 		if (!*m[i].name && type_is_sou(w->g, m[i].type)) {
 			write_members(w, m[i].type, at, depth + 1, first);
@@ -173,7 +173,7 @@ static void write_elements(struct writer *w, type_id t, uint64_t off, uint32_t d
 			w->cut = true;
 			break;
 		}
-		if (!is_there(w, elem, off + i * bits, bits))
+		if (!value_json_is_there(w, elem, off + i * bits, bits))
 			break;
 		if (i)
 			out_char(w->o, ',');
@@ -232,7 +232,7 @@ void value_json(struct out *o, struct type_graph *g, type_id t, const void *byte
 	if (w.style->has_addr)
 		out_printf(o, ",\"addr\":\"0x%llx\"", (unsigned long long)w.style->addr);
 	out_str(o, ",\"value\":");
-	if (is_there(&w, t, 0, bits))
+	if (value_json_is_there(&w, t, 0, bits))
 		write_at(&w, t, 0, bits, 0);
 	else
 		out_str(o, "null");

@@ -202,7 +202,7 @@ static void look_after(struct client *c, uint64_t now)
 	}
 }
 
-static void *keep(void *arg)
+static void *http_keep(void *arg)
 {
 	struct http *h = arg;
 	struct timespec t;
@@ -475,7 +475,7 @@ struct err *http_start(struct live *l, const struct http_options *o, struct http
 	}
 	h->url = xasprintf(is6 ? "http://[%s]:%u/%s/" : "http://%s:%u/%s/", address, info->port,
 			   h->token);
-	error = pthread_create(&h->keeper, NULL, keep, h);
+	error = pthread_create(&h->keeper, NULL, http_keep, h);
 	h->has_keeper = !error;
 	if (error) {
 		http_stop(h);

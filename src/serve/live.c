@@ -42,7 +42,7 @@ static void free_texts(char **v, uint32_t n)
 		free(v[i]);
 }
 
-static void forget(struct live *l)
+static void live_forget(struct live *l)
 {
 	for (uint32_t i = 0; i < l->aggs.n; i++) {
 		struct live_agg *a = &l->aggs.v[i];
@@ -75,7 +75,7 @@ void live_free(struct live *l)
 {
 	if (!l)
 		return;
-	forget(l);
+	live_forget(l);
 	vec_fini(&l->aggs);
 	vec_fini(&l->frames);
 	vec_fini(&l->stacks);
@@ -205,7 +205,7 @@ void live_tell(struct live *l)
 void live_begin(struct live *l, const char *program)
 {
 	pthread_mutex_lock(&l->lock);
-	forget(l);
+	live_forget(l);
 	l->generation++;
 	free(l->program);
 	l->program = xstrdup(program);

@@ -65,8 +65,8 @@ static bool same_address(const struct address *a, const struct address *b)
 }
 
 /* How many are in that state; `of` NULL: of all addresses. *ret_oldest may be NULL. */
-static uint32_t count(const struct peers *p, enum peer_state state, const struct address *of,
-		      struct peer **ret_oldest)
+static uint32_t peers_count(const struct peers *p, enum peer_state state, const struct address *of,
+			    struct peer **ret_oldest)
 {
 	struct peer *oldest = NULL;
 	uint32_t n = 0;
@@ -82,7 +82,7 @@ static uint32_t count(const struct peers *p, enum peer_state state, const struct
 	return n;
 }
 
-static void end(struct peer *peer)
+static void peers_end(struct peer *peer)
 {
 	peer->state = PEER_ENDED;
 	(void)shutdown(peer->fd, SHUT_RDWR); /* it may have ended by itself */
@@ -100,9 +100,9 @@ struct peer *peers_open(struct peers *p, const struct sockaddr *a, int fd)
 	 * needs a quarter of an hour. */
 	(void)setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &vanished, sizeof(vanished));
 	pthread_mutex_lock(&p->lock);
-	if (count(p, PEER_STRANGER, &peer->address, &oldest) >= PEERS_STRANGERS_OF_ADDRESS ||
-	    count(p, PEER_STRANGER, NULL, &oldest) >= PEERS_STRANGERS)
-		end(oldest);
+	if (peers_count(p, PEER_STRANGER, &peer->address, &oldest) >= PEERS_STRANGERS_OF_ADDRESS ||
+	    peers_count(p, PEER_STRANGER, NULL, &oldest) >= PEERS_STRANGERS)
+		peers_end(oldest);
 	peer->older = p->newest;
 	*(p->newest ? &p->newest->newer : &p->oldest) = peer;
 	p->newest = peer;
@@ -125,7 +125,7 @@ bool peers_admit(struct peers *p, struct peer *peer)
 
 	pthread_mutex_lock(&p->lock);
 	good = peer->state != PEER_STRANGER ||
-	       count(p, PEER_GUEST, &peer->address, NULL) < PEERS_GUESTS_OF_ADDRESS;
+	       peers_count(p, PEER_GUEST, &peer->address, NULL) < PEERS_GUESTS_OF_ADDRESS;
 	if (good && peer->state == PEER_STRANGER)
 		peer->state = PEER_GUEST;
 	pthread_mutex_unlock(&p->lock);
@@ -135,9 +135,9 @@ bool peers_admit(struct peers *p, struct peer *peer)
 /* Which limit is reached; NULL: none. */
 static const char *too_many_streams(const struct peers *p, const struct address *a)
 {
-	if (count(p, PEER_STREAM, a, NULL) >= PEERS_STREAMS_OF_ADDRESS)
+	if (peers_count(p, PEER_STREAM, a, NULL) >= PEERS_STREAMS_OF_ADDRESS)
 		return "too many pages are open at your address: close one\n";
-	if (count(p, PEER_STREAM, NULL, NULL) >= PEERS_STREAMS)
+	if (peers_count(p, PEER_STREAM, NULL, NULL) >= PEERS_STREAMS)
 		return "too many pages are open: close one\n";
 	return NULL;
 }
@@ -150,7 +150,7 @@ const char *peers_stream(struct peers *p, struct peer *peer)
 	why = too_many_streams(p, &peer->address);
 	for (struct peer *e = p->oldest; e && why; e = e->newer)
 		if (e->state == PEER_STREAM && peers_is_gone(e->fd))
-			end(e);
+			peers_end(e);
 	if (why) /* the server has not seen yet that some have ended */
 		why = too_many_streams(p, &peer->address);
 	if (!why && peer->state == PEER_GUEST)
@@ -169,7 +169,7 @@ void peers_expire(struct peers *p, uint64_t now)
 	pthread_mutex_lock(&p->lock);
 	for (struct peer *e = p->oldest; e; e = e->newer)
 		if (seconds[e->state] && now > e->since + seconds[e->state] * 1000000000)
-			end(e);
+			peers_end(e);
 	pthread_mutex_unlock(&p->lock);
 }
 

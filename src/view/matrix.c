@@ -148,7 +148,7 @@ void matrix_fini(struct matrix *m)
 	arena_fini(&m->text);
 }
 
-static struct matrix_name keep(struct matrix *m, const char *text, size_t len)
+static struct matrix_name matrix_keep(struct matrix *m, const char *text, size_t len)
 {
 	return (struct matrix_name){ len ? arena_strndup(&m->text, text, len) : "", (uint32_t)len };
 }
@@ -160,7 +160,7 @@ uint32_t matrix_series(struct matrix *m, const char *text, size_t len)
 
 	if (new) {
 		*id = m->series.n;
-		vec_push(&m->series, (struct matrix_series){ .name = keep(m, text, len) });
+		vec_push(&m->series, (struct matrix_series){ .name = matrix_keep(m, text, len) });
 	}
 	return (uint32_t)*id;
 }
@@ -181,16 +181,16 @@ uint32_t matrix_party(struct matrix *m, uint32_t series, const char *who, size_t
 		free(key);
 	if (new) {
 		*id = m->parties.n;
-		vec_push(&m->parties,
-			 (struct matrix_party){ .series = series, .who = keep(m, who, len) });
+		vec_push(&m->parties, (struct matrix_party){ .series = series,
+							     .who = matrix_keep(m, who, len) });
 	}
 	return (uint32_t)*id;
 }
 
 /* --- cells being counted --- */
 
-static inline uint32_t slot_of(const struct matrix *m, uint64_t column, uint32_t row,
-			       uint32_t party)
+static inline uint32_t matrix_slot_of(const struct matrix *m, uint64_t column, uint32_t row,
+				      uint32_t party)
 {
 	uint64_t h = (column * 0x9e3779b97f4a7c15u) ^
 		     (((uint64_t)party << 32 | row) * 0xd6e8feb86659fd93u);
@@ -198,9 +198,10 @@ static inline uint32_t slot_of(const struct matrix *m, uint64_t column, uint32_t
 	return (uint32_t)(h >> 32 ^ h) & (m->cap - 1);
 }
 
-static struct matrix_slot *find(struct matrix *m, uint64_t column, uint32_t row, uint32_t party)
+static struct matrix_slot *matrix_find(struct matrix *m, uint64_t column, uint32_t row,
+				       uint32_t party)
 {
-	uint32_t i = slot_of(m, column, row, party);
+	uint32_t i = matrix_slot_of(m, column, row, party);
 
 	while (m->slots[i].count && (m->slots[i].column != column || m->slots[i].row != row ||
 				     m->slots[i].party != party))
@@ -224,7 +225,7 @@ static void rebuild(struct matrix *m, uint32_t cap, uint32_t (*row_of)(uint32_t 
 
 		if (!was[i].count)
 			continue;
-		s = find(m, was[i].column, row, was[i].party);
+		s = matrix_find(m, was[i].column, row, was[i].party);
 		m->nslots += !s->count;
 		*s = (struct matrix_slot){ was[i].column, s->count + was[i].count, row,
 					   was[i].party };
@@ -232,14 +233,14 @@ static void rebuild(struct matrix *m, uint32_t cap, uint32_t (*row_of)(uint32_t 
 	free(was);
 }
 
-static inline void count(struct matrix *m, uint64_t column, uint32_t row, uint32_t party,
-			 uint64_t n)
+static inline void matrix_count(struct matrix *m, uint64_t column, uint32_t row, uint32_t party,
+				uint64_t n)
 {
 	struct matrix_slot *s;
 
 	if (m->nslots >= m->cap / 2)
 		rebuild(m, m->cap ? m->cap * 2 : 1024, NULL);
-	s = find(m, column, row, party);
+	s = matrix_find(m, column, row, party);
 	if (!s->count) {
 		if (!n)
 			return;
@@ -258,7 +259,7 @@ void matrix_settle(struct matrix *m)
 	for (uint32_t i = 0; i < near->ntouched; i++) {
 		uint32_t at = near->touched[i];
 
-		count(m, m->col, at % NEAR_ROWS, at / NEAR_ROWS, near->counts[at]);
+		matrix_count(m, m->col, at % NEAR_ROWS, at / NEAR_ROWS, near->counts[at]);
 		near->counts[at] = 0;
 	}
 	near->ntouched = 0;
@@ -301,7 +302,7 @@ void matrix_event(struct matrix *m, uint64_t time, int64_t value, uint32_t party
 	if (time < m->col_start || time >= m->col_end)
 		change_column(m, time);
 	if (row >= NEAR_ROWS || party >= NEAR_PARTIES) {
-		count(m, m->col, row, party, 1);
+		matrix_count(m, m->col, row, party, 1);
 		return;
 	}
 	if (!near->counts[at])
@@ -324,7 +325,7 @@ void matrix_bucket(struct matrix *m, uint64_t time, int64_t min, int64_t max, ui
 		vec_push(&m->buckets, (struct matrix_row){ min, max });
 	}
 	if (n)
-		count(m, time / m->step, (uint32_t)*id, party, n);
+		matrix_count(m, time / m->step, (uint32_t)*id, party, n);
 }
 
 void matrix_fill(struct matrix *m, int64_t value)

@@ -163,7 +163,7 @@ static void child_register(struct stacktree *t, uint32_t node)
 /* Returns the child of parent for frame. Adds it if needed. Nearly all nodes have few children, and
  * the newest is usually the right one. A short walk along the list avoids most of the cache misses
  * of the table. A node with FEW children or more has all of them in the table. */
-static uint32_t child(struct stacktree *t, uint32_t parent, uint32_t frame)
+static uint32_t stacktree_child(struct stacktree *t, uint32_t parent, uint32_t frame)
 {
 	enum { FEW = 8 };
 	uint32_t node = t->nodes.v[parent].first, n = 0;
@@ -228,7 +228,7 @@ static size_t common(const char *a, const char *b, size_t n)
 }
 
 /* Returns the node of a path. Does not parse the frames shared with the path before again. */
-static uint32_t walk(struct stacktree *t, const char *text, size_t len)
+static uint32_t stacktree_walk(struct stacktree *t, const char *text, size_t len)
 {
 	size_t same = common(text, t->last.v, len < t->last.n ? len : t->last.n), at = 0;
 	uint32_t node = STACKTREE_ROOT;
@@ -254,7 +254,7 @@ static uint32_t walk(struct stacktree *t, const char *text, size_t len)
 		const char *semi = memchr(text + at, ';', len - at);
 		size_t end = semi ? (size_t)(semi - text) : len;
 
-		node = child(t, node, stacktree_marked(t, text + at, end - at));
+		node = stacktree_child(t, node, stacktree_marked(t, text + at, end - at));
 		vec_push(&t->path, (struct stacktree_step){ node, (uint32_t)end });
 		at = end + 1;
 	}
@@ -263,7 +263,7 @@ static uint32_t walk(struct stacktree *t, const char *text, size_t len)
 
 void stacktree_add_text(struct stacktree *t, const char *text, size_t len, uint64_t count)
 {
-	uint32_t node = walk(t, text, len); /* may move the nodes */
+	uint32_t node = stacktree_walk(t, text, len); /* may move the nodes */
 
 	t->nodes.v[node].self = sum(t->nodes.v[node].self, count);
 }
@@ -290,7 +290,7 @@ void stacktree_add_change(struct stacktree *t, const char *text, size_t len, uin
 			  uint64_t after)
 {
 	set_differential(t);
-	add_change(t, walk(t, text, len), before, after);
+	add_change(t, stacktree_walk(t, text, len), before, after);
 }
 
 /* Moves the stacks added as ids into the tree. */
@@ -301,7 +301,7 @@ static void settle(struct stacktree *t)
 		uint32_t node = STACKTREE_ROOT;
 
 		for (uint32_t j = k->n; j; j--)
-			node = child(t, node, t->ids.v[k->at + j - 1]);
+			node = stacktree_child(t, node, t->ids.v[k->at + j - 1]);
 		t->nodes.v[node].self = sum(t->nodes.v[node].self, k->count);
 	}
 	t->stacks.n = t->ids.n = 0;
@@ -436,7 +436,7 @@ void stacktree_reverse(const struct stacktree *from, struct stacktree *to)
 		if (!self && !before)
 			continue;
 		for (uint32_t f = i; f != STACKTREE_ROOT; f = from->nodes.v[f].parent)
-			node = child(to, node, copy_frame(to, from, f));
+			node = stacktree_child(to, node, copy_frame(to, from, f));
 		to->nodes.v[node].self = sum(to->nodes.v[node].self, self);
 		if (from->differential)
 			to->before.v[node].self = sum(to->before.v[node].self, before);
@@ -454,7 +454,7 @@ static void merge(const struct stacktree *from, struct stacktree *to, bool befor
 		uint64_t self = factor == 1 ? n->self : (uint64_t)((double)n->self * factor);
 
 		if (i)
-			place[i] = child(to, place[n->parent], copy_frame(to, from, i));
+			place[i] = stacktree_child(to, place[n->parent], copy_frame(to, from, i));
 		add_change(to, place[i], before ? self : 0, before ? 0 : self);
 	}
 }

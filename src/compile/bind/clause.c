@@ -247,16 +247,16 @@ static void match(struct bind_cx *cx, struct matching *m, const struct pdesc *d)
 
 typedef VEC(char) bytes_t;
 
-static void put(bytes_t *b, const void *p, size_t n)
+static void clause_put(bytes_t *b, const void *p, size_t n)
 {
 	vec_reserve(b, n);
 	memcpy(b->v + b->n, p, n);
 	b->n += (uint32_t)n;
 }
 
-static void put_text(bytes_t *to, const char *s)
+static void clause_put_text(bytes_t *to, const char *s)
 {
-	put(to, s ? s : "", (s ? strlen(s) : 0) + 1);
+	clause_put(to, s ? s : "", (s ? strlen(s) : 0) + 1);
 }
 
 static void put_arg(bytes_t *to, const struct probe_arg *a, bool typed)
@@ -266,13 +266,13 @@ static void put_arg(bytes_t *to, const struct probe_arg *a, bool typed)
 		a->usdt.base, a->usdt.index, a->usdt.scale, a->usdt.reg_shift,
 	};
 
-	put(to, words, a->source == ARG_USDT ? sizeof(words) : 2 * sizeof(words[0]));
-	put(to, &a->size, sizeof(a->size));
-	put_text(to, a->expr);
+	clause_put(to, words, a->source == ARG_USDT ? sizeof(words) : 2 * sizeof(words[0]));
+	clause_put(to, &a->size, sizeof(a->size));
+	clause_put_text(to, a->expr);
 	if (!typed)
 		return;
-	put(to, &a->type, sizeof(a->type));
-	put_text(to, a->xlate);
+	clause_put(to, &a->type, sizeof(a->type));
+	clause_put_text(to, a->xlate);
 }
 
 /* Appends to `to` everything of the probe that the clause's code depends on. */
@@ -281,18 +281,18 @@ static void signature(const struct probe *p, const struct probe_args *args,
 {
 	const int64_t words[] = { p->kind, p->thread_arg };
 
-	put(to, words, sizeof(words));
-	put_text(to, p->filter);
+	clause_put(to, words, sizeof(words));
+	clause_put_text(to, p->filter);
 	if (p->kind == ATTACH_SELF)
-		put_text(to, p->name);
+		clause_put_text(to, p->name);
 	for (int i = 0; i < 10; i++) {
 		if (use->plain & 1u << i)
 			put_arg(to, &args->arg[i], false);
 	}
 	if (!use->typed)
 		return;
-	put(to, &args->known, sizeof(args->known));
-	put(to, &args->ntyped, sizeof(args->ntyped));
+	clause_put(to, &args->known, sizeof(args->known));
+	clause_put(to, &args->ntyped, sizeof(args->ntyped));
 	for (uint32_t i = 0; i < args->ntyped; i++) {
 		if (use->typed & 1u << i)
 			put_arg(to, &args->typed[i], true);

@@ -77,7 +77,7 @@ static const struct foreign probes[] = {
 };
 // clang-format on
 
-static const char *find(const struct foreign *table, size_t n, const char *name)
+static const char *foreign_find(const struct foreign *table, size_t n, const char *name)
 {
 	for (size_t i = 0; i < n; i++)
 		if (!strcmp(table[i].name, name))
@@ -87,7 +87,7 @@ static const char *find(const struct foreign *table, size_t n, const char *name)
 
 const char *foreign_word(const char *name)
 {
-	return find(words, ARRAY_SIZE(words), name);
+	return foreign_find(words, ARRAY_SIZE(words), name);
 }
 
 /* D counts fields from the right. So the other tracer's first word is the leftmost field that is
@@ -99,5 +99,5 @@ const char *foreign_probe(const struct probe_desc *pd)
 			    : *pd->func ? pd->func
 					: pd->name;
 
-	return find(probes, ARRAY_SIZE(probes), first);
+	return foreign_find(probes, ARRAY_SIZE(probes), first);
 }

@@ -67,7 +67,7 @@ static struct variable *hidden(struct bind_cx *cx, const char *owner, const char
 	return v;
 }
 
-static struct node *name_of(struct bind_cx *cx, struct variable *v, const struct node *at)
+static struct node *function_name_of(struct bind_cx *cx, struct variable *v, const struct node *at)
 {
 	struct node *n = make_node(cx, N_IDENT, at);
 
@@ -82,7 +82,7 @@ static struct node *assignment(struct bind_cx *cx, struct variable *v, struct no
 	struct node *n = make_node(cx, N_ASSIGN, value);
 
 	value->next = NULL;
-	n->e.a = name_of(cx, v, value);
+	n->e.a = function_name_of(cx, v, value);
 	n->e.b = value;
 	n->type = v->type;
 	return n;
@@ -130,7 +130,9 @@ static bool pass_arguments(struct bind_cx *cx, struct node *n, struct func_def *
 		*tail = assignment(cx, v, a);
 		tail = &(*tail)->next;
 		e = arena_new(cx->arena, struct env);
-		*e = (struct env){ .up = *ret_env, .name = v->name, .value = name_of(cx, v, a) };
+		*e = (struct env){ .up = *ret_env,
+				   .name = v->name,
+				   .value = function_name_of(cx, v, a) };
 		e->name = p->name ? p->name : "";
 		*ret_env = e;
 	}
@@ -183,7 +185,7 @@ void expand_function(struct bind_cx *cx, struct node *n, struct func_def *def)
 	n->kind = N_COMMA;
 	n->op = OP_NONE;
 	n->e.a = body;
-	n->e.b = name_of(cx, result, n);
+	n->e.b = function_name_of(cx, result, n);
 	n->e.c = NULL;
 	n->type = def->type;
 	n->lvalue = n->constant = false;
@@ -252,7 +254,7 @@ void bind_local(struct bind_cx *cx, struct node *n, const struct env *outside)
 			   type_text(cx, t), type_text(cx, value->type));
 	s->expansions++;
 	v = hidden(cx, "local", d->name, t, d->loc);
-	*e = (struct env){ .up = s->env, .name = d->name, .value = name_of(cx, v, n) };
+	*e = (struct env){ .up = s->env, .name = d->name, .value = function_name_of(cx, v, n) };
 	s->env = e;
 	n->kind = S_EXPR;
 	n->block.body = assignment(cx, v, value);

@@ -514,7 +514,7 @@ static void bind_builtin(struct bind_cx *cx, struct node *n, enum builtin_id id)
 	n->type = kernel_type(cx, t);
 }
 
-static void count(void *arg, const struct node *n)
+static void ident_count(void *arg, const struct node *n)
 {
 	++*(uint32_t *)arg;
 }
@@ -528,7 +528,7 @@ static void put_in(struct bind_cx *cx, struct node *n, const struct node *value)
 		poison(n);
 		return;
 	}
-	node_walk(value, count, &cx->state->nodes);
+	node_walk(value, ident_count, &cx->state->nodes);
 	if (!bind_has_room(cx, n)) {
 		poison(n);
 		return;

@@ -31,7 +31,7 @@ static bool is_probe(const char *name, const char *probe)
 	return !*name && !*probe;
 }
 
-static const struct provider_probe *find(struct bind_cx *cx, const struct probe *p)
+static const struct provider_probe *provider_find(struct bind_cx *cx, const struct probe *p)
 {
 	struct bind_state *s = cx->state;
 
@@ -82,7 +82,7 @@ void bind_provider(struct bind_cx *cx, const struct node *n)
 
 void provider_types(struct bind_cx *cx, const struct probe *p, struct probe_args *args)
 {
-	const struct provider_probe *d = args->known && args->ntyped ? NULL : find(cx, p);
+	const struct provider_probe *d = args->known && args->ntyped ? NULL : provider_find(cx, p);
 	type_id native[ARRAY_SIZE(args->arg)];
 	uint32_t n = 0, count = 0;
 

@@ -29,7 +29,7 @@ static bool outlives(const struct node *n)
 	       !n->id->var->local;
 }
 
-static void look(void *arg, const struct node *n)
+static void separable_look(void *arg, const struct node *n)
 {
 	bool *shared = arg;
 
@@ -46,8 +46,8 @@ bool bound_is_separable(const struct bound *b)
 	bool shared = false;
 
 	for (uint32_t i = 0; i < b->clauses.n; i++) {
-		node_walk(b->clauses.v[i]->pred, look, &shared);
-		node_walk(b->clauses.v[i]->body, look, &shared);
+		node_walk(b->clauses.v[i]->pred, separable_look, &shared);
+		node_walk(b->clauses.v[i]->body, separable_look, &shared);
 	}
 	return !shared;
 }

@@ -135,13 +135,13 @@ static void see_agg(void *arg, const struct node *n)
 		known->mixed = true;
 }
 
-static void walk(struct units *u, void (*fn)(void *arg, const struct node *n))
+static void unit_walk(struct units *u, void (*fn)(void *arg, const struct node *n))
 {
 	for (uint32_t i = 0; i < u->b->clauses.n; i++)
 		node_walk(u->b->clauses.v[i]->body, fn, u);
 }
 
-static const char *name_of(struct unit x)
+static const char *unit_name_of(struct unit x)
 {
 	static const struct {
 		int64_t ns;
@@ -163,11 +163,11 @@ void units_find(struct bound *b)
 	u.changed = true;
 	for (int i = 0; i < ROUNDS && u.changed && b->aggs.n; i++) {
 		u.changed = false;
-		walk(&u, see);
+		unit_walk(&u, see);
 	}
-	walk(&u, see_agg);
+	unit_walk(&u, see_agg);
 	for (uint32_t i = 0; i < b->aggs.n; i++)
-		b->aggs.v[i]->unit = name_of(u.aggs[i]);
+		b->aggs.v[i]->unit = unit_name_of(u.aggs[i]);
 	free(u.vars);
 	free(u.aggs);
 }

@@ -199,7 +199,7 @@ void bind_translator(struct bind_cx *cx, const struct node *n)
 
 /* Returns the exact translator. If there is none: any integer's for an integer, any pointer's for a
  * void pointer. */
-static struct xlator *find(struct bind_cx *cx, type_id out, type_id in)
+static struct xlator *xlate_find(struct bind_cx *cx, type_id out, type_id in)
 {
 	struct type_graph *g = cx->types;
 	struct xlator *x = find_exact(cx, out, in);
@@ -223,12 +223,12 @@ static struct xlator *xlator_find(struct bind_cx *cx, type_id out, type_id in)
 		t = type_ref(cx->types, out);
 		out = type_strip(cx->types, t);
 	}
-	x = find(cx, out, in);
+	x = xlate_find(cx, out, in);
 	if (x)
 		return x;
 	while (is_qualifier(type_kind(cx->types, t)))
 		t = type_ref(cx->types, t);
-	return lib_load(cx, 'x', type_tag(cx->types, t)) ? find(cx, out, in) : NULL;
+	return lib_load(cx, 'x', type_tag(cx->types, t)) ? xlate_find(cx, out, in) : NULL;
 }
 
 void make_xlated(struct bind_cx *cx, struct node *n, type_id out, struct node *native)

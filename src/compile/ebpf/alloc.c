@@ -104,7 +104,7 @@ static void find_late(const struct ir_fn *f, const struct life *lives, uint32_t 
 	}
 }
 
-static int by_start(const void *a, const void *b)
+static int alloc_by_start(const void *a, const void *b)
 {
 	const struct life *x = a, *y = b;
 
@@ -244,7 +244,7 @@ void ebpf_allocate(const struct ir_fn *f, struct ebpf_frame *ret)
 	for (uint32_t r = 1; r <= f->nregs; r++)
 		if (lives[r].used && !ret->late[r])
 			order[n++] = lives[r];
-	qsort(order, n, sizeof(*order), by_start);
+	qsort(order, n, sizeof(*order), alloc_by_start);
 	for (uint32_t i = 0; i < n; i++) {
 		struct life *l = &order[i];
 		int r = first_free(held, l->start, l->crosses);

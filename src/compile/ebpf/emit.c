@@ -30,7 +30,7 @@ void ebpf_code_fini(struct ebpf_code *c)
 	vec_fini(&c->relocs);
 }
 
-static void put(struct emitter *e, int code, int dst, int src, int off, int32_t imm)
+static void emit_put(struct emitter *e, int code, int dst, int src, int off, int32_t imm)
 {
 	vec_push(&e->c->insns, (struct bpf_insn){ .code = (uint8_t)code,
 						  .dst_reg = (uint8_t)dst & 15,
@@ -42,8 +42,8 @@ static void put(struct emitter *e, int code, int dst, int src, int off, int32_t 
 
 static void put_imm64(struct emitter *e, int dst, int src, uint64_t v)
 {
-	put(e, BPF_LD | BPF_IMM | BPF_DW, dst, src, 0, (int32_t)(uint32_t)v);
-	put(e, 0, 0, 0, 0, (int32_t)(uint32_t)(v >> 32));
+	emit_put(e, BPF_LD | BPF_IMM | BPF_DW, dst, src, 0, (int32_t)(uint32_t)v);
+	emit_put(e, 0, 0, 0, 0, (int32_t)(uint32_t)(v >> 32));
 }
 
 static void reloc(struct emitter *e, enum reloc_kind kind, uint32_t target, int64_t addend,
@@ -65,7 +65,7 @@ static bool fits(int64_t v)
 static void mov_imm(struct emitter *e, int reg, int64_t v)
 {
 	if (fits(v))
-		put(e, BPF_ALU64 | BPF_MOV | BPF_K, reg, 0, 0, (int32_t)v);
+		emit_put(e, BPF_ALU64 | BPF_MOV | BPF_K, reg, 0, 0, (int32_t)v);
 	else
 		put_imm64(e, reg, 0, (uint64_t)v);
 }
@@ -73,7 +73,7 @@ static void mov_imm(struct emitter *e, int reg, int64_t v)
 static void mov(struct emitter *e, int dst, int src)
 {
 	if (dst != src)
-		put(e, BPF_ALU64 | BPF_MOV | BPF_X, dst, src, 0, 0);
+		emit_put(e, BPF_ALU64 | BPF_MOV | BPF_X, dst, src, 0, 0);
 }
 
 /* Returns a register that holds v: its own, or tmp after loading v into it. */
@@ -88,7 +88,7 @@ static int in_reg(struct emitter *e, struct ir_val v, int tmp)
 	p = &e->frame.regs[v.reg];
 	if (p->reg)
 		return p->reg;
-	put(e, BPF_LDX | BPF_MEM | BPF_DW, tmp, FP, p->slot, 0);
+	emit_put(e, BPF_LDX | BPF_MEM | BPF_DW, tmp, FP, p->slot, 0);
 	return tmp;
 }
 
@@ -96,8 +96,8 @@ static void make_constant(struct emitter *e, const struct ir_ins *ins, int reg)
 {
 	if (ins->op == IR_STACK) {
 		mov(e, reg, FP);
-		put(e, BPF_ALU64 | BPF_ADD | BPF_K, reg, 0, 0,
-		    e->frame.objects[ins->index] + ins->off);
+		emit_put(e, BPF_ALU64 | BPF_ADD | BPF_K, reg, 0, 0,
+			 e->frame.objects[ins->index] + ins->off);
 	} else if (ins->op == IR_MAP) {
 		reloc(e, RELOC_MAP, ins->index, 0, NULL);
 		put_imm64(e, reg, BPF_PSEUDO_MAP_FD, 0);
@@ -130,7 +130,7 @@ static void done(struct emitter *e, uint32_t d, int reg)
 	if (p->reg)
 		mov(e, p->reg, reg);
 	else if (p->slot)
-		put(e, BPF_STX | BPF_MEM | BPF_DW, FP, reg, p->slot, 0);
+		emit_put(e, BPF_STX | BPF_MEM | BPF_DW, FP, reg, p->slot, 0);
 }
 
 static const uint8_t alu_codes[] = {
@@ -153,7 +153,7 @@ static void emit_bin(struct emitter *e, const struct ir_ins *ins)
 		int32_t imm = (int32_t)(is_shift(ins->sub) ? ins->b.imm & 63 : ins->b.imm);
 
 		to_reg(e, ins->a, d);
-		put(e, code | BPF_K, d, 0, 0, imm);
+		emit_put(e, code | BPF_K, d, 0, 0, imm);
 	} else {
 		int b = in_reg(e, ins->b, SCRATCH);
 
@@ -162,15 +162,15 @@ static void emit_bin(struct emitter *e, const struct ir_ins *ins)
 			b = SCRATCH;
 		}
 		to_reg(e, ins->a, d);
-		put(e, code | BPF_X, d, b, 0, 0);
+		emit_put(e, code | BPF_X, d, b, 0, 0);
 	}
 	done(e, ins->d, d);
 }
 
 static void sign_extend(struct emitter *e, int reg, uint32_t size)
 {
-	put(e, BPF_ALU64 | BPF_LSH | BPF_K, reg, 0, 0, (int32_t)(64 - 8 * size));
-	put(e, BPF_ALU64 | BPF_ARSH | BPF_K, reg, 0, 0, (int32_t)(64 - 8 * size));
+	emit_put(e, BPF_ALU64 | BPF_LSH | BPF_K, reg, 0, 0, (int32_t)(64 - 8 * size));
+	emit_put(e, BPF_ALU64 | BPF_ARSH | BPF_K, reg, 0, 0, (int32_t)(64 - 8 * size));
 }
 
 static void emit_ext(struct emitter *e, const struct ir_ins *ins)
@@ -179,14 +179,14 @@ static void emit_ext(struct emitter *e, const struct ir_ins *ins)
 
 	if (ins->size == 4 && !ins->sign) {
 		a = in_reg(e, ins->a, d);
-		put(e, BPF_ALU | BPF_MOV | BPF_X, d, a, 0, 0);
+		emit_put(e, BPF_ALU | BPF_MOV | BPF_X, d, a, 0, 0);
 	} else {
 		to_reg(e, ins->a, d);
 		if (ins->sign)
 			sign_extend(e, d, ins->size);
 		else
-			put(e, BPF_ALU64 | BPF_AND | BPF_K, d, 0, 0,
-			    ins->size == 1 ? 0xff : 0xffff);
+			emit_put(e, BPF_ALU64 | BPF_AND | BPF_K, d, 0, 0,
+				 ins->size == 1 ? 0xff : 0xffff);
 	}
 	done(e, ins->d, d);
 }
@@ -195,7 +195,7 @@ static void emit_load(struct emitter *e, uint32_t d, int base, int off, uint32_t
 {
 	int r = dest(e, d);
 
-	put(e, BPF_LDX | BPF_MEM | size_code(size), r, base, off, 0);
+	emit_put(e, BPF_LDX | BPF_MEM | size_code(size), r, base, off, 0);
 	if (sign)
 		sign_extend(e, r, size);
 	done(e, d, r);
@@ -204,9 +204,10 @@ static void emit_load(struct emitter *e, uint32_t d, int base, int off, uint32_t
 static void emit_store(struct emitter *e, int base, int off, uint32_t size, struct ir_val b)
 {
 	if (b.kind == IR_IMM && fits(b.imm))
-		put(e, BPF_ST | BPF_MEM | size_code(size), base, 0, off, (int32_t)b.imm);
+		emit_put(e, BPF_ST | BPF_MEM | size_code(size), base, 0, off, (int32_t)b.imm);
 	else
-		put(e, BPF_STX | BPF_MEM | size_code(size), base, in_reg(e, b, SCRATCH), off, 0);
+		emit_put(e, BPF_STX | BPF_MEM | size_code(size), base, in_reg(e, b, SCRATCH), off,
+			 0);
 }
 
 static void emit_add_mem(struct emitter *e, const struct ir_ins *ins)
@@ -214,26 +215,28 @@ static void emit_add_mem(struct emitter *e, const struct ir_ins *ins)
 	int base = in_reg(e, ins->a, R0);
 
 	if (ins->sign) {
-		put(e, BPF_STX | BPF_ATOMIC | size_code(ins->size), base,
-		    in_reg(e, ins->b, SCRATCH), ins->off, BPF_ADD);
+		emit_put(e, BPF_STX | BPF_ATOMIC | size_code(ins->size), base,
+			 in_reg(e, ins->b, SCRATCH), ins->off, BPF_ADD);
 	} else {
 		/* R0 may hold the base: compute the sum in SCRATCH, and add a constant directly. */
-		put(e, BPF_LDX | BPF_MEM | size_code(ins->size), SCRATCH, base, ins->off, 0);
+		emit_put(e, BPF_LDX | BPF_MEM | size_code(ins->size), SCRATCH, base, ins->off, 0);
 		if (ins->b.kind == IR_IMM && fits(ins->b.imm)) {
-			put(e, BPF_ALU64 | BPF_ADD | BPF_K, SCRATCH, 0, 0, (int32_t)ins->b.imm);
-			put(e, BPF_STX | BPF_MEM | size_code(ins->size), base, SCRATCH, ins->off,
-			    0);
+			emit_put(e, BPF_ALU64 | BPF_ADD | BPF_K, SCRATCH, 0, 0,
+				 (int32_t)ins->b.imm);
+			emit_put(e, BPF_STX | BPF_MEM | size_code(ins->size), base, SCRATCH,
+				 ins->off, 0);
 		} else if (base != R0) {
-			put(e, BPF_ALU64 | BPF_ADD | BPF_X, SCRATCH, in_reg(e, ins->b, R0), 0, 0);
-			put(e, BPF_STX | BPF_MEM | size_code(ins->size), base, SCRATCH, ins->off,
-			    0);
+			emit_put(e, BPF_ALU64 | BPF_ADD | BPF_X, SCRATCH, in_reg(e, ins->b, R0), 0,
+				 0);
+			emit_put(e, BPF_STX | BPF_MEM | size_code(ins->size), base, SCRATCH,
+				 ins->off, 0);
 		} else {
 			int b = in_reg(e, ins->b, R0);
 
-			put(e, BPF_ALU64 | BPF_ADD | BPF_X, SCRATCH, b, 0, 0);
+			emit_put(e, BPF_ALU64 | BPF_ADD | BPF_X, SCRATCH, b, 0, 0);
 			base = in_reg(e, ins->a, R0);
-			put(e, BPF_STX | BPF_MEM | size_code(ins->size), base, SCRATCH, ins->off,
-			    0);
+			emit_put(e, BPF_STX | BPF_MEM | size_code(ins->size), base, SCRATCH,
+				 ins->off, 0);
 		}
 	}
 }
@@ -243,7 +246,7 @@ static void emit_xchg(struct emitter *e, const struct ir_ins *ins)
 	int base = in_reg(e, ins->a, R0);
 
 	to_reg(e, ins->b, SCRATCH);
-	put(e, BPF_STX | BPF_ATOMIC | size_code(ins->size), base, SCRATCH, ins->off, BPF_XCHG);
+	emit_put(e, BPF_STX | BPF_ATOMIC | size_code(ins->size), base, SCRATCH, ins->off, BPF_XCHG);
 	done(e, ins->d, SCRATCH);
 }
 
@@ -318,12 +321,12 @@ static void emit_if(struct emitter *e, const struct ir_ins *ins)
 
 	if (ins->b.kind == IR_IMM && fits(ins->b.imm)) {
 		jump(e, ins->index);
-		put(e, BPF_JMP | codes[ins->sub] | BPF_K, a, 0, 0, (int32_t)ins->b.imm);
+		emit_put(e, BPF_JMP | codes[ins->sub] | BPF_K, a, 0, 0, (int32_t)ins->b.imm);
 	} else {
 		int b = in_reg(e, ins->b, SCRATCH);
 
 		jump(e, ins->index);
-		put(e, BPF_JMP | codes[ins->sub] | BPF_X, a, b, 0, 0);
+		emit_put(e, BPF_JMP | codes[ins->sub] | BPF_X, a, b, 0, 0);
 	}
 }
 
@@ -342,7 +345,7 @@ static void put_island(struct emitter *e)
 	uint32_t *landings = xcalloc(e->f->nlabels + 1, sizeof(*landings)), n = e->jumps.n,
 		 over = e->c->insns.n;
 
-	put(e, BPF_JMP | BPF_JA, 0, 0, 0, 0);
+	emit_put(e, BPF_JMP | BPF_JA, 0, 0, 0, 0);
 	for (uint32_t i = e->first; i < n; i++) {
 		struct jump *j = &e->jumps.v[i];
 		uint32_t label = j->label;
@@ -352,7 +355,7 @@ static void put_island(struct emitter *e)
 		if (!landings[label]) {
 			landings[label] = e->c->insns.n;
 			vec_push(&e->jumps, (struct jump){ e->c->insns.n, label });
-			put(e, BPF_JMP | BPF_JA, 0, 0, 0, 0);
+			emit_put(e, BPF_JMP | BPF_JA, 0, 0, 0, 0);
 			j = &e->jumps.v[i];
 		}
 		e->c->insns.v[j->insn].off = (int16_t)(landings[label] - j->insn - 1);
@@ -400,13 +403,13 @@ static void emit_ins(struct emitter *e, uint32_t i)
 	case IR_BIN: emit_bin(e, ins); break;
 	case IR_NEG:
 		to_reg(e, ins->a, d);
-		put(e, BPF_ALU64 | BPF_NEG, d, 0, 0, 0);
+		emit_put(e, BPF_ALU64 | BPF_NEG, d, 0, 0, 0);
 		done(e, ins->d, d);
 		break;
 	case IR_EXT: emit_ext(e, ins); break;
 	case IR_SWAP:
 		to_reg(e, ins->a, d);
-		put(e, BPF_ALU | BPF_END | BPF_TO_BE, d, 0, 0, ins->size * 8);
+		emit_put(e, BPF_ALU | BPF_END | BPF_TO_BE, d, 0, 0, ins->size * 8);
 		done(e, ins->d, d);
 		break;
 	case IR_LOAD:
@@ -436,13 +439,13 @@ static void emit_ins(struct emitter *e, uint32_t i)
 		break;
 	case IR_CALL:
 		emit_args(e, ins);
-		put(e, BPF_JMP | BPF_CALL, 0, 0, 0, (int32_t)ins->index);
+		emit_put(e, BPF_JMP | BPF_CALL, 0, 0, 0, (int32_t)ins->index);
 		done(e, ins->d, R0);
 		break;
 	case IR_ROUTINE:
 		emit_args(e, ins);
 		reloc(e, RELOC_ROUTINE, 0, 0, ins->name);
-		put(e, BPF_JMP | BPF_CALL, 0, BPF_PSEUDO_CALL, 0, -1);
+		emit_put(e, BPF_JMP | BPF_CALL, 0, BPF_PSEUDO_CALL, 0, -1);
 		done(e, ins->d, R0);
 		break;
 	case IR_IF: emit_if(e, ins); break;
@@ -450,16 +453,16 @@ static void emit_ins(struct emitter *e, uint32_t i)
 		if (next_is_label(e, i, ins->index))
 			break;
 		jump(e, ins->index);
-		put(e, BPF_JMP | BPF_JA, 0, 0, 0, 0);
+		emit_put(e, BPF_JMP | BPF_JA, 0, 0, 0, 0);
 		break;
 	case IR_LOOP:
 		jump(e, ins->index);
-		put(e, BPF_JMP | BPF_JA, 0, 0, 0, 0);
+		emit_put(e, BPF_JMP | BPF_JA, 0, 0, 0, 0);
 		break;
 	case IR_LABEL: e->label_pos[ins->index] = e->c->insns.n; break;
 	case IR_RET:
 		to_reg(e, ins->a, R0);
-		put(e, BPF_JMP | BPF_EXIT, 0, 0, 0, 0);
+		emit_put(e, BPF_JMP | BPF_EXIT, 0, 0, 0, 0);
 		break;
 	case IR_OP_COUNT: break;
 	}

@@ -253,7 +253,7 @@ static void run_errors(struct gen *g)
 /* Forgets the values that the clause may have computed, so that all its paths meet in one state.
  * Otherwise the verifier would follow each path through the clauses behind. Keeps the time, which
  * is the same for the whole firing. Gives scratch memory back. */
-static void forget(struct gen *g, const bool *known)
+static void gen_clause_forget(struct gen *g, const bool *known)
 {
 	struct ir_fn *f = g->f;
 
@@ -321,7 +321,7 @@ void gen_clause(struct gen *g, const struct bound_clause *cl)
 	gen_lazy_restore(g, known);
 	ir_place(f, g->bail);
 	if (!g->in_error)
-		forget(g, known);
+		gen_clause_forget(g, known);
 	g->cl = outer;
 	g->fault = outer_fault;
 	g->bail = outer_bail;

@@ -103,7 +103,7 @@ static struct lval element_of(struct gen *g, struct lval p, struct ir_val index,
 
 /* Returns the place of the whole string that n is a character of: the variable itself, or the text
  * of any other string. */
-static struct lval text_of(struct gen *g, const struct node *n)
+static struct lval gen_place_text_of(struct gen *g, const struct node *n)
 {
 	const struct node *base = n->e.a;
 	struct lval p = { .kind = PLACE_KERNEL };
@@ -129,7 +129,7 @@ struct ir_val gen_load_character(struct gen *g, const struct node *n)
 {
 	struct ir_fn *f = g->f;
 	struct ir_val index = gen_expr(g, n->e.b);
-	struct lval p = text_of(g, n);
+	struct lval p = gen_place_text_of(g, n);
 	uint32_t some = ir_new_label(f);
 
 	check_character(g, n, index);
@@ -153,7 +153,7 @@ static struct lval element(struct gen *g, const struct node *n)
 	index = gen_expr(g, n->e.b);
 	if (gen_is_string(g, base)) {
 		check_character(g, n, index);
-		return element_of(g, text_of(g, n), index, 1, n->loc);
+		return element_of(g, gen_place_text_of(g, n), index, 1, n->loc);
 	}
 	if (type_kind(g->types, type_strip(g->types, base->type)) != TYPE_ARRAY) {
 		p = (struct lval){ .kind = PLACE_KERNEL, .v = gen_expr(g, base), .type = n->type };

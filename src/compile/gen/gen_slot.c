@@ -35,10 +35,10 @@ static bool all_known(struct gen *g, const struct node *keys)
 	return true;
 }
 
-static const char *text_of(const struct gen *g, const struct node *n, uint32_t probe)
+static const char *gen_slot_text_of(const struct gen *g, const struct node *n, uint32_t probe)
 {
 	if (n->kind == N_CAST || n->kind == N_STRINGOF)
-		return text_of(g, n->kind == N_CAST ? n->t.a : n->e.a, probe);
+		return gen_slot_text_of(g, n->kind == N_CAST ? n->t.a : n->e.a, probe);
 	return n->kind == N_STR ? n->s.text : gen_part_text(&g->probes.v[probe], gen_probe_part(n));
 }
 
@@ -46,7 +46,7 @@ static const char *text_of(const struct gen *g, const struct node *n, uint32_t p
  * them. */
 static uint32_t id_of(struct gen *g, const struct node *n, uint32_t probe)
 {
-	const char *text = text_of(g, n, probe);
+	const char *text = gen_slot_text_of(g, n, probe);
 	uint64_t *at = hash_put(&g->slot_texts, text, strlen(text), NULL);
 	int part = gen_probe_part(n);
 
@@ -196,7 +196,7 @@ void gen_slots_fini(struct gen *g)
 
 /* --- code --- */
 
-static uint32_t slot_of(struct gen *g, uint32_t agg, const struct node *keys, uint32_t probe)
+static uint32_t gen_slot_of(struct gen *g, uint32_t agg, const struct node *keys, uint32_t probe)
 {
 	const struct tuple_layout *l = &g->agg_keys[agg];
 	cleanup_free uint8_t *key = xmalloc(l->size);
@@ -231,7 +231,7 @@ struct ir_val gen_slot(struct gen *g, uint32_t agg, const struct node *keys, uin
 	struct ir_val v;
 
 	if (g->probe.kind == IR_IMM)
-		return IR_I(slot_of(g, agg, keys, (uint32_t)g->probe.imm));
+		return IR_I(gen_slot_of(g, agg, keys, (uint32_t)g->probe.imm));
 	for (uint32_t i = 0; i < g->prog_nprobes; i++) {
 		first = probes[i] < first ? probes[i] : first;
 		last = probes[i] > last ? probes[i] : last;
@@ -239,7 +239,7 @@ struct ir_val gen_slot(struct gen *g, uint32_t agg, const struct node *keys, uin
 	slots = xmalloc((last - first + 1) * sizeof(*slots));
 	memset(slots, 0xff, (last - first + 1) * sizeof(*slots));
 	for (uint32_t i = 0; i < g->prog_nprobes; i++) {
-		uint32_t s = slots[probes[i] - first] = slot_of(g, agg, keys, probes[i]);
+		uint32_t s = slots[probes[i] - first] = gen_slot_of(g, agg, keys, probes[i]);
 
 		if (s == NO_SLOT)
 			continue;

@@ -13,7 +13,7 @@ struct look {
 	bool id, strtok;
 };
 
-static void look(void *arg, const struct node *n)
+static void layout_look(void *arg, const struct node *n)
 {
 	struct look *needs = arg;
 	struct gen *g = needs->g;
@@ -565,8 +565,8 @@ void gen_collect(struct gen *g)
 		const struct bound_clause *cl = g->b->clauses.v[i];
 
 		needs.cl = cl;
-		node_walk(cl->pred, look, &needs);
-		node_walk(cl->body, look, &needs);
+		node_walk(cl->pred, layout_look, &needs);
+		node_walk(cl->body, layout_look, &needs);
 	}
 	if (needs.strtok) {
 		g->strtok_at = g->this_size;

@@ -21,7 +21,7 @@ struct uses {
 
 /* Returns the index of n's variable in these tables: the program's variables, then the built-in
  * ones. Returns -1 when n is no variable. */
-static int number(const struct gen *g, const struct node *n)
+static int listing_number(const struct gen *g, const struct node *n)
 {
 	if ((n->kind != N_IDENT && n->kind != N_INDEX) || !n->id)
 		return -1;
@@ -30,17 +30,17 @@ static int number(const struct gen *g, const struct node *n)
 	return n->id->kind == IDENT_BUILTIN ? (int)(g->b->vars.n + n->id->builtin) : -1;
 }
 
-static void look(void *arg, const struct node *n)
+static void listing_look(void *arg, const struct node *n)
 {
 	struct uses *u = arg;
 	bool assigns = n->kind == N_ASSIGN, steps = n->kind == N_UNARY && n->op >= OP_PREINC;
-	int i = number(u->g, n);
+	int i = listing_number(u->g, n);
 
 	if (i >= 0 && !u->v[i].named++ && !u->v[i].written)
 		vec_push(&u->touched, (uint32_t)i);
 	if (!assigns && !steps)
 		return;
-	i = number(u->g, n->e.a);
+	i = listing_number(u->g, n->e.a);
 	if (i < 0)
 		return;
 	if (!u->v[i].named && !u->v[i].written)
@@ -138,8 +138,8 @@ static void list_variables(struct uses *u, const struct bound_clause *cl, struct
 {
 	struct gen *g = u->g;
 
-	node_walk(cl->pred, look, u);
-	node_walk(cl->body, look, u);
+	node_walk(cl->pred, listing_look, u);
+	node_walk(cl->body, listing_look, u);
 	if (u->touched.n)
 		qsort(u->touched.v, u->touched.n, sizeof(*u->touched.v), by_number);
 	ret->vars = arena_array(g->arena, struct image_var, u->touched.n + 1);

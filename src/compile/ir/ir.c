@@ -33,7 +33,7 @@ uint32_t ir_new_object(struct ir_fn *f, uint32_t size, const char *what)
 	return f->objects.n - 1;
 }
 
-static struct ir_ins *add(struct ir_fn *f, enum ir_op op)
+static struct ir_ins *ir_add(struct ir_fn *f, enum ir_op op)
 {
 	struct ir_ins *ins = vec_add(&f->ins);
 
@@ -50,12 +50,12 @@ static struct ir_val def(struct ir_fn *f, struct ir_ins *ins)
 
 void ir_place(struct ir_fn *f, uint32_t label)
 {
-	add(f, IR_LABEL)->index = label;
+	ir_add(f, IR_LABEL)->index = label;
 }
 
 struct ir_val ir_mov(struct ir_fn *f, struct ir_val a)
 {
-	struct ir_ins *ins = add(f, IR_MOV);
+	struct ir_ins *ins = ir_add(f, IR_MOV);
 
 	ins->a = a;
 	return def(f, ins);
@@ -67,7 +67,7 @@ void ir_set(struct ir_fn *f, struct ir_val d, struct ir_val a)
 
 	if (a.kind == IR_REG && a.reg == d.reg)
 		return;
-	ins = add(f, IR_MOV);
+	ins = ir_add(f, IR_MOV);
 	ins->a = a;
 	ins->d = d.reg;
 }
@@ -122,7 +122,7 @@ struct ir_val ir_bin(struct ir_fn *f, enum ir_alu op, struct ir_val a, struct ir
 		a = b;
 		b = t;
 	}
-	ins = add(f, IR_BIN);
+	ins = ir_add(f, IR_BIN);
 	ins->sub = (uint8_t)op;
 	ins->a = a;
 	ins->b = b;
@@ -135,7 +135,7 @@ struct ir_val ir_neg(struct ir_fn *f, struct ir_val a)
 
 	if (a.kind == IR_IMM)
 		return IR_I(-(uint64_t)a.imm);
-	ins = add(f, IR_NEG);
+	ins = ir_add(f, IR_NEG);
 	ins->a = a;
 	return def(f, ins);
 }
@@ -158,7 +158,7 @@ struct ir_val ir_ext(struct ir_fn *f, struct ir_val a, uint32_t size, bool sign)
 		return a;
 	if (a.kind == IR_IMM)
 		return IR_I(extend(a.imm, size, sign));
-	ins = add(f, IR_EXT);
+	ins = ir_add(f, IR_EXT);
 	ins->a = a;
 	ins->size = (uint8_t)size;
 	ins->sign = sign;
@@ -167,7 +167,7 @@ struct ir_val ir_ext(struct ir_fn *f, struct ir_val a, uint32_t size, bool sign)
 
 struct ir_val ir_swap(struct ir_fn *f, struct ir_val a, uint32_t size)
 {
-	struct ir_ins *ins = add(f, IR_SWAP);
+	struct ir_ins *ins = ir_add(f, IR_SWAP);
 
 	ins->a = a;
 	ins->size = (uint8_t)size;
@@ -176,7 +176,7 @@ struct ir_val ir_swap(struct ir_fn *f, struct ir_val a, uint32_t size)
 
 struct ir_val ir_load(struct ir_fn *f, struct ir_val a, int32_t off, uint32_t size, bool sign)
 {
-	struct ir_ins *ins = add(f, IR_LOAD);
+	struct ir_ins *ins = ir_add(f, IR_LOAD);
 
 	ins->a = a;
 	ins->off = off;
@@ -187,7 +187,7 @@ struct ir_val ir_load(struct ir_fn *f, struct ir_val a, int32_t off, uint32_t si
 
 void ir_store(struct ir_fn *f, struct ir_val a, int32_t off, uint32_t size, struct ir_val b)
 {
-	struct ir_ins *ins = add(f, IR_STORE);
+	struct ir_ins *ins = ir_add(f, IR_STORE);
 
 	ins->a = a;
 	ins->b = b;
@@ -198,7 +198,7 @@ void ir_store(struct ir_fn *f, struct ir_val a, int32_t off, uint32_t size, stru
 void ir_add_mem(struct ir_fn *f, struct ir_val a, int32_t off, uint32_t size, struct ir_val b,
 		bool atomic)
 {
-	struct ir_ins *ins = add(f, IR_ADD_MEM);
+	struct ir_ins *ins = ir_add(f, IR_ADD_MEM);
 
 	ins->a = a;
 	ins->b = b;
@@ -209,7 +209,7 @@ void ir_add_mem(struct ir_fn *f, struct ir_val a, int32_t off, uint32_t size, st
 
 struct ir_val ir_xchg(struct ir_fn *f, struct ir_val a, int32_t off, uint32_t size, struct ir_val b)
 {
-	struct ir_ins *ins = add(f, IR_XCHG);
+	struct ir_ins *ins = ir_add(f, IR_XCHG);
 
 	ins->a = a;
 	ins->b = b;
@@ -220,7 +220,7 @@ struct ir_val ir_xchg(struct ir_fn *f, struct ir_val a, int32_t off, uint32_t si
 
 struct ir_val ir_stack(struct ir_fn *f, uint32_t object, int32_t off)
 {
-	struct ir_ins *ins = add(f, IR_STACK);
+	struct ir_ins *ins = ir_add(f, IR_STACK);
 
 	ins->index = object;
 	ins->off = off;
@@ -229,7 +229,7 @@ struct ir_val ir_stack(struct ir_fn *f, uint32_t object, int32_t off)
 
 struct ir_val ir_load_stack(struct ir_fn *f, uint32_t object, int32_t off, uint32_t size, bool sign)
 {
-	struct ir_ins *ins = add(f, IR_LOAD_STACK);
+	struct ir_ins *ins = ir_add(f, IR_LOAD_STACK);
 
 	ins->index = object;
 	ins->off = off;
@@ -240,7 +240,7 @@ struct ir_val ir_load_stack(struct ir_fn *f, uint32_t object, int32_t off, uint3
 
 void ir_store_stack(struct ir_fn *f, uint32_t object, int32_t off, uint32_t size, struct ir_val b)
 {
-	struct ir_ins *ins = add(f, IR_STORE_STACK);
+	struct ir_ins *ins = ir_add(f, IR_STORE_STACK);
 
 	ins->index = object;
 	ins->off = off;
@@ -250,7 +250,7 @@ void ir_store_stack(struct ir_fn *f, uint32_t object, int32_t off, uint32_t size
 
 struct ir_val ir_map(struct ir_fn *f, uint32_t map)
 {
-	struct ir_ins *ins = add(f, IR_MAP);
+	struct ir_ins *ins = ir_add(f, IR_MAP);
 
 	ins->index = map;
 	return def(f, ins);
@@ -258,7 +258,7 @@ struct ir_val ir_map(struct ir_fn *f, uint32_t map)
 
 struct ir_val ir_map_value(struct ir_fn *f, uint32_t map, int64_t offset)
 {
-	struct ir_ins *ins = add(f, IR_MAP_VALUE);
+	struct ir_ins *ins = ir_add(f, IR_MAP_VALUE);
 
 	ins->index = map;
 	ins->a = IR_I(offset);
@@ -267,7 +267,7 @@ struct ir_val ir_map_value(struct ir_fn *f, uint32_t map, int64_t offset)
 
 struct ir_val ir_arg(struct ir_fn *f, uint32_t n)
 {
-	struct ir_ins *ins = add(f, IR_ARG);
+	struct ir_ins *ins = ir_add(f, IR_ARG);
 
 	ins->a = IR_I(n);
 	if (n >= f->nargs)
@@ -278,7 +278,7 @@ struct ir_val ir_arg(struct ir_fn *f, uint32_t n)
 static struct ir_val call(struct ir_fn *f, enum ir_op op, uint32_t index, const char *name,
 			  uint32_t nargs, va_list ap)
 {
-	struct ir_ins *ins = add(f, op);
+	struct ir_ins *ins = ir_add(f, op);
 
 	ins->index = index;
 	ins->name = name;
@@ -351,7 +351,7 @@ void ir_if(struct ir_fn *f, struct ir_val a, enum ir_cond c, struct ir_val b, ui
 		b = t;
 		c = swapped[c];
 	}
-	ins = add(f, IR_IF);
+	ins = ir_add(f, IR_IF);
 	ins->sub = (uint8_t)c;
 	ins->a = a;
 	ins->b = b;
@@ -371,15 +371,15 @@ enum ir_cond ir_inverse(enum ir_cond c)
 
 void ir_goto(struct ir_fn *f, uint32_t label)
 {
-	add(f, IR_GOTO)->index = label;
+	ir_add(f, IR_GOTO)->index = label;
 }
 
 void ir_loop(struct ir_fn *f, uint32_t label)
 {
-	add(f, IR_LOOP)->index = label;
+	ir_add(f, IR_LOOP)->index = label;
 }
 
 void ir_ret(struct ir_fn *f, struct ir_val a)
 {
-	add(f, IR_RET)->a = a;
+	ir_add(f, IR_RET)->a = a;
 }

@@ -185,7 +185,7 @@ static const uint8_t callee_saved[] = { X86_RBX, X86_R13, X86_R14, X86_R15 };
 
 /* Writes the end of a function. In a thunk, this is a jump to the end of the body, unless it is
  * there already. */
-static void leave(struct jit *j, uint32_t i, const struct jit_fn *fn, uint32_t save, bool pad)
+static void code_leave(struct jit *j, uint32_t i, const struct jit_fn *fn, uint32_t save, bool pad)
 {
 	struct x86 *b = &j->b;
 	bool last = true;
@@ -229,7 +229,7 @@ static void instructions(struct jit *j, const struct jit_fn *fn, uint32_t save, 
 		}
 		if (f->reached && !f->dead) {
 			if (ins->code == (BPF_JMP | BPF_EXIT))
-				leave(j, i, fn, save, pad);
+				code_leave(j, i, fn, save, pad);
 			else
 				instruction(j, i, fn);
 		}

@@ -99,7 +99,7 @@ static void own_entry(struct jit *j)
 
 /* Publishes the generation that the program uses, and repeats this if it changed meanwhile. See
  * WIRE_GEN_RUNS. tmp is lost. */
-static void begin(struct jit *j, unsigned tmp)
+static void thunk_begin(struct jit *j, unsigned tmp)
 {
 	const uint64_t gen = j->env->area + offsetof(struct wire_area, gen);
 	struct x86 *b = &j->b;
@@ -131,7 +131,7 @@ static void note_cookie(struct jit *j, unsigned tmp, int32_t up, int32_t behind)
 }
 
 /* Runs the program. in_place: writes it out here. */
-static void run(struct jit *j, bool in_place)
+static void thunk_run(struct jit *j, bool in_place)
 {
 	struct x86 *b = &j->b;
 
@@ -146,7 +146,7 @@ static void run(struct jit *j, bool in_place)
 }
 
 /* Marks the firing as ended. in: T0 = the thread's entry. */
-static void end(struct jit *j)
+static void thunk_end(struct jit *j)
 {
 	if (j->facts.gen_used)
 		x86_store_imm(&j->b, 8, THREAD, THREAD_OFF(gen), 0);
@@ -454,7 +454,7 @@ void jit_thunk(struct jit *j, enum wire_stub_kind kind)
 	if (wire_stub_is_behind(kind))
 		lost = find_number(j, up, site, behind);
 	if (!held) {
-		begin(j, T0);
+		thunk_begin(j, T0);
 		note_cookie(j, T0, up, behind);
 	}
 	used = 0;
@@ -483,7 +483,7 @@ void jit_thunk(struct jit *j, enum wire_stub_kind kind)
 		j->native = used + pad + j->data;
 	if (held) {
 		note_cookie(j, X86_RAX, up + (int32_t)(used + pad + j->data), behind);
-		begin(j, X86_RAX);
+		thunk_begin(j, X86_RAX);
 	}
 	if (j->facts.regs_used && !j->probe_stack)
 		jit_own(j, T0);
@@ -503,7 +503,7 @@ void jit_thunk(struct jit *j, enum wire_stub_kind kind)
 		fill_regs(j, kind, keep, up);
 	if (is_event(kind))
 		none = make_context(j, up, behind);
-	run(j, in_place);
+	thunk_run(j, in_place);
 	if (none)
 		land(b, none);
 	if (regs) {
@@ -525,7 +525,7 @@ void jit_thunk(struct jit *j, enum wire_stub_kind kind)
 		land(b, lost);
 	if (!held)
 		x86_pop(b, T0);
-	end(j);
+	thunk_end(j);
 	if (child)
 		land(b, child);
 out:
@@ -648,7 +648,7 @@ void jit_host(struct jit *j)
 	x86_alu_imm(b, 8, X86_SUB, X86_RSP, (int32_t)j->data + 8);
 	own_entry(j);
 	x86_rm(b, 8, X86_OP_STORE, X86_RSP, T0, ENTRY_OFF(rsp));
-	begin(j, T0);
+	thunk_begin(j, T0);
 	x86_rm(b, 8, X86_OP_STORE, X86_RDX, THREAD, THREAD_OFF(cookie));
 	if (j->facts.ctx_used) {
 		x86_rr(b, 8, X86_OP_TEST, X86_RSI, X86_RSI);
@@ -660,9 +660,9 @@ void jit_host(struct jit *j)
 	x86_rm(b, 8, X86_OP_STORE, X86_RSI, T0, OWN_OFF(regs));
 	x86_rm(b, 8, X86_OP_STORE, X86_RSP, T0, OWN_OFF(frame));
 	x86_mov_rr(b, X86_RDI, X86_RSI);
-	run(j, false);
+	thunk_run(j, false);
 	own_entry(j);
-	end(j);
+	thunk_end(j);
 	x86_alu_imm(b, 8, X86_ADD, X86_RSP, (int32_t)j->data + 8);
 	x86_pop(b, X86_RSP);
 	for (uint32_t i = ARRAY_SIZE(kept); i--;)

@@ -158,7 +158,7 @@ uint32_t verify_fn_at(const struct jit_facts *f, uint32_t start)
 
 /* --- the walk --- */
 
-static void leave(struct v *v)
+static void verify_leave(struct v *v)
 {
 	struct val r0 = v->s.r[0], j;
 	struct fn *f = &v->fns[v->fn];
@@ -196,7 +196,7 @@ static void note_constant(struct v *v, const struct bpf_insn *ins)
 	v->f->insn[v->pc].value = s->lo;
 }
 
-static void walk(struct v *v, struct block *b)
+static void verify_walk(struct v *v, struct block *b)
 {
 	b->dirty = false;
 	v->s = *b->in;
@@ -220,7 +220,7 @@ static void walk(struct v *v, struct block *b)
 			break;
 		default:
 			if (ins->code == (BPF_JMP | BPF_EXIT)) {
-				leave(v);
+				verify_leave(v);
 				return;
 			}
 			if (ins->code == (BPF_JMP | BPF_CALL)) {
@@ -475,7 +475,7 @@ struct err *jit_verify(struct bpf_insn *insns, uint32_t n, const struct jit_env 
 		again = false;
 		for (uint32_t i = 0; i < v.nblocks && !v.err; i++) {
 			if (v.blocks[i].dirty) {
-				walk(&v, &v.blocks[i]);
+				verify_walk(&v, &v.blocks[i]);
 				again = true;
 			}
 		}
@@ -484,7 +484,7 @@ struct err *jit_verify(struct bpf_insn *insns, uint32_t n, const struct jit_env 
 	for (uint32_t i = 0; i < v.nblocks && !v.err; i++) {
 		if (v.blocks[i].in) {
 			ret->fns[v.blocks[i].fn].reached = true;
-			walk(&v, &v.blocks[i]);
+			verify_walk(&v, &v.blocks[i]);
 		}
 	}
 	if (!v.err) {

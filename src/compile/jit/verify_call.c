@@ -21,7 +21,7 @@ static void new_link(struct v *v, uint32_t link)
 
 /* Enters the function of a call or loop. Joins the arguments into its entry, and forgets in the
  * caller the slots that it may write. */
-static void enter(struct v *v, uint32_t callee, const struct val args[5])
+static void verify_call_enter(struct v *v, uint32_t callee, const struct val args[5])
 {
 	struct state *s = xcalloc(1, sizeof(*s));
 
@@ -44,7 +44,7 @@ bool verify_call_function(struct v *v, const struct bpf_insn *ins)
 
 	if (v->record)
 		v->f->insn[v->pc].func = callee;
-	enter(v, callee, &v->s.r[1]);
+	verify_call_enter(v, callee, &v->s.r[1]);
 	clobber_args(v);
 	if (!v->fns[callee].returns)
 		return false;
@@ -72,7 +72,7 @@ static void loop(struct v *v)
 	if (r[1].kind == NUMBER && r[1].hi && r[1].hi < JIT_LOOPS)
 		args[0].hi = r[1].hi - 1;
 	args[1] = r[3].kind ? r[3] : any;
-	enter(v, r[2].id, args);
+	verify_call_enter(v, r[2].id, args);
 	clobber_args(v);
 	v->s.r[0] = any;
 }

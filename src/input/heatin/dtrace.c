@@ -169,7 +169,7 @@ static void settle_line(struct heatin *in, struct dtrace *d)
 		in->first_skipped = d->line_no;
 }
 
-static void lines(struct heatin *in, const char *text, size_t len)
+static void dtrace_lines(struct heatin *in, const char *text, size_t len)
 {
 	struct dtrace *d = in->state;
 	const char *end = text + len;
@@ -213,7 +213,7 @@ static void finish(struct heatin *in)
 	settle_line(in, d);
 }
 
-static void fini(struct heatin *in)
+static void dtrace_fini(struct heatin *in)
 {
 	struct dtrace *d = in->state;
 
@@ -222,15 +222,15 @@ static void fini(struct heatin *in)
 	vec_fini(&d->buckets);
 }
 
-static bool recognise(const char *text, size_t len)
+static bool dtrace_recognise(const char *text, size_t len)
 {
 	return len && memmem(text, len, "- Distribution -", 16);
 }
 
 const struct heatin_reader heatin_dtrace = {
-	.recognise = recognise,
+	.recognise = dtrace_recognise,
 	.state_size = sizeof(struct dtrace),
-	.lines = lines,
+	.lines = dtrace_lines,
 	.end = finish,
-	.fini = fini,
+	.fini = dtrace_fini,
 };

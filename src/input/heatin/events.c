@@ -149,7 +149,7 @@ bool heatin_event_line(struct heatin *in, const char *line, size_t len)
 	return line_of(in, &e, line, line + len, line + len);
 }
 
-static void lines(struct heatin *in, const char *text, size_t len)
+static void events_lines(struct heatin *in, const char *text, size_t len)
 {
 	struct events *e = in->state;
 	const char *end = text + len;
@@ -166,13 +166,13 @@ static void lines(struct heatin *in, const char *text, size_t len)
 	}
 }
 
-static bool recognise(const char *text, size_t len)
+static bool events_recognise(const char *text, size_t len)
 {
 	return true;
 }
 
 const struct heatin_reader heatin_events = {
-	.recognise = recognise,
+	.recognise = events_recognise,
 	.state_size = sizeof(struct events),
-	.lines = lines,
+	.lines = events_lines,
 };

@@ -263,7 +263,7 @@ bool heatin_integer(const char *s, size_t n, int64_t *ret)
 /* --- input --- */
 
 /* the reader of events recognises any text */
-static enum heatin_format recognise(const char *text, size_t len)
+static enum heatin_format heatin_recognise(const char *text, size_t len)
 {
 	int f = HEATIN_NFORMATS - 1;
 
@@ -276,7 +276,7 @@ static void start(void *arg, const char *text, size_t len)
 {
 	struct heatin *in = arg;
 
-	in->format = in->options.format ? in->options.format : recognise(text, len);
+	in->format = in->options.format ? in->options.format : heatin_recognise(text, len);
 	in->reader = readers[in->format];
 	in->state = xcalloc(1, in->reader->state_size);
 	in->lines = in->events = in->skipped = in->first_skipped = 0;

@@ -109,7 +109,7 @@ static bool object(struct heatin *in, struct heatin_keys *k, const json_t *o)
 	return json_is_string(type);
 }
 
-static void lines(struct heatin *in, const char *text, size_t len)
+static void json_lines(struct heatin *in, const char *text, size_t len)
 {
 	struct objects *s = in->state;
 	const char *end = text + len;
@@ -129,7 +129,7 @@ static void lines(struct heatin *in, const char *text, size_t len)
 	}
 }
 
-static void fini(struct heatin *in)
+static void json_fini(struct heatin *in)
 {
 	struct objects *s = in->state;
 
@@ -145,16 +145,16 @@ static const char *first_brace(const char *text, size_t len)
 	return i < len && text[i] == '{' ? text + i : NULL;
 }
 
-static bool recognise(const char *text, size_t len)
+static bool json_recognise(const char *text, size_t len)
 {
 	return first_brace(text, len) != NULL;
 }
 
 const struct heatin_reader heatin_json = {
-	.recognise = recognise,
+	.recognise = json_recognise,
 	.state_size = sizeof(struct objects),
-	.lines = lines,
-	.fini = fini,
+	.lines = json_lines,
+	.fini = json_fini,
 };
 
 /* --- a heat map --- */
@@ -178,7 +178,7 @@ static void heatmap_lines(struct heatin *in, const char *text, size_t len)
 	in->lines++;
 }
 
-static bool name_of(const json_t *v, struct heatin_party *p, bool who)
+static bool json_name_of(const json_t *v, struct heatin_party *p, bool who)
 {
 	const char *s = json_string_value(v);
 
@@ -218,8 +218,8 @@ static bool take_cells(struct heatin *in, const struct document *d, const json_t
 		struct heatin_party p = { 0 };
 
 		if (!row || !party || !json_is_integer(n) || json_integer_value(n) <= 0 ||
-		    !name_of(json_object_get(series, "name"), &p, false) ||
-		    !name_of(json_array_get(party, 1), &p, true))
+		    !json_name_of(json_object_get(series, "name"), &p, false) ||
+		    !json_name_of(json_array_get(party, 1), &p, true))
 			return false;
 		heatin_bucket(in, (d->first + c) * d->step,
 			      json_is_integer(min) ? json_integer_value(min) : INT64_MIN,

@@ -789,12 +789,12 @@ static struct err *document(struct stackin *in, const uint8_t *p, size_t n)
 	return e;
 }
 
-static bool begins(const uint8_t *p, size_t n)
+static bool perfdata_begins(const uint8_t *p, size_t n)
 {
 	return n >= 8 && !memcmp(p, "PERFILE2", 8);
 }
 
 const struct stackin_reader stackin_perfdata = {
-	.begins = begins,
+	.begins = perfdata_begins,
 	.document = document,
 };

@@ -2,7 +2,7 @@
 /* The processes and threads of a recording: their mappings, and the name of each address. */
 #include "input/perf/perfspace_private.h"
 
-static struct text text_of(const char *s)
+static struct text perfspace_text_of(const char *s)
 {
 	return (struct text){ s, strlen(s) };
 }
@@ -178,8 +178,9 @@ const uint32_t *perfspace_thread(struct perfspace *s, uint32_t pid, uint32_t tid
 		snprintf(p, sizeof(p), "%d", (int)pid);
 		snprintf(n, sizeof(n), "%d", (int)tid);
 		snprintf(unknown, sizeof(unknown), ":%d", (int)tid);
-		perf_comm(s->in, &s->names, text_of(t->comm && *t->comm ? t->comm : unknown),
-			  text_of(p), text_of(n));
+		perf_comm(s->in, &s->names,
+			  perfspace_text_of(t->comm && *t->comm ? t->comm : unknown),
+			  perfspace_text_of(p), perfspace_text_of(n));
 		t->named = true;
 		t->java = s->names.java;
 		t->names = s->thread_names.n;
@@ -220,7 +221,7 @@ static void slots_grow(struct perfspace *s)
 }
 
 /* Returns the place for a name. The name is 0 when it is not known yet. */
-static struct name_slot *slot_of(struct perfspace *s, uint32_t dso, uint64_t offset)
+static struct name_slot *perfspace_slot_of(struct perfspace *s, uint32_t dso, uint64_t offset)
 {
 	uint32_t owner = dso << 1 | s->java, i;
 
@@ -265,8 +266,8 @@ static uint32_t kernel_name(struct perfspace *s, uint64_t ip)
 {
 	const struct code *c = perfspace_code_at(s->ksymbols.v, s->ksymbols.n, ip);
 	uint32_t dso = c ? KSYMBOL_DSO + c->module : KERNEL_DSO;
-	struct name_slot *slot = slot_of(s, dso, ip);
-	struct text mod = text_of("[kernel.kallsyms]"), func = { "", 0 };
+	struct name_slot *slot = perfspace_slot_of(s, dso, ip);
+	struct text mod = perfspace_text_of("[kernel.kallsyms]"), func = { "", 0 };
 
 	if (slot->name)
 		return slot->name - 1;
@@ -276,10 +277,10 @@ static uint32_t kernel_name(struct perfspace *s, uint64_t ip)
 		c = perfspace_code_at(s->kernel.codes.v, s->kernel.codes.n,
 				      ip + (uint64_t)s->kernel_shift);
 		if (c)
-			mod = text_of(s->kernel.modules.v[c->module]);
+			mod = perfspace_text_of(s->kernel.modules.v[c->module]);
 	}
 	if (c)
-		func = text_of(c->name);
+		func = perfspace_text_of(c->name);
 	else
 		s->kernel_unnamed++;
 	return slot_set(s, slot, make_name(s, func, ip, mod));
@@ -306,7 +307,7 @@ static struct text dso_name(struct perfspace *s, struct dso *d, uint64_t offset)
 	perfspace_dso_open(s, d);
 	if (d->list) {
 		c = perfspace_code_at(d->list->codes.v, d->list->codes.n, offset);
-		return c ? text_of(c->name) : (struct text){ "", 0 };
+		return c ? perfspace_text_of(c->name) : (struct text){ "", 0 };
 	}
 	if (d->object && object_offset_to_addr(d->object, offset, &addr)) {
 		if (d->debug)
@@ -320,9 +321,9 @@ static struct text dso_name(struct perfspace *s, struct dso *d, uint64_t offset)
 		cleanup_free char *plain = perf_demangle(sym->name);
 
 		if (plain)
-			return text_of(arena_strdup(&s->text, plain));
+			return perfspace_text_of(arena_strdup(&s->text, plain));
 	}
-	return text_of(sym->name);
+	return perfspace_text_of(sym->name);
 }
 
 static uint32_t user_name(struct perfspace *s, const struct recorded *r, uint64_t ip)
@@ -337,14 +338,14 @@ static uint32_t user_name(struct perfspace *s, const struct recorded *r, uint64_
 		dso = m->file;
 		offset = ip - m->start + m->offset;
 	}
-	slot = slot_of(s, dso, offset);
+	slot = perfspace_slot_of(s, dso, offset);
 	if (slot->name)
 		return slot->name - 1;
 	if (dso != NO_DSO)
 		func = dso_name(s, &s->dsos.v[dso], offset);
 	if (!func.n)
 		s->dsos.v[dso].unnamed++;
-	return slot_set(s, slot, make_name(s, func, ip, text_of(s->dsos.v[dso].path)));
+	return slot_set(s, slot, make_name(s, func, ip, perfspace_text_of(s->dsos.v[dso].path)));
 }
 
 uint32_t perfspace_user(struct perfspace *s, uint32_t pid, uint64_t ip)

@@ -58,7 +58,7 @@ static void keys_line(struct stackin *in, struct bpftrace *b, const char *s, siz
 	}
 }
 
-static void lines(struct stackin *in, const char *text, size_t len)
+static void bpftrace_lines(struct stackin *in, const char *text, size_t len)
 {
 	struct bpftrace *b = in->state;
 	const char *end = text + len, *s, *open;
@@ -89,7 +89,7 @@ static void lines(struct stackin *in, const char *text, size_t len)
 	}
 }
 
-static uint32_t recognise(const char *text, size_t len)
+static uint32_t bpftrace_recognise(const char *text, size_t len)
 {
 	const char *end = text + len, *s;
 	uint32_t n = 0, inside = 0;
@@ -107,6 +107,6 @@ static uint32_t recognise(const char *text, size_t len)
 
 const struct stackin_reader stackin_bpftrace = {
 	.state_size = sizeof(struct bpftrace),
-	.recognise = recognise,
-	.lines = lines,
+	.recognise = bpftrace_recognise,
+	.lines = bpftrace_lines,
 };

@@ -136,7 +136,7 @@ static void end_event(struct stackin *in)
 	frames_drop(in);
 }
 
-static void lines(struct stackin *in, const char *text, size_t len)
+static void chain_lines(struct stackin *in, const char *text, size_t len)
 {
 	struct chain *c = in->state;
 	const char *end = text + len, *s;
@@ -173,7 +173,7 @@ static void lines(struct stackin *in, const char *text, size_t len)
 	}
 }
 
-static uint32_t recognise(const char *text, size_t len)
+static uint32_t chain_recognise(const char *text, size_t len)
 {
 	const char *end = text + len, *s;
 	uint32_t n = 0;
@@ -189,7 +189,7 @@ static uint32_t recognise(const char *text, size_t len)
 	return n > UINT32_MAX / 1024 ? UINT32_MAX : n * 1024;
 }
 
-static void fini(struct stackin *in)
+static void chain_fini(struct stackin *in)
 {
 	struct chain *c = in->state;
 
@@ -204,8 +204,8 @@ static void fini(struct stackin *in)
 
 const struct stackin_reader stackin_chain = {
 	.state_size = sizeof(struct chain),
-	.recognise = recognise,
-	.lines = lines,
+	.recognise = chain_recognise,
+	.lines = chain_lines,
 	.end = end_event,
-	.fini = fini,
+	.fini = chain_fini,
 };

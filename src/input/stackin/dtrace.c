@@ -114,7 +114,7 @@ static void order_blocks(struct stackin *in, struct dtrace *d)
 	memcpy(in->frames.ids.v + second, was, d->block * sizeof(*was));
 }
 
-static void add(struct stackin *in, struct dtrace *d, uint64_t count)
+static void dtrace_add(struct stackin *in, struct dtrace *d, uint64_t count)
 {
 	order_blocks(in, d);
 	if (!in->frames.ids.n)
@@ -152,7 +152,7 @@ static void settle_keys(struct stackin *in, struct dtrace *d)
 static void end_event(struct stackin *in, struct dtrace *d)
 {
 	if (d->row && in->frames.ids.n)
-		add(in, d, 1);
+		dtrace_add(in, d, 1);
 	frames_drop(in);
 	d->block = 0;
 	d->row = d->has_keys = d->distribution = false;
@@ -173,7 +173,7 @@ static size_t last_column(struct line l, uint64_t *ret)
 static void blank_line(struct stackin *in, struct dtrace *d)
 {
 	if (d->distribution) {
-		add(in, d, d->sum);
+		dtrace_add(in, d, d->sum);
 		d->sum = 0;
 	} else if (in->frames.ids.n && !d->block) {
 		d->block = in->frames.ids.n;
@@ -201,11 +201,11 @@ static void key_line(struct stackin *in, struct dtrace *d, struct line l)
 		d->row = l.s[0] != 'C';
 	} else if (at == 0 && (in->frames.ids.n || d->has_keys || d->blank)) {
 		settle_keys(in, d);
-		add(in, d, count);
+		dtrace_add(in, d, count);
 	} else if (at < l.n && in->frames.ids.n) {
 		settle_keys(in, d);
 		push_keys(in, l.s, at);
-		add(in, d, count);
+		dtrace_add(in, d, count);
 	} else {
 		if (d->has_keys) /* a line of no stack */
 			stackin_skip(in);
@@ -218,7 +218,7 @@ static void key_line(struct stackin *in, struct dtrace *d, struct line l)
 	}
 }
 
-static void lines(struct stackin *in, const char *text, size_t len)
+static void dtrace_lines(struct stackin *in, const char *text, size_t len)
 {
 	struct dtrace *d = in->state;
 	const char *end = text + len, *s;
@@ -245,7 +245,7 @@ static void lines(struct stackin *in, const char *text, size_t len)
 	}
 }
 
-static uint32_t recognise(const char *text, size_t len)
+static uint32_t dtrace_recognise(const char *text, size_t len)
 {
 	const char *end = text + len, *s;
 	uint32_t n = 0;
@@ -261,12 +261,12 @@ static void finish(struct stackin *in)
 	struct dtrace *d = in->state;
 
 	if (d->distribution)
-		add(in, d, d->sum);
+		dtrace_add(in, d, d->sum);
 	else
 		end_event(in, d);
 }
 
-static void fini(struct stackin *in)
+static void dtrace_fini(struct stackin *in)
 {
 	struct dtrace *d = in->state;
 
@@ -275,8 +275,8 @@ static void fini(struct stackin *in)
 
 const struct stackin_reader stackin_dtrace = {
 	.state_size = sizeof(struct dtrace),
-	.recognise = recognise,
-	.lines = lines,
+	.recognise = dtrace_recognise,
+	.lines = dtrace_lines,
 	.end = finish,
-	.fini = fini,
+	.fini = dtrace_fini,
 };

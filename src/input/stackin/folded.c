@@ -48,7 +48,7 @@ static bool take_count(const char *s, size_t *len, uint64_t *ret, double factor)
 	return true;
 }
 
-static uint32_t recognise(const char *text, size_t len)
+static uint32_t folded_recognise(const char *text, size_t len)
 {
 	const char *end = text + len, *line;
 	uint32_t n = 0;
@@ -61,7 +61,7 @@ static uint32_t recognise(const char *text, size_t len)
 	return n;
 }
 
-static void lines(struct stackin *in, const char *text, size_t len)
+static void folded_lines(struct stackin *in, const char *text, size_t len)
 {
 	struct folded *f = in->state;
 	const char *end = text + len, *line;
@@ -94,6 +94,6 @@ static void lines(struct stackin *in, const char *text, size_t len)
 
 const struct stackin_reader stackin_folded = {
 	.state_size = sizeof(struct folded),
-	.recognise = recognise,
-	.lines = lines,
+	.recognise = folded_recognise,
+	.lines = folded_lines,
 };

@@ -338,7 +338,7 @@ static void end_of_stack(struct stackin *in)
 	p->in_sample = false;
 }
 
-static void lines(struct stackin *in, const char *text, size_t len)
+static void perf_lines(struct stackin *in, const char *text, size_t len)
 {
 	const char *end = text + len, *s;
 	size_t n;
@@ -352,7 +352,7 @@ static void lines(struct stackin *in, const char *text, size_t len)
 	}
 }
 
-static uint32_t recognise(const char *text, size_t len)
+static uint32_t perf_recognise(const char *text, size_t len)
 {
 	const char *end = text + len, *s;
 	uint32_t n = 0;
@@ -379,12 +379,12 @@ static uint32_t recognise(const char *text, size_t len)
 	return n;
 }
 
-static void end(struct stackin *in)
+static void perf_end(struct stackin *in)
 {
 	end_of_stack(in);
 }
 
-static void fini(struct stackin *in)
+static void perf_fini(struct stackin *in)
 {
 	struct perf *p = in->state;
 
@@ -397,8 +397,8 @@ static void fini(struct stackin *in)
 
 const struct stackin_reader stackin_perf = {
 	.state_size = sizeof(struct perf),
-	.recognise = recognise,
-	.lines = lines,
-	.end = end,
-	.fini = fini,
+	.recognise = perf_recognise,
+	.lines = perf_lines,
+	.end = perf_end,
+	.fini = perf_fini,
 };

@@ -81,7 +81,7 @@ static bool next_field(struct bytes *b, struct field *ret)
 	return bytes_ok(b);
 }
 
-static struct bytes message(struct span s)
+static struct bytes pprof_message(struct span s)
 {
 	return bytes_of(s.p, s.n, "pprof");
 }
@@ -95,7 +95,7 @@ static void push_numbers(struct pprof *p, const struct field *f)
 		vec_push(&p->numbers, f->number);
 		return;
 	}
-	b = message(f->span);
+	b = pprof_message(f->span);
 	while (bytes_left(&b)) {
 		uint64_t v = bytes_uleb(&b);
 
@@ -107,7 +107,7 @@ static void push_numbers(struct pprof *p, const struct field *f)
 
 static struct err *read_location(struct pprof *p, struct span s)
 {
-	struct bytes b = message(s);
+	struct bytes b = pprof_message(s);
 	struct location l = { .line = p->lines.n };
 	struct field f, g;
 
@@ -119,7 +119,7 @@ static struct err *read_location(struct pprof *p, struct span s)
 		else if (f.id == 3)
 			l.address = f.number;
 		else if (f.id == 4 && f.is_bytes) {
-			struct bytes inner = message(f.span);
+			struct bytes inner = pprof_message(f.span);
 			struct line line = { 0 };
 
 			while (next_field(&inner, &g))
@@ -137,7 +137,7 @@ static struct err *read_location(struct pprof *p, struct span s)
 static struct err *read_pair(struct span s, uint32_t a, uint64_t *ret_a, uint32_t c,
 			     uint64_t *ret_c)
 {
-	struct bytes b = message(s);
+	struct bytes b = pprof_message(s);
 	struct field f;
 
 	*ret_a = *ret_c = 0;
@@ -190,7 +190,7 @@ static void sort(void *v, uint32_t n, size_t size)
 
 /* Returns the element with an id, in an array sorted by the ids that its elements begin with. Ids
  * are nearly always 1, 2, 3... */
-static const void *find(const void *v, uint32_t n, size_t size, uint64_t id)
+static const void *pprof_find(const void *v, uint32_t n, size_t size, uint64_t id)
 {
 	const char *first = v;
 	uint64_t at = n ? id - *(const uint64_t *)v : 0;
@@ -209,7 +209,8 @@ static struct text string(const struct pprof *p, uint64_t i)
 
 static void name_location(struct stackin *in, struct pprof *p, struct location *l)
 {
-	const struct pprof_mapping *m = find(p->mappings.v, p->mappings.n, sizeof(*m), l->mapping);
+	const struct pprof_mapping *m =
+		pprof_find(p->mappings.v, p->mappings.n, sizeof(*m), l->mapping);
 	struct text file = m ? string(p, m->file) : (struct text){ "", 0 };
 	char pc[24];
 	int n = snprintf(pc, sizeof(pc), "%llx", (unsigned long long)l->address);
@@ -228,7 +229,7 @@ static void name_location(struct stackin *in, struct pprof *p, struct location *
 	for (uint32_t i = 0; i < l->nlines; i++) {
 		struct line *line = &p->lines.v[l->line + i];
 		const struct function *f =
-			find(p->functions.v, p->functions.n, sizeof(*f), line->function);
+			pprof_find(p->functions.v, p->functions.n, sizeof(*f), line->function);
 		struct text name = f ? string(p, f->name) : (struct text){ "", 0 };
 
 		if (!name.n)
@@ -278,7 +279,7 @@ static struct err *choose_type(struct stackin *in, struct pprof *p, uint32_t *re
 
 static struct err *read_sample(struct stackin *in, struct pprof *p, struct span s, uint32_t type)
 {
-	struct bytes b = message(s);
+	struct bytes b = pprof_message(s);
 	uint32_t nlocations;
 	struct field f;
 	int64_t value;
@@ -288,7 +289,7 @@ static struct err *read_sample(struct stackin *in, struct pprof *p, struct span 
 		if (f.id == 1)
 			push_numbers(p, &f);
 	nlocations = p->numbers.n;
-	b = message(s);
+	b = pprof_message(s);
 	while (next_field(&b, &f))
 		if (f.id == 2)
 			push_numbers(p, &f);
@@ -303,7 +304,7 @@ static struct err *read_sample(struct stackin *in, struct pprof *p, struct span 
 	p->ids.n = 0;
 	for (uint32_t i = 0; i < nlocations; i++) {
 		const struct location *l =
-			find(p->locations.v, p->locations.n, sizeof(*l), p->numbers.v[i]);
+			pprof_find(p->locations.v, p->locations.n, sizeof(*l), p->numbers.v[i]);
 
 		if (l && l->nlines > p->frames)
 			return err_new(
@@ -365,12 +366,12 @@ static struct err *document(struct stackin *in, const uint8_t *data, size_t n)
 
 /* Recognises pprof: it begins with a sample type, field 1, a short message that begins with a
  * varint of field 1 or 2. */
-static bool begins(const uint8_t *p, size_t n)
+static bool pprof_begins(const uint8_t *p, size_t n)
 {
 	return n >= 4 && p[0] == 0x0a && p[1] && p[1] <= 12 && (p[2] == 0x08 || p[2] == 0x10);
 }
 
 const struct stackin_reader stackin_pprof = {
-	.begins = begins,
+	.begins = pprof_begins,
 	.document = document,
 };

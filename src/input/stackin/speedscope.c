@@ -51,7 +51,7 @@ static uint32_t frame_id(struct stackin *in, const struct speedscope *p, const j
 }
 
 /* p->ids is the stack without its base frame. */
-static void add(struct stackin *in, struct speedscope *p, double weight)
+static void speedscope_add(struct stackin *in, struct speedscope *p, double weight)
 {
 	double v = round(weight * p->scale);
 
@@ -80,7 +80,7 @@ static void read_sampled(struct stackin *in, struct speedscope *p, const json_t 
 		p->ids.n = 0;
 		for (size_t k = json_array_size(stack); k; k--)
 			vec_push(&p->ids, frame_id(in, p, json_array_get(stack, k - 1)));
-		add(in, p, w ? json_number_value(w) : 1);
+		speedscope_add(in, p, w ? json_number_value(w) : 1);
 	}
 }
 
@@ -99,7 +99,7 @@ static void read_evented(struct stackin *in, struct speedscope *p, const json_t 
 		for (uint32_t k = p->open.n; k; k--)
 			vec_push(&p->ids, p->open.v[k - 1]);
 		if (p->ids.n)
-			add(in, p, at - last);
+			speedscope_add(in, p, at - last);
 		last = at;
 		if (type.n == 1 && type.s[0] == 'O')
 			vec_push(&p->open, frame_id(in, p, json_object_get(e, "frame")));
@@ -180,7 +180,7 @@ static struct err *document(struct stackin *in, const uint8_t *data, size_t n)
 	return e;
 }
 
-static bool begins(const uint8_t *p, size_t n)
+static bool speedscope_begins(const uint8_t *p, size_t n)
 {
 	size_t i = 0;
 
@@ -194,6 +194,6 @@ static bool begins(const uint8_t *p, size_t n)
 }
 
 const struct stackin_reader stackin_speedscope = {
-	.begins = begins,
+	.begins = speedscope_begins,
 	.document = document,
 };

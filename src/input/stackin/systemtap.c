@@ -35,7 +35,7 @@ static bool frame_of(const char *s, size_t n, const char **ret, size_t *ret_n)
 	return true;
 }
 
-static void lines(struct stackin *in, const char *text, size_t len)
+static void systemtap_lines(struct stackin *in, const char *text, size_t len)
 {
 	const char *end = text + len, *s, *name;
 	uint64_t count;
@@ -62,7 +62,7 @@ static void lines(struct stackin *in, const char *text, size_t len)
 	}
 }
 
-static uint32_t recognise(const char *text, size_t len)
+static uint32_t systemtap_recognise(const char *text, size_t len)
 {
 	const char *end = text + len, *s, *name;
 	uint32_t found = 0;
@@ -74,6 +74,6 @@ static uint32_t recognise(const char *text, size_t len)
 }
 
 const struct stackin_reader stackin_systemtap = {
-	.recognise = recognise,
-	.lines = lines,
+	.recognise = systemtap_recognise,
+	.lines = systemtap_lines,
 };

@@ -37,14 +37,15 @@ struct connector {
 
 /* --- threads --- */
 
-static struct connector_thread *find(const struct connector *c, pid_t tid)
+static struct connector_thread *connector_find(const struct connector *c, pid_t tid)
 {
 	uint64_t *slot = hash_get(&c->threads, &tid, sizeof(tid));
 
 	return slot ? (struct connector_thread *)(uintptr_t)*slot : NULL;
 }
 
-static struct connector_thread *add(struct connector *c, const struct task_facts *f, uint64_t when)
+static struct connector_thread *connector_add(struct connector *c, const struct task_facts *f,
+					      uint64_t when)
 {
 	pid_t tid = f->pid;
 	bool fresh;
@@ -65,23 +66,24 @@ static struct connector_thread *add(struct connector *c, const struct task_facts
  * number. */
 static struct connector_thread *get(struct connector *c, pid_t tid, pid_t tgid)
 {
-	struct connector_thread *t = find(c, tid);
+	struct connector_thread *t = connector_find(c, tid);
 	struct task_facts f = { .pid = tid, .tgid = tgid, .uid = -1, .gid = -1 };
 
 	if (t)
 		return t;
-	if (tid != tgid && find(c, tgid)) {
-		f = find(c, tgid)->facts;
+	if (tid != tgid && connector_find(c, tgid)) {
+		f = connector_find(c, tgid)->facts;
 		f.pid = tid;
 	}
 	(void)task_facts_read(tid, &f);
 	f.live = f.threads;
-	return add(c, &f, now_ns());
+	return connector_add(c, &f, now_ns());
 }
 
-static void forget(struct connector *c, pid_t tid, void (*drop)(void *arg, void *owner), void *arg)
+static void connector_forget(struct connector *c, pid_t tid, void (*drop)(void *arg, void *owner),
+			     void *arg)
 {
-	struct connector_thread *t = find(c, tid);
+	struct connector_thread *t = connector_find(c, tid);
 
 	if (!t)
 		return;
@@ -103,7 +105,7 @@ static void scan(struct connector *c)
 		if (!task_facts_read(pid, &f))
 			continue;
 		f.live = f.threads;
-		add(c, &f, when);
+		connector_add(c, &f, when);
 	}
 }
 
@@ -338,7 +340,7 @@ static void forked(struct connector *c, const struct proc_event *ev, struct conn
 		child.live = ++parent->facts.live;
 		parent->version++;
 	}
-	ret->child = add(c, &child, ev->timestamp_ns);
+	ret->child = connector_add(c, &child, ev->timestamp_ns);
 }
 
 static void execed(struct connector *c, const struct proc_event *ev, struct connector_event *ret)
@@ -381,7 +383,7 @@ static void ended(struct connector *c, const struct proc_event *ev, struct conne
 static void identified(struct connector *c, const struct proc_event *ev)
 {
 	const struct id_proc_event *id = &ev->event_data.id;
-	struct connector_thread *t = find(c, id->process_pid);
+	struct connector_thread *t = connector_find(c, id->process_pid);
 
 	if (!t)
 		return;
@@ -399,7 +401,7 @@ static void identified(struct connector *c, const struct proc_event *ev)
 
 static void renamed(struct connector *c, const struct proc_event *ev)
 {
-	struct connector_thread *t = find(c, ev->event_data.comm.process_pid);
+	struct connector_thread *t = connector_find(c, ev->event_data.comm.process_pid);
 
 	if (!t)
 		return;
@@ -409,7 +411,7 @@ static void renamed(struct connector *c, const struct proc_event *ev)
 
 struct connector_thread *connector_parent(struct connector *c, struct connector_thread *t)
 {
-	struct connector_thread *p = find(c, t->facts.ppid);
+	struct connector_thread *p = connector_find(c, t->facts.ppid);
 	struct task_facts f;
 
 	if (!p && t->facts.ppid && task_facts_read(t->facts.tgid, &f) && f.ppid != t->facts.ppid) {
@@ -426,13 +428,13 @@ bool connector_next(struct connector *c, void (*drop)(void *arg, void *owner), v
 	struct cn_msg m;
 
 	if (c->ended) {
-		struct connector_thread *t = find(c, c->ended), *leader;
+		struct connector_thread *t = connector_find(c, c->ended), *leader;
 
 		/* A leader that ended before its threads is forgotten with the last of them. */
-		leader = t && t->facts.dead ? find(c, t->facts.tgid) : NULL;
+		leader = t && t->facts.dead ? connector_find(c, t->facts.tgid) : NULL;
 		if (leader && leader != t)
-			forget(c, leader->facts.pid, drop, arg);
-		forget(c, c->ended, drop, arg);
+			connector_forget(c, leader->facts.pid, drop, arg);
+		connector_forget(c, c->ended, drop, arg);
 	}
 	c->ended = 0;
 	for (;;) {

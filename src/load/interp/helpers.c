@@ -325,10 +325,12 @@ static bool resolve(struct interp *in, const struct bpf_insn *insn, uint64_t *re
 }
 
 /* Loads through a pointer with a BTF type, where an unmapped address reads as 0. */
-static bool load(struct interp *in, uint64_t addr, uint32_t size, uint64_t *ret_value)
+static bool helpers_load(struct interp *in, uint64_t addr, uint32_t size, uint64_t *ret_value)
 {
 	*ret_value = 0;
 	return addr < PAGE;
 }
 
-const struct interp_ops interp_engine_ops = { .helper = helper, .resolve = resolve, .load = load };
+const struct interp_ops interp_engine_ops = { .helper = helper,
+					      .resolve = resolve,
+					      .load = helpers_load };

@@ -136,7 +136,7 @@ static bool interp_can(const struct probe *p)
 	       interp_listens(p, &kind);
 }
 
-static struct err *watch(struct interp_engine *e, int fd)
+static struct err *interp_engine_watch(struct interp_engine *e, int fd)
 {
 	struct epoll_event ev = { .events = EPOLLIN };
 
@@ -204,9 +204,9 @@ static struct err *engine_attach(struct engine *eng)
 	vec_fini(&cannot);
 	err = timers_arm(&e->timers);
 	err = err ?: interp_events_open(e);
-	err = err ?: watch(e, e->timers.fd);
+	err = err ?: interp_engine_watch(e, e->timers.fd);
 	if (!err && e->connector)
-		err = watch(e, connector_fd(e->connector));
+		err = interp_engine_watch(e, connector_fd(e->connector));
 	return err;
 }
 

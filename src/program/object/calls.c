@@ -408,7 +408,7 @@ static const Elf64_Sym *function_at(const struct calls *c, uint32_t section, uin
 	return best;
 }
 
-static char *keep(struct calls *c, char *text)
+static char *calls_keep(struct calls *c, char *text)
 {
 	vec_push(&c->texts, text);
 	return text;
@@ -465,18 +465,18 @@ static void add_site(struct calls *c, const struct found *f, enum calls_form for
 	size_t n = (size_t)(strstr(provider, "___") - provider);
 	int64_t base;
 
-	site.provider = keep(c, xstrndup(provider, n));
-	site.name = keep(c, xstrdup(provider + n + 3));
+	site.provider = calls_keep(c, xstrndup(provider, n));
+	site.name = calls_keep(c, xstrdup(provider + n + 3));
 	site.by_pointer = f->asks && asked_by_pointer(c, f->symbol);
 	if (func && is_plain(symbol_name(c, (uint32_t)(func - c->symbols.v))))
-		site.func = keep(c, xstrdup(symbol_name(c, (uint32_t)(func - c->symbols.v))));
+		site.func = calls_keep(c, xstrdup(symbol_name(c, (uint32_t)(func - c->symbols.v))));
 	site.place = (int64_t)(f->start + (f->asks ? s->no_end : s->at));
 	site.func_place = func ? (int64_t)func->st_value : site.place;
 	if (!f->asks || form == CALLS_DOF) {
 		uint32_t anchor = anchor_of(c, f->section);
 
 		base = (int64_t)c->symbols.v[anchor].st_value;
-		site.anchor = keep(c, xstrdup(symbol_name(c, anchor)));
+		site.anchor = calls_keep(c, xstrdup(symbol_name(c, anchor)));
 		site.place -= base;
 		site.func_place -= base;
 	}

@@ -218,7 +218,7 @@ static void put_strings(const struct dof_text *t)
 	each_probe(t, put_function_name);
 }
 
-static uint32_t count(const struct dof_text *t, uint32_t def, uint32_t lead, bool asks)
+static uint32_t calls_text_count(const struct dof_text *t, uint32_t def, uint32_t lead, bool asks)
 {
 	uint32_t n = 0;
 
@@ -239,9 +239,9 @@ static void put_probe(const struct dof_text *t, uint32_t def, uint32_t lead)
 	    ".Ldof_x%u-.Ldof_strings, .Ldof_a%u-.Ldof_args",
 	    def, lead, def, def, def, def);
 	put(t->out, ".4byte (.Ldof_o%u_%u-.Ldof_offs)/4\\n.byte %u, %u\\n.2byte %u", def, lead,
-	    d->nnative, d->nargs, count(t, def, lead, false));
+	    d->nnative, d->nargs, calls_text_count(t, def, lead, false));
 	put(t->out, ".4byte (.Ldof_e%u_%u-.Ldof_asks)/4\\n.2byte %u, 0\\n.4byte 0", def, lead,
-	    count(t, def, lead, true));
+	    calls_text_count(t, def, lead, true));
 }
 
 static void put_distances(const struct dof_text *t, uint32_t def, uint32_t lead, bool asks)

@@ -229,8 +229,8 @@ static const struct prototype_type *array_of(struct parser *p, const struct prot
 }
 
 /* Makes a pointer to text of that length. */
-static const struct prototype_type *text_of(struct parser *p, struct prototype_length length,
-					    enum prototype_lens lens)
+static const struct prototype_type *parse_text_of(struct parser *p, struct prototype_length length,
+						  enum prototype_lens lens)
 {
 	const struct prototype_type *t = integer(p, 1, true, LENS_CHAR);
 
@@ -239,7 +239,8 @@ static const struct prototype_type *text_of(struct parser *p, struct prototype_l
 
 static const struct prototype_type *text_zero(struct parser *p, enum prototype_lens lens)
 {
-	return text_of(p, (struct prototype_length){ .count = COUNT_ZERO, .zero = true }, lens);
+	return parse_text_of(p, (struct prototype_length){ .count = COUNT_ZERO, .zero = true },
+			     lens);
 }
 
 /* "struct" [ "(" type [ NAME ] { "," type [ NAME ] } ")" ]: without the list, its members are not
@@ -361,12 +362,12 @@ static const struct prototype_type *parse_string(struct parser *p, const char *n
 
 	if (numbered(name, "string", &l.value)) {
 		l.zero = true;
-		return text_of(p, l, LENS_STRING);
+		return parse_text_of(p, l, LENS_STRING);
 	}
 	if (takes(p, '[')) {
 		l = parse_length(p);
 		expect(p, ']');
-		return text_of(p, l, LENS_STRING);
+		return parse_text_of(p, l, LENS_STRING);
 	}
 	if (!takes(p, '('))
 		return text_zero(p, LENS_STRING);

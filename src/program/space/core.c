@@ -93,7 +93,7 @@ struct reading {
 	bool too_many;
 };
 
-static int by_start(const void *a, const void *b)
+static int core_by_start(const void *a, const void *b)
 {
 	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
 
@@ -292,7 +292,7 @@ static uint32_t sort_apart(void *v, uint32_t n, size_t size)
 	uint32_t kept = 0;
 
 	if (n)
-		qsort(v, n, size, by_start);
+		qsort(v, n, size, core_by_start);
 	for (uint32_t i = 0; i < n; i++) {
 		const uint64_t *last = kept ? (const void *)((uint8_t *)v + (kept - 1) * size)
 					    : NULL;
@@ -374,7 +374,7 @@ static void make_mappings(struct core *c, struct reading *r)
 	for (uint32_t i = 0; i < r->files.n; i++)
 		add_uncovered(c, r, &r->files.v[i]);
 	if (c->mappings.n)
-		qsort(c->mappings.v, c->mappings.n, sizeof(*c->mappings.v), by_start);
+		qsort(c->mappings.v, c->mappings.n, sizeof(*c->mappings.v), core_by_start);
 	name_special(c);
 	if (missing)
 		remark(c,

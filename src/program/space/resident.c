@@ -23,7 +23,7 @@ struct scan_run {
 enum { SCAN_PRESENT = 1 << 3, SCAN_SWAPPED = 1 << 4, SCAN_ZERO = 1 << 5 };
 #define PAGEMAP_SCAN_IOCTL _IOWR('f', 16, struct scan)
 
-static void add(space_range_vec *ret, uint64_t start, uint64_t end)
+static void resident_add(space_range_vec *ret, uint64_t start, uint64_t end)
 {
 	if (ret->n && vec_last(ret)->end == start)
 		vec_last(ret)->end = end;
@@ -54,7 +54,7 @@ static bool scan(int fd, struct space_range in, space_range_vec *ret)
 			return false;
 		}
 		for (int i = 0; i < n; i++)
-			add(ret, runs[i].start, runs[i].end);
+			resident_add(ret, runs[i].start, runs[i].end);
 		at = s.walk_end;
 	}
 	return true;
@@ -81,7 +81,7 @@ static struct err *read_entries(int fd, pid_t pid, struct space_range in, space_
 			break; /* behind the last address of a process */
 		for (size_t i = 0; i < (size_t)got / sizeof(*v); i++, at += PAGE)
 			if (v[i] & (PRESENT | SWAPPED))
-				add(ret, at, at + PAGE < in.end ? at + PAGE : in.end);
+				resident_add(ret, at, at + PAGE < in.end ? at + PAGE : in.end);
 	}
 	return NULL;
 }

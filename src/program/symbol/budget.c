@@ -36,7 +36,7 @@ void symbols_losses(const struct symbols *s, struct symbols_losses *ret)
 }
 
 /* Updates the sums to the present state of k. */
-static void count(struct symbols *s, struct known_object *k)
+static void budget_count(struct symbols *s, struct known_object *k)
 {
 	bool open = object_is_open(k->o);
 	size_t bytes = object_memory(k->o);
@@ -85,7 +85,7 @@ static void close_files(struct symbols *s, const struct known_object *keep)
 		if (!object_has_symbols(v.v[i]->o) && !object_is_at_path(v.v[i]->o))
 			(void)object_symbols(v.v[i]->o, &n);
 		object_close_file(v.v[i]->o);
-		count(s, v.v[i]);
+		budget_count(s, v.v[i]);
 	}
 	vec_fini(&v);
 }
@@ -163,7 +163,7 @@ void known_grown(struct symbols *s, struct known_object *k)
 	/* Names no longer need the file. A pinned object may be queried for anything. */
 	if (k->open && !k->pinned && object_has_symbols(k->o))
 		object_close_file(k->o);
-	count(s, k);
+	budget_count(s, k);
 	if (s->open_objects > s->limits.open_files)
 		close_files(s, k);
 	if (s->object_bytes > s->limits.object_bytes)
@@ -206,7 +206,7 @@ struct object *known_pin(struct symbols *s, struct known_object *k, const char *
 			k->o = o;
 		}
 	}
-	count(s, k);
+	budget_count(s, k);
 	return k->o;
 }
 

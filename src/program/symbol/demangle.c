@@ -23,7 +23,7 @@ struct text {
 	char v[TEXT_MAX];
 };
 
-static void take(const char *s, size_t n, void *arg)
+static void demangle_take(const char *s, size_t n, void *arg)
 {
 	struct text *t = arg;
 
@@ -55,10 +55,10 @@ char *symbol_demangle(const char *name)
 	if (strnlen(name, MANGLED_MAX) == MANGLED_MAX || setjmp(t.too_long))
 		return NULL;
 	/* The name of a crate may be empty. */
-	if (rust_demangle_callback(name, options, take, &t) && t.n)
+	if (rust_demangle_callback(name, options, demangle_take, &t) && t.n)
 		return strndup(t.v, t.n);
 	t.n = 0;
-	if (cplus_demangle_v3_callback(name, options, take, &t) && t.n)
+	if (cplus_demangle_v3_callback(name, options, demangle_take, &t) && t.n)
 		return strndup(t.v, t.n);
 	return name[0] == '_' && name[1] == 'D' ? demangle_d(name) : NULL;
 }

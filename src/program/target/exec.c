@@ -49,7 +49,7 @@ static void pass_on(pid_t tid, int status, enum __ptrace_request how)
 
 /* Looks for the thread's stop. The thread has its own number until it has executed the program, and
  * then its process's. */
-static enum control_exec look(pid_t tid, pid_t pid)
+static enum control_exec exec_look(pid_t tid, pid_t pid)
 {
 	int status;
 	pid_t r = control_waitpid(tid, &status);
@@ -73,7 +73,7 @@ static enum control_exec look(pid_t tid, pid_t pid)
 
 enum control_exec control_exec_look(pid_t tid, pid_t pid)
 {
-	enum control_exec r = look(tid, pid);
+	enum control_exec r = exec_look(tid, pid);
 
 	if (r != CONTROL_EXEC_NOT_YET)
 		control_unfollow(tid);

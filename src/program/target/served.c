@@ -135,8 +135,8 @@ static struct err *open_channel(struct channel *ch)
 	return NULL;
 }
 
-static void child(char *const argv[], const struct control_as *as, const struct channel *ch,
-		  int report)
+static void served_child(char *const argv[], const struct control_as *as, const struct channel *ch,
+			 int report)
 {
 	const char *before = getenv("LD_PRELOAD");
 	cleanup_free char *preload = xasprintf("/proc/self/fd/%d%s%s", ch->self, before ? ":" : "",
@@ -224,7 +224,7 @@ struct err *control_start_served(char *const argv[], const struct control_as *as
 	}
 	pid = fork();
 	if (pid == 0)
-		child(argv, as, &ch, report[1]);
+		served_child(argv, as, &ch, report[1]);
 	close(report[1]);
 	if (pid < 0)
 		e = err_errno(errno, "cannot start %s", argv[0]);

@@ -29,7 +29,7 @@ void control_become(const struct control_as *as)
 	}
 }
 
-static void child(char *const argv[], const struct control_as *as, int go, int report)
+static void start_child(char *const argv[], const struct control_as *as, int go, int report)
 {
 	char byte;
 	int code;
@@ -111,7 +111,7 @@ static struct err *fork_seized(char *const argv[], const struct control_as *as, 
 	pid = fork();
 	if (pid == 0) {
 		close(go[1]);
-		child(argv, as, go[0], report[1]);
+		start_child(argv, as, go[0], report[1]);
 	}
 	if (pid < 0)
 		e = err_errno(errno, "cannot start %s", argv[0]);

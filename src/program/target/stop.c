@@ -25,7 +25,7 @@ static struct control_thread *find_thread(struct control *c, pid_t tid, uint32_t
 	return NULL;
 }
 
-static void forget(struct control *c, pid_t tid)
+static void stop_forget(struct control *c, pid_t tid)
 {
 	struct control_thread *t = find_thread(c, tid, 0);
 
@@ -220,14 +220,14 @@ static bool turn_blocked(struct control *c, uint32_t i)
  * it is seized already, it stops before it runs an instruction. */
 static void forget_guest(struct control *c, pid_t guest)
 {
-	forget(c, guest);
+	stop_forget(c, guest);
 	for (uint32_t i = c->threads.n; i-- > 0;) {
 		struct control_thread *t = &c->threads.v[i];
 
 		if (!t->blocked || t->child != guest)
 			continue;
 		if (!t->seized) {
-			forget(c, t->tid);
+			stop_forget(c, t->tid);
 			continue;
 		}
 		t->blocked = false;

@@ -301,7 +301,7 @@ static void mark_symtab(struct text *t, const char *section)
 	}
 }
 
-static int by_start(const void *a, const void *b)
+static int module_by_start(const void *a, const void *b)
 {
 	const struct text_range *x = a, *y = b;
 
@@ -467,7 +467,7 @@ static void make_ranges(struct text *t)
 							  .inner = true });
 	}
 	if (t->ranges.n)
-		qsort(t->ranges.v, t->ranges.n, sizeof(*t->ranges.v), by_start);
+		qsort(t->ranges.v, t->ranges.n, sizeof(*t->ranges.v), module_by_start);
 	for (uint32_t i = 0; i < t->ranges.n; i++) {
 		struct text_range r = t->ranges.v[i];
 		const struct text_segment *g = exec_at(t, r.start);

@@ -11,7 +11,7 @@ struct out {
 	const char *error; /* the first error */
 };
 
-static void put(struct out *o, const void *p, uint32_t n)
+static void stub_put(struct out *o, const void *p, uint32_t n)
 {
 	if (n > o->max - o->n) {
 		if (!o->error)
@@ -31,12 +31,12 @@ static void put_rel32(struct out *o, uint64_t target, uint32_t behind)
 
 	if (rel != v && !o->error)
 		o->error = "farther away than 2 GB";
-	put(o, &v, 4);
+	stub_put(o, &v, 4);
 }
 
 static void put_jmp(struct out *o, uint64_t target)
 {
-	put(o, "\xe9", 1);
+	stub_put(o, "\xe9", 1);
 	put_rel32(o, target, 0);
 }
 
@@ -48,14 +48,14 @@ static void put_block(struct out *o, const struct text_point *p, uint64_t site, 
 				  .kind = (uint32_t)p->kind | p->call << WIRE_STUB_CALL_SHIFT };
 
 	if (!first)
-		put(o, "\xeb\x10", 2);
-	put(o, &stub, sizeof(stub));
+		stub_put(o, "\xeb\x10", 2);
+	stub_put(o, &stub, sizeof(stub));
 	if (p->kind >= WIRE_STUB_MID)
-		put(o, "\x48\x8d\x64\x24\x80", WIRE_STUB_LEA);
-	put(o, "\x67\xe8", 2); /* a call of six bytes, in the form that linkers use */
+		stub_put(o, "\x48\x8d\x64\x24\x80", WIRE_STUB_LEA);
+	stub_put(o, "\x67\xe8", 2); /* a call of six bytes, in the form that linkers use */
 	put_rel32(o, p->gate, 0);
 	if (p->kind >= WIRE_STUB_MID)
-		put(o, "\x48\x8d\xa4\x24\x80\x00\x00\x00", 8);
+		stub_put(o, "\x48\x8d\xa4\x24\x80\x00\x00\x00", 8);
 }
 
 struct moving {
@@ -84,11 +84,11 @@ static void put_call(struct moving *m, const struct insn *n, const ZydisDecodedI
 	bool memory_rsp = (z->attributes & ZYDIS_ATTRIB_HAS_MODRM) && z->raw.modrm.mod != 3 &&
 			  z->raw.modrm.rm == 4 && z->raw.sib.base == 4 && !z->raw.rex.B;
 
-	put(m->o, "\x48\x8d\x64\x24\xf8", 5); /* lea -8(%rsp),%rsp */
-	put(m->o, "\xc7\x04\x24", 3);
-	put(m->o, &half[0], 4);
-	put(m->o, "\xc7\x44\x24\x04", 4);
-	put(m->o, &half[1], 4);
+	stub_put(m->o, "\x48\x8d\x64\x24\xf8", 5); /* lea -8(%rsp),%rsp */
+	stub_put(m->o, "\xc7\x04\x24", 3);
+	stub_put(m->o, &half[0], 4);
+	stub_put(m->o, "\xc7\x44\x24\x04", 4);
+	stub_put(m->o, &half[1], 4);
 	if (z->raw.imm[0].is_relative) {
 		put_jmp(m->o, m->site + n->off + n->len + z->raw.imm[0].value.u);
 	} else if (!(z->attributes & ZYDIS_ATTRIB_HAS_MODRM) || z->raw.modrm.reg != 2 ||
@@ -102,12 +102,13 @@ static void put_call(struct moving *m, const struct insn *n, const ZydisDecodedI
 		memcpy(copy, b, n->len);
 		copy[z->raw.modrm.offset] = (uint8_t)((copy[z->raw.modrm.offset] & 0xc7) | 4 << 3);
 		if (n->target) {
-			put(m->o, copy, z->raw.disp.offset);
+			stub_put(m->o, copy, z->raw.disp.offset);
 			put_rel32(m->o, n->target + (uint64_t)m->bias,
 				  n->len - z->raw.disp.offset - 4u);
-			put(m->o, copy + z->raw.disp.offset + 4, n->len - z->raw.disp.offset - 4u);
+			stub_put(m->o, copy + z->raw.disp.offset + 4,
+				 n->len - z->raw.disp.offset - 4u);
 		} else {
-			put(m->o, copy, n->len);
+			stub_put(m->o, copy, n->len);
 		}
 	}
 }
@@ -128,13 +129,13 @@ static void put_moved(struct moving *m, const struct insn *n, const ZydisDecoded
 	case INSN_NOP: break;
 	case INSN_JMP: put_jmp(o, branch_target(m, n)); break;
 	case INSN_JCC:
-		put(o, op, 2);
+		stub_put(o, op, 2);
 		put_rel32(o, branch_target(m, n), 0);
 		break;
 	case INSN_LOOP:
 		/* loop .+2; jmp over; jmp target */
-		put(o, b, n->len - 1u);
-		put(o, "\x02\xeb\x05", 3);
+		stub_put(o, b, n->len - 1u);
+		stub_put(o, "\x02\xeb\x05", 3);
 		put_jmp(o, branch_target(m, n));
 		break;
 	case INSN_CALL: put_call(m, n, z, b); break;
@@ -146,12 +147,12 @@ static void put_moved(struct moving *m, const struct insn *n, const ZydisDecoded
 		break;
 	default:
 		if (!n->target) {
-			put(o, b, n->len);
+			stub_put(o, b, n->len);
 			break;
 		}
-		put(o, b, z->raw.disp.offset);
+		stub_put(o, b, z->raw.disp.offset);
 		put_rel32(o, n->target + (uint64_t)m->bias, n->len - z->raw.disp.offset - 4u);
-		put(o, b + z->raw.disp.offset + 4, n->len - z->raw.disp.offset - 4u);
+		stub_put(o, b + z->raw.disp.offset + 4, n->len - z->raw.disp.offset - 4u);
 	}
 }
 
@@ -178,9 +179,9 @@ static void put_tail_jcc(struct moving *m, const struct insn *n, const ZydisDeco
 	uint32_t from;
 	int32_t rel;
 
-	put(m->o, op, 2);
+	stub_put(m->o, op, 2);
 	from = m->o->n;
-	put(m->o, "\0\0\0\0", 4);
+	stub_put(m->o, "\0\0\0\0", 4);
 	put_points(m, points, npoints, n->off, false, true, ret_done);
 	put_jmp(m->o, branch_target(m, n));
 	if (m->o->error)

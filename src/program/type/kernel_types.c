@@ -412,8 +412,8 @@ void kernel_load_parts(struct type_graph *g, struct tnode *n)
 /* --- looking up --- */
 
 /* Finds a name in one file or, with module "", in all. Returns its id and file. */
-static bool find(struct type_graph *g, const char *module, uint32_t kinds, const char *name,
-		 uint32_t *ret_file, uint32_t *ret_id)
+static bool kernel_types_find(struct type_graph *g, const char *module, uint32_t kinds,
+			      const char *name, uint32_t *ret_file, uint32_t *ret_id)
 {
 	bool any = !module || !*module;
 
@@ -474,8 +474,8 @@ bool kernel_lookup(struct type_graph *g, const char *module, enum type_kind kind
 		break;
 	default: return false;
 	}
-	if (!find(g, module, kinds, name, &file, &id) &&
-	    (!second || !find(g, module, second, name, &file, &id)))
+	if (!kernel_types_find(g, module, kinds, name, &file, &id) &&
+	    (!second || !kernel_types_find(g, module, second, name, &file, &id)))
 		return false;
 	if (second == BTF_BIT(BTF_KIND_FWD)) {
 		const struct btf_type *t = btf_type(&g->files.v[file]->btf, id);
@@ -521,7 +521,7 @@ bool type_kernel_func(struct type_graph *g, const char *name, type_id *ret)
 {
 	uint32_t file, id;
 
-	return find(g, NULL, BTF_BIT(BTF_KIND_FUNC), name, &file, &id) &&
+	return kernel_types_find(g, NULL, BTF_BIT(BTF_KIND_FUNC), name, &file, &id) &&
 	       func_node(g, file, id, ret);
 }
 
@@ -530,7 +530,7 @@ bool type_module_func(struct type_graph *g, const char *module, const char *name
 {
 	uint32_t file, id;
 
-	if (!find(g, module, BTF_BIT(BTF_KIND_FUNC), name, &file, &id))
+	if (!kernel_types_find(g, module, BTF_BIT(BTF_KIND_FUNC), name, &file, &id))
 		return false;
 	/* For a module, find() also returns names of vmlinux. */
 	if ((file == VMLINUX) != !strcmp(module, "vmlinux") || !func_node(g, file, id, ret))
@@ -543,7 +543,7 @@ bool type_kernel_var(struct type_graph *g, const char *name, type_id *ret)
 {
 	uint32_t file, id;
 
-	if (!find(g, NULL, BTF_BIT(BTF_KIND_VAR), name, &file, &id))
+	if (!kernel_types_find(g, NULL, BTF_BIT(BTF_KIND_VAR), name, &file, &id))
 		return false;
 	*ret = node_of(g, file, id);
 	return true;

@@ -265,8 +265,8 @@ static int64_t scaled(uint64_t n, int64_t align)
 
 /* Runs a CFA program. start..end: the function, for FDEs (c non-NULL). CIE programs do not
  * advance. */
-static bool run(struct reader *r, struct cie *cie, struct bytes b, struct state *s, uint64_t start,
-		uint64_t end, uint32_t first, bool is_fde, uint64_t here)
+static bool eh_frame_run(struct reader *r, struct cie *cie, struct bytes b, struct state *s,
+			 uint64_t start, uint64_t end, uint32_t first, bool is_fde, uint64_t here)
 {
 	struct state stack[MAX_DEPTH];
 	uint32_t depth = 0;
@@ -427,7 +427,7 @@ static bool parse_cie(struct reader *r, struct bytes b, uint64_t here, struct ci
 	} else if (*aug) {
 		return false;
 	}
-	return bytes_ok(&b) && run(r, cie, b, &cie->initial, 0, 0, 0, false, here);
+	return bytes_ok(&b) && eh_frame_run(r, cie, b, &cie->initial, 0, 0, 0, false, here);
 }
 
 /* Adds the CIE at off; b is behind its id. A CIE comes before its FDEs and is read once. Otherwise
@@ -494,8 +494,8 @@ static void parse_fde(struct reader *r, struct cie *cie, struct bytes b, uint64_
 	struct bytes body = bytes_of(b.pos, bytes_left(&b), b.name);
 
 	r->rbx = 0;
-	if (!run(r, cie, body, &s, start, r->only_ranges ? start + 1 : start + size, first, true,
-		 here + at(&b))) {
+	if (!eh_frame_run(r, cie, body, &s, start, r->only_ranges ? start + 1 : start + size, first,
+			  true, here + at(&b))) {
 		c->rows.n = first;
 		vec_push(&c->rows, (struct cfi_row){ start, 0 });
 		c->skipped++;

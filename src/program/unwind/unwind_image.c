@@ -36,7 +36,7 @@ static uint32_t rule_number(struct making *m, uint32_t rule)
 }
 
 /* Adds a row: rule is valid from addr on. Addresses ascend. */
-static void put(struct making *m, uint64_t addr, uint32_t rule)
+static void unwind_image_put(struct making *m, uint64_t addr, uint32_t rule)
 {
 	uint32_t page = (uint32_t)(addr >> WIRE_UNWIND_PAGE_SHIFT) - m->first_page;
 	uint32_t number = rule_number(m, rule);
@@ -54,7 +54,7 @@ static void put(struct making *m, uint64_t addr, uint32_t rule)
 		vec_push(&m->rows, WIRE_UNWIND_ROW(addr, number));
 }
 
-static int by_start(const void *a, const void *b)
+static int unwind_image_by_start(const void *a, const void *b)
 {
 	const struct cfi_func *x = a, *y = b;
 
@@ -188,7 +188,7 @@ static void put_funcs(struct making *m, struct cfi *c, const struct object *o)
 	uint64_t end = 0;
 
 	if (c->funcs.n)
-		qsort(c->funcs.v, c->funcs.n, sizeof(*c->funcs.v), by_start);
+		qsort(c->funcs.v, c->funcs.n, sizeof(*c->funcs.v), unwind_image_by_start);
 	for (uint32_t i = 0; i < c->funcs.n; i++) {
 		const struct cfi_func *f = &c->funcs.v[i];
 		uint64_t page = f->start >> WIRE_UNWIND_PAGE_SHIFT,
@@ -204,10 +204,10 @@ static void put_funcs(struct making *m, struct cfi *c, const struct object *o)
 			break;
 		}
 		if (i && f->start > end && end)
-			put(m, end, 0);
+			unwind_image_put(m, end, 0);
 		if (f->start > end && is_returned_to(c, f) &&
 		    (f->start - 1) >> WIRE_UNWIND_PAGE_SHIFT >= m->first_page)
-			put(m, f->start - 1, c->rows.v[f->first].rule);
+			unwind_image_put(m, f->start - 1, c->rows.v[f->first].rule);
 		for (uint32_t r = 0; r < f->n; r++) {
 			const struct cfi_row *row = &c->rows.v[f->first + r];
 			uint64_t addr = row->addr;
@@ -219,12 +219,12 @@ static void put_funcs(struct making *m, struct cfi *c, const struct object *o)
 				addr = end;
 			}
 			if (addr < f->end)
-				put(m, addr, row->rule);
+				unwind_image_put(m, addr, row->rule);
 		}
 		end = f->end + (ends_in_call(c, i) ? 1 : 0);
 	}
 	if (m->pages.n)
-		put(m, end, 0);
+		unwind_image_put(m, end, 0);
 }
 
 static struct unwind_image *finish(struct making *m, const struct object *o)
