@@ -177,6 +177,84 @@ static void too_large(void **state)
 	err_free(e);
 }
 
+/* A core file can have any number as a register. */
+static void forged_thread(void **state)
+{
+	(void)state;
+	mem.thread.regs.fs_base = UINT64_MAX - 7;
+	expect(NULL, 0);
+}
+
+/* Heaps in the middle of another, which all have the same chunks. */
+static void forged_heaps(void **state)
+{
+	enum { HEAPS = 16, STEP = 0x40, AT = HM_SECOND + 0xc00, TAIL = HM_SECOND + 0x1800 };
+	struct leaks *l;
+
+	(void)state;
+	for (uint64_t i = 0, heap = AT; i < HEAPS; i++, heap += STEP) {
+		heap_memory_put(&mem, heap, HM_SECOND + 0x30); /* its arena, ... */
+		heap_memory_put(&mem, heap + 8, heap + STEP);
+		heap_memory_put(&mem, heap + 16, HM_SECOND + HM_SIZE - heap);
+		heap_memory_put(&mem, heap + 0x38, (TAIL - (heap + 0x30)) | 1);
+	}
+	for (uint64_t at = TAIL; at < HM_SECOND + HM_SIZE; at += 0x20)
+		heap_memory_put(&mem, at + 8, 0x21);
+	heap_memory_put(&mem, HM_SECOND + 8, AT);
+	l = find();
+	assert_true(l->torn);
+	assert_true(l->used_bytes + l->unused_bytes <= HM_PARTS * HM_SIZE);
+	leaks_free(l);
+}
+
+enum { BIG = 2 << 20, LIST = 20000, CACHES = 1000 };
+static uint8_t *big;
+
+static uint32_t read_big(struct space *s, uint64_t addr, void *buf, uint32_t n, uint32_t *ret_gap)
+{
+	if (addr < HM_HEAP || addr >= HM_HEAP + BIG)
+		return heap_memory_read(s, addr, buf, n, ret_gap);
+	n = n < HM_HEAP + BIG - addr ? n : (uint32_t)(HM_HEAP + BIG - addr);
+	memcpy(buf, big + (addr - HM_HEAP), n);
+	return n;
+}
+
+static void put_big(uint64_t addr, uint64_t v)
+{
+	memcpy(big + (addr - HM_HEAP), &v, sizeof(v));
+}
+
+/* A thousand caches whose first list is the same, and whose second is none. */
+static void forged_caches(void **state)
+{
+	struct space_ops ops = *mem.space.ops;
+	uint64_t at = HM_HEAP;
+	struct leaks *l;
+
+	(void)state;
+	big = calloc(1, BIG);
+	ops.memory[0].read = read_big;
+	mem.space.ops = &ops;
+	mem.map[1].end = HM_HEAP + BIG;
+	for (int i = 0; i < LIST; i++, at += 0x20) {
+		put_big(at + 8, 0x21);
+		put_big(at + 16, i + 1 < LIST ? at + 0x30 : 0);
+	}
+	for (int i = 0; i < CACHES; i++, at += 0x290) {
+		put_big(at + 8, 0x291);
+		put_big(at + 16, LIST | 5 << 16);
+		put_big(at + 16 + 128, HM_HEAP + 16);
+		put_big(at + 16 + 136, HM_HEAP + 8);
+	}
+	put_big(at + 8, (HM_HEAP + BIG - at) | 1);
+	heap_memory_arena(&mem, HM_ARENA, HM_SECOND + 0x30, at, BIG);
+	l = find();
+	assert_true(l->torn);
+	assert_non_null(strstr(l->remarks.v[0], "lists of free blocks"));
+	leaks_free(l);
+	free(big);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -187,6 +265,9 @@ int main(void)
 		cmocka_unit_test_setup(damage, setup),
 		cmocka_unit_test_setup(not_glibc, setup),
 		cmocka_unit_test_setup(too_large, setup),
+		cmocka_unit_test_setup(forged_thread, setup),
+		cmocka_unit_test_setup(forged_heaps, setup),
+		cmocka_unit_test_setup(forged_caches, setup),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

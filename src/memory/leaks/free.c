@@ -13,14 +13,23 @@ enum {
 	CACHE_USABLE = ENTRIES + BINS * 8 + 8, /* what a block of its size can hold */
 	FAST_MAX = 1 << 24,                    /* chunks of a list */
 	MANGLE_SHIFT = 12,
+	LINKS_FIRST = 1 << 20,
+	LINKS_EACH = 8,
 };
 
 typedef VEC(uint32_t) chunk_vec;
 
+/* Each free chunk is in one list, which is followed at most four times. Forged caches can all have
+ * the same lists. */
+static bool too_many_links(const struct leaks_heap *h)
+{
+	return h->links > LINKS_FIRST + LINKS_EACH * (uint64_t)h->chunks.n;
+}
+
 /* Follows a list of chunks. first: address of its first block. slot: offset of the link from the
  * block. size: that each chunk has, 0: any. Returns true when it ends as a list does. */
-static bool follow(const struct leaks_copy *c, const struct leaks_heap *h, uint64_t first,
-		   uint64_t size, uint32_t most, bool mangled, chunk_vec *ret)
+static bool follow(const struct leaks_copy *c, struct leaks_heap *h, uint64_t first, uint64_t size,
+		   uint32_t most, bool mangled, chunk_vec *ret)
 {
 	ret->n = 0;
 	for (uint64_t at = first; at; ret->n++) {
@@ -28,8 +37,9 @@ static bool follow(const struct leaks_copy *c, const struct leaks_heap *h, uint6
 		const void *link = leaks_at(c, at, sizeof(at));
 		uint64_t next;
 
+		h->links++;
 		if (i == LEAKS_NONE || !link || chunk_size(&h->chunks.v[i]) != size ||
-		    ret->n >= most)
+		    ret->n >= most || too_many_links(h))
 			return false;
 		vec_reserve(ret, 1);
 		ret->v[ret->n] = i;
@@ -39,7 +49,7 @@ static bool follow(const struct leaks_copy *c, const struct leaks_heap *h, uint6
 	return true;
 }
 
-static bool follow_any(const struct leaks_copy *c, const struct leaks_heap *h, uint64_t first,
+static bool follow_any(const struct leaks_copy *c, struct leaks_heap *h, uint64_t first,
 		       uint64_t size, uint32_t most, chunk_vec *ret)
 {
 	return follow(c, h, first, size, most, true, ret) ||
@@ -117,6 +127,11 @@ void heap_mark_free(const struct leaks_copy *c, struct leaks_heap *h, const uint
 		    chunk_usable(&h->chunks.v[i]) == CACHE_USABLE &&
 		    take_cache(c, h, h->chunks.v[i].addr + CHUNK_HEADER, false, &list))
 			take_cache(c, h, h->chunks.v[i].addr + CHUNK_HEADER, true, &list);
+	if (too_many_links(h))
+		heap_remark(
+			h,
+			xstrdup("the lists of free blocks are damaged: blocks that are free may be "
+				"shown as leaks"));
 	for (uint32_t i = 0; i < n; i++)
 		mark_fast(c, h, arenas[i], &list);
 	vec_fini(&list);

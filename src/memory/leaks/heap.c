@@ -11,6 +11,7 @@
  * says that the chunk before is in use. */
 #include <errno.h>
 
+#include "base/meminfo.h"
 #include "base/sorted.h"
 #include "memory/leaks/leaks_private.h"
 
@@ -21,7 +22,8 @@ enum {
 	MAIN_ARENAS_MAX = 16, /* C libraries in one process (dlmopen(3)) */
 	STARTS_MAX = 1 << 16, /* places where a chain is searched */
 	STEPS_MAX = 1 << 27,  /* chunks that are looked at by such searches, in all */
-	SHORT_CHAIN = 16,     /* fewer chunks before a break say nothing */
+	AREA_BYTES_PER_TABLE_BYTE = 16 * 64 / 12,
+	SHORT_CHAIN = 16, /* fewer chunks before a break say nothing */
 	REMARKS_MAX = 16,
 	PREV_INUSE = 1,
 	IS_MMAPPED = 2,
@@ -40,7 +42,7 @@ struct chain {
 	uint32_t n;               /* out: chunks */
 };
 
-static void remark(struct leaks_heap *h, char *text)
+void heap_remark(struct leaks_heap *h, char *text)
 {
 	struct leaks *l = h->l;
 
@@ -74,6 +76,8 @@ static enum chain_end walk(struct leaks_heap *h, struct chain *c, bool add)
 		if (size < CHUNK_MIN || size % 16 || size > c->end - c->at ||
 		    (field & IS_MMAPPED) ||
 		    (c->at < c->top && size > c->top - c->at && c->top < c->end))
+			return CHAIN_BROKEN;
+		if (add && h->chunks.n >= h->most)
 			return CHAIN_BROKEN;
 		if (add)
 			vec_push(&h->chunks, (struct leaks_chunk){ c->at, size });
@@ -221,16 +225,18 @@ static void add_main(const struct leaks_copy *copy, struct leaks_heap *h, uint64
 		return;
 	r = leaks_region_at(copy, top);
 	if (!r || top % 16 || r->end - top < CHUNK_HEADER) {
-		remark(h,
-		       xasprintf("the main arena's topmost chunk is at 0x%llx, where no memory is",
-				 (unsigned long long)top));
+		heap_remark(
+			h,
+			xasprintf("the main arena's topmost chunk is at 0x%llx, where no memory is",
+				  (unsigned long long)top));
 		return;
 	}
 	size = leaks_word(r, top + LEAKS_WORD) & ~SIZE_FLAGS;
 	if (size > r->end - top) {
-		remark(h, xasprintf("the main arena's topmost chunk, at 0x%llx, has a size beyond "
-				    "its memory: 0x%llx",
-				    (unsigned long long)top, (unsigned long long)size));
+		heap_remark(
+			h, xasprintf("the main arena's topmost chunk, at 0x%llx, has a size beyond "
+				     "its memory: 0x%llx",
+				     (unsigned long long)top, (unsigned long long)size));
 		return;
 	}
 	start = top + size - r->start >= mem ? round_up(top + size - mem, 16)
@@ -253,9 +259,10 @@ static void add_main(const struct leaks_copy *copy, struct leaks_heap *h, uint64
 			break;
 		at = c.at + CHUNK_HEADER;
 	}
-	remark(h, xasprintf("the main arena's chunks end at 0x%llx: the header there is damaged, "
-			    "or was being written",
-			    (unsigned long long)c.at));
+	heap_remark(h,
+		    xasprintf("the main arena's chunks end at 0x%llx: the header there is damaged, "
+			      "or was being written",
+			      (unsigned long long)c.at));
 }
 
 /* --- the other arenas' chunks --- */
@@ -275,9 +282,12 @@ static void add_heaps(const struct leaks_copy *copy, struct leaks_heap *h, uint6
 		if (!is_new)
 			return; /* a circle */
 		r = leaks_region_at(copy, heap);
-		if (!r || r->end - heap < LEAKS_PAGE || leaks_word(r, heap) != arena) {
-			remark(h, xasprintf("the arena at 0x%llx has no heap at 0x%llx",
-					    (unsigned long long)arena, (unsigned long long)heap));
+		/* Heaps that are not at multiples could overlap, thousands in the same memory. */
+		if (!r || heap % HEAP_ALIGN || r->end - heap < LEAKS_PAGE ||
+		    leaks_word(r, heap) != arena) {
+			heap_remark(h,
+				    xasprintf("the arena at 0x%llx has no heap at 0x%llx",
+					      (unsigned long long)arena, (unsigned long long)heap));
 			return;
 		}
 		size = leaks_word(r, heap + 16);
@@ -289,9 +299,10 @@ static void add_heaps(const struct leaks_copy *copy, struct leaks_heap *h, uint6
 		c.end = heap + size;
 		end = add_area(h, &c);
 		if (end == CHAIN_BROKEN || (end == CHAIN_FENCE && heap == (top & mask)))
-			remark(h, xasprintf("the chunks of the arena at 0x%llx end at 0x%llx: the "
-					    "header there is damaged, or was being written",
-					    (unsigned long long)arena, (unsigned long long)c.at));
+			heap_remark(
+				h, xasprintf("the chunks of the arena at 0x%llx end at 0x%llx: the "
+					     "header there is damaged, or was being written",
+					     (unsigned long long)arena, (unsigned long long)c.at));
 	}
 }
 
@@ -407,12 +418,29 @@ static void sort_areas(struct leaks_heap *h)
 		if (!kept || h->areas.v[kept - 1].end <= h->areas.v[i].start) {
 			h->areas.v[kept++] = h->areas.v[i];
 		} else {
-			remark(h, xasprintf("two heaps overlap at 0x%llx",
-					    (unsigned long long)h->areas.v[i].start));
+			heap_remark(h, xasprintf("two heaps overlap at 0x%llx",
+						 (unsigned long long)h->areas.v[i].start));
 			for (uint32_t k = 0; k < h->areas.v[i].n; k++)
 				h->chunks.v[h->areas.v[i].first + k].bits |= CHUNK_FREE;
 		}
 	h->areas.n = kept;
+}
+
+/* Returns an error when the tables of heap_index() need more memory than there is: a heap can have a
+ * chunk of terabytes that was never touched. */
+static struct err *check_span(const struct leaks_heap *h)
+{
+	const uint64_t room = meminfo_available();
+	uint64_t span = 0;
+
+	for (uint32_t i = 0; i < h->areas.n; i++)
+		if (h->areas.v[i].n != 1)
+			span += h->areas.v[i].end - h->areas.v[i].start;
+	return !room || span / AREA_BYTES_PER_TABLE_BYTE <= room / 2
+		       ? NULL
+		       : err_new(ENOMEM,
+				 "its heap has a span of %llu MB, which is too many for this machine",
+				 (unsigned long long)(span >> 20));
 }
 
 struct err *heap_find(const struct leaks_copy *c, struct leaks_heap *h)
@@ -420,6 +448,10 @@ struct err *heap_find(const struct leaks_copy *c, struct leaks_heap *h)
 	address_vec mains = { 0 }, arenas = { 0 };
 	struct err *e = NULL;
 
+	/* A chunk's header is in memory that was touched. Forged lists can lead to the same chunks
+	 * again and again. */
+	for (uint32_t i = 0; i < c->runs.n; i++)
+		h->most += (c->runs.v[i].end - c->runs.v[i].start) / CHUNK_MIN;
 	find_main(c, &mains);
 	for (uint32_t i = 0; i < mains.n; i++) {
 		uint32_t first = arenas.n;
@@ -440,6 +472,7 @@ struct err *heap_find(const struct leaks_copy *c, struct leaks_heap *h)
 		e = err_new(ENOENT, "it has no heap of glibc's malloc(3) 2.27 or later: another C "
 				    "library, another allocator, or nothing is allocated yet");
 	sort_areas(h);
+	e = e ?: check_span(h);
 	if (!e) {
 		heap_index(h);
 		heap_mark_free(c, h, arenas.v, arenas.n);

@@ -80,7 +80,9 @@ struct leaks_heap {
 	struct hash seen;             /* addresses of heaps that were walked */
 	uint64_t lo, hi;              /* all areas are between these */
 	uint32_t arenas, maps;
+	uint64_t most;   /* chunks */
 	uint64_t steps;  /* of walks of chains; see STEPS_MAX */
+	uint64_t links;  /* of lists of free chunks that were followed; see free.c */
 	struct leaks *l; /* takes the remarks */
 };
 
@@ -92,6 +94,8 @@ enum { LEAKS_NONE = UINT32_MAX };
 /* Finds the arenas and their chunks. */
 struct err *heap_find(const struct leaks_copy *c, struct leaks_heap *h);
 void heap_fini(struct leaks_heap *h);
+/* Notes that the heap is not whole. Frees the text. */
+void heap_remark(struct leaks_heap *h, char *text);
 /* Makes the tables of areas, by which heap_chunk() works. */
 void heap_index(struct leaks_heap *h);
 /* Returns the index of the chunk whose block has this address, or LEAKS_NONE. */

@@ -86,15 +86,16 @@ static void reach_part(void *arg, uint64_t start, uint64_t end)
 static uint64_t stack_begin(const struct leaks_copy *c, const struct leaks_thread *t)
 {
 	const struct leaks_region *r = leaks_region_at(c, t->sp);
-	uint64_t end = t->fs + PTHREAD_MAX;
+	uint64_t end;
 
 	if (!r)
 		return 0;
 	if (r->stack)
 		return r->start;
-	end = end < r->end ? end : r->end;
-	for (uint64_t at = t->fs; t->fs > t->sp && at % 8 == 0 && at + 24 <= end;
-	     at += LEAKS_WORD) {
+	if (t->fs <= t->sp || t->fs >= r->end) /* a core file can have any number there */
+		return 0;
+	end = r->end - t->fs < PTHREAD_MAX ? r->end : t->fs + PTHREAD_MAX;
+	for (uint64_t at = t->fs; at % 8 == 0 && at + 24 <= end; at += LEAKS_WORD) {
 		uint64_t block = leaks_word(r, at), size = leaks_word(r, at + 8);
 		uint64_t guard = leaks_word(r, at + 16);
 
@@ -105,19 +106,29 @@ static uint64_t stack_begin(const struct leaks_copy *c, const struct leaks_threa
 	return 0;
 }
 
+static int by_number(const void *a, const void *b)
+{
+	return COMPARE(*(const uint64_t *)a, *(const uint64_t *)b);
+}
+
 /* Adds the part of each thread's stack that no function has. A stack that lies in a block of the
  * heap is that block's. */
 static void add_dead_stacks(const struct leaks_copy *c, space_range_vec *ret)
 {
-	for (uint32_t i = 0; i < c->threads.n; i++) {
-		uint64_t begin = stack_begin(c, &c->threads.v[i]), low = c->threads.v[i].sp;
+	VEC(uint64_t) sps = { 0 };
 
-		for (uint32_t k = 0; begin && k < c->threads.n; k++)
-			if (c->threads.v[k].sp >= begin && c->threads.v[k].sp < low)
-				low = c->threads.v[k].sp;
-		if (begin)
-			vec_push(ret, (struct space_range){ begin, low });
+	for (uint32_t i = 0; i < c->threads.n; i++)
+		vec_push(&sps, c->threads.v[i].sp);
+	if (sps.n)
+		qsort(sps.v, sps.n, sizeof(*sps.v), by_number);
+	for (uint32_t i = 0; i < c->threads.n; i++) {
+		uint64_t begin = stack_begin(c, &c->threads.v[i]);
+		uint32_t k = partition_point(sps.n, j, sps.v[j] < begin);
+
+		if (begin) /* begin <= sp, so that there is one */
+			vec_push(ret, (struct space_range){ begin, sps.v[k] });
 	}
+	vec_fini(&sps);
 }
 
 /* Scans all memory but malloc's own and the blocks. */
@@ -127,11 +138,13 @@ static void reach_from_roots(struct marker *m)
 	uint64_t at = 0;
 
 	add_dead_stacks(m->c, &no);
-	for (uint32_t i = 0; i < no.n; i++)
-		for (uint32_t k = 0; k < m->h->areas.n; k++)
-			if (m->h->areas.v[k].start < no.v[i].end &&
-			    m->h->areas.v[k].end > no.v[i].start)
-				no.v[i].end = no.v[i].start; /* not a plain stack */
+	for (uint32_t i = 0; i < no.n; i++) {
+		uint32_t k =
+			partition_point(m->h->areas.n, j, m->h->areas.v[j].end <= no.v[i].start);
+
+		if (k < m->h->areas.n && m->h->areas.v[k].start < no.v[i].end)
+			no.v[i].end = no.v[i].start; /* not a plain stack */
+	}
 	for (uint32_t i = 0; i < m->h->own.n; i++)
 		vec_push(&no, m->h->own.v[i]);
 	for (uint32_t i = 0; i < m->h->areas.n; i++)
