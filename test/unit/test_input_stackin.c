@@ -127,6 +127,22 @@ static void test_perf(void **state)
 		     "ab;liby.so`read 3\n", 0);
 }
 
+/* A command's name that is longer than any is cut. */
+static void test_perf_long_command(void **state)
+{
+	enum { LONG = 300000, KEPT = 1 << 16 };
+	cleanup_free char *name = xmalloc(LONG + 1), *text = NULL, *folded = NULL;
+
+	(void)state;
+	memset(name, 'a', LONG);
+	name[LONG] = '\0';
+	text = xasprintf("pr 1 2.5: 3 c:\n\t10 f+0x1 (/bin/b)\n\n"
+			 "%s 1 2.5: 3 c:\n\t10 f+0x1 (/bin/b)\n\n",
+			 name);
+	folded = xasprintf("%.*s;f 3\npr;f 3\n", KEPT, name);
+	expect(STACKIN_PERF, text, folded);
+}
+
 /* Lines that stackcollapse-perf.pl misreads. */
 static void test_perf_mends(void **state)
 {
@@ -278,10 +294,15 @@ static void test_noise(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_folded),    cmocka_unit_test(test_long_names),
-		cmocka_unit_test(test_perf),      cmocka_unit_test(test_perf_mends),
-		cmocka_unit_test(test_dtrace),    cmocka_unit_test(test_bpftrace),
-		cmocka_unit_test(test_systemtap), cmocka_unit_test(test_noise),
+		cmocka_unit_test(test_folded),
+		cmocka_unit_test(test_long_names),
+		cmocka_unit_test(test_perf),
+		cmocka_unit_test(test_perf_mends),
+		cmocka_unit_test(test_perf_long_command),
+		cmocka_unit_test(test_dtrace),
+		cmocka_unit_test(test_bpftrace),
+		cmocka_unit_test(test_systemtap),
+		cmocka_unit_test(test_noise),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -117,13 +117,14 @@ void perf_comm(struct stackin *in, struct perf_names *p, struct text comm, struc
 	       struct text tid)
 {
 	char *s, *end, *semi;
-	size_t n = comm.n;
+	size_t n;
 
 	if (!tid.n || (tid.n == 1 && tid.s[0] == '0')) {
 		tid = pid;
 		pid = (struct text){ "?", 1 };
 	}
 	comm = shortened(comm);
+	n = comm.n;
 	p->comm_text.n = 0;
 	vec_reserve(&p->comm_text, comm.n + pid.n + tid.n + 4);
 	s = p->comm_text.v;
