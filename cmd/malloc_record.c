@@ -81,6 +81,11 @@ static int end(struct recorder *k, int status)
 		tool_wrong("%llu records were lost: the recording is not whole; -X bufsize=SIZE "
 			   "makes the buffers larger",
 			   (unsigned long long)k->record.lost);
+	if (k->record.unstacked)
+		tool_wrong(
+			"%llu calls are without their stacks: there are more than a recording holds; "
+			"-k N with a smaller N makes fewer",
+			(unsigned long long)k->record.unstacked);
 	if (k->record.faults)
 		tool_wrong("%llu calls were left out: memory that they point to could not be read",
 			   (unsigned long long)k->record.faults);

@@ -6,6 +6,7 @@
 
 #include "base/io.h"
 #include "memory/alloc/live.h"
+#include "memory/alloc/record.h"
 #include "memory/alloc/replay.h"
 #include "memory/alloc/report.h"
 
@@ -265,11 +266,121 @@ static void too_large(void **unused)
 	}
 }
 
+static struct alloc_writer *begin_file(void)
+{
+	struct alloc_writer *w;
+
+	assert_null(alloc_writer_new(path, &w));
+	assert_int_equal(alloc_writer_thread(w, 1), 1);
+	return w;
+}
+
+static void expect_no_room(struct err *e)
+{
+	assert_non_null(e);
+	assert_int_equal(e->code, ENOMEM);
+	assert_non_null(strstr(e->text, "this machine has"));
+	err_free(e);
+}
+
+/* A small file can define any number of texts, and have any number of live blocks. */
+static void no_room(void **unused)
+{
+	enum { ROOM = 100000, TEXTS = 100, BLOCKS = 4000 };
+	struct alloc_writer *w = begin_file();
+	struct alloc_report *r = NULL;
+	struct replay_head head;
+	struct alloc_trace *t;
+	struct alloc_event e;
+	struct err *err;
+	char text[4000];
+	int fd = -1;
+
+	(void)unused;
+	memset(text, 'x', sizeof(text));
+	for (uint32_t i = 0; i < TEXTS; i++)
+		alloc_writer_frame(w, text, sizeof(text));
+	assert_null(alloc_writer_end(w));
+	for (int salvage = 0; salvage < 2; salvage++) {
+		assert_null(alloc_open(path, salvage, &t));
+		t->room = ROOM;
+		assert_false(alloc_next(t, &e, &err));
+		expect_no_room(err);
+		assert_false(t->ended);
+		alloc_close(t);
+	}
+	w = begin_file();
+	for (uint32_t i = 0; i < BLOCKS; i++)
+		alloc_write(w, &(struct alloc_event){
+				       .op = ALLOC_MALLOC, .thread = 1, .addr = 16 + 16ull * i });
+	assert_null(alloc_writer_end(w));
+	assert_null(alloc_open(path, false, &t));
+	t->room = ROOM;
+	expect_no_room(alloc_report_make(t, &r));
+	alloc_rewind(t);
+	expect_no_room(replay_make(t, &head, &fd));
+	alloc_close(t);
+}
+
+/* Blocks at multiples of a page take a page each, however small they are. */
+static void aligned(void **unused)
+{
+	enum { BLOCKS = 100 };
+	struct alloc_writer *w = begin_file();
+	struct replay_head head;
+	struct alloc_trace *t;
+	int fd = -1;
+
+	(void)unused;
+	for (uint64_t i = 1; i <= BLOCKS; i++)
+		alloc_write(w, &(struct alloc_event){ .op = ALLOC_ALIGNED,
+						      .thread = 1,
+						      .addr = i << 12,
+						      .size = 1,
+						      .align = 1 << 12 });
+	alloc_write(w, &(struct alloc_event){ .op = ALLOC_FREE, .thread = 1, .addr = 1 << 12 });
+	assert_null(alloc_writer_end(w));
+	assert_null(alloc_open(path, false, &t));
+	assert_null(replay_make(t, &head, &fd));
+	assert_int_equal(head.peak_bytes, BLOCKS);
+	assert_in_range(head.peak_room, BLOCKS << 12, BLOCKS << 14);
+	close(fd);
+	alloc_close(t);
+}
+
+/* A traced process can make any number of threads. */
+static void threads(void **unused)
+{
+	static const struct alloc_function f = { .name = "malloc", .op = ALLOC_MALLOC };
+	struct segment segment = { 0 };
+	struct wire_record h = { .time = 1 };
+	struct record_view view = { .segment = &segment, .head = &h };
+	struct alloc_record r;
+	struct sink *s;
+
+	(void)unused;
+	alloc_record_init(&r);
+	assert_null(alloc_writer_new(path, &r.writer));
+	r.room = 3 * ALLOC_DEFINED;
+	vec_push(&r.clauses, (struct alloc_clause){ ALLOC_EVENT, &f });
+	s = alloc_record_sink(&r);
+	for (h.tid = 1; h.tid <= 5; h.tid++) {
+		assert_null(s->ops->record_begin(s, &view));
+		assert_null(s->ops->record_end(s, &view));
+	}
+	assert_int_equal(r.lost, 2);
+	assert_int_equal(alloc_writer_events(r.writer), 3);
+	s->ops->free(s);
+	assert_null(alloc_writer_end(r.writer));
+	alloc_record_fini(&r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(same), cmocka_unit_test(damage),    cmocka_unit_test(live),
-		cmocka_unit_test(sums), cmocka_unit_test(too_large),
+		cmocka_unit_test(same),    cmocka_unit_test(damage),    cmocka_unit_test(live),
+		cmocka_unit_test(sums),    cmocka_unit_test(too_large), cmocka_unit_test(no_room),
+		cmocka_unit_test(aligned), cmocka_unit_test(threads),
 	};
 	int failed;
 

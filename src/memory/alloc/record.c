@@ -234,6 +234,7 @@ struct err *alloc_record_program(struct alloc_record *r, struct probe_set *ps, p
 void alloc_record_init(struct alloc_record *r)
 {
 	memset(r, 0, sizeof(*r));
+	r->room = ALLOC_DEFINED_MAX;
 	arena_init(&r->arena);
 }
 

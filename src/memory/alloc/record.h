@@ -38,7 +38,9 @@ struct alloc_record {
 	struct alloc_writer *writer;
 	/* Of the sink. */
 	uint64_t lost, events;
-	uint64_t faults; /* calls left out because a clause could not read memory */
+	uint64_t faults;    /* calls left out because a clause could not read memory */
+	uint64_t room;      /* for what the file defines: ALLOC_DEFINED_MAX at first */
+	uint64_t unstacked; /* calls whose stacks are left out, because `room` is used up */
 };
 
 void alloc_record_init(struct alloc_record *r);

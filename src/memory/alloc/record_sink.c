@@ -31,6 +31,17 @@ static struct record_sink *of(struct sink *s)
 	return (struct record_sink *)s;
 }
 
+/* A process can make any number of stacks, names and threads. Returns false when the room that
+ * is left is too small for one more. */
+static bool take_room(struct record_sink *k, uint64_t bytes)
+{
+	if (k->r->room < bytes)
+		return false;
+	k->r->room -= bytes;
+	return true;
+}
+
+/* Returns NULL when there is no room for one more thread. */
 static struct thread *thread_of(struct record_sink *k, uint32_t tid)
 {
 	bool is_new;
@@ -38,6 +49,8 @@ static struct thread *thread_of(struct record_sink *k, uint32_t tid)
 
 	if (tid == k->tid && k->known.n)
 		return &k->known.v[k->last];
+	if (!hash_get(&k->threads, &tid, sizeof(tid)) && !take_room(k, ALLOC_DEFINED))
+		return NULL;
 	at = hash_put(&k->threads, &tid, sizeof(tid), &is_new);
 	if (is_new) {
 		*at = k->known.n;
@@ -64,8 +77,10 @@ static void add_frame(void *arg, const struct frame *f)
 	frame_text(&k->s, f, text, sizeof(text));
 	n = strlen(text);
 	at = hash_put(&k->pcs, text, n, &is_new);
-	if (is_new)
+	if (is_new) {
+		(void)take_room(k, ALLOC_DEFINED + n); /* number_stack() has looked */
 		*at = alloc_writer_frame(k->r->writer, text, n);
+	}
 	vec_push(&k->frames, (uint32_t)*at);
 }
 
@@ -78,6 +93,12 @@ static uint32_t number_stack(struct record_sink *k, const struct field *f, const
 
 	if (!field_stack(f, data, &st) || !st.pcs)
 		return 0;
+	if (!hash_get(&k->stacks, st.pcs, st.n * sizeof(uint64_t)) &&
+	    (k->r->room < st.n * (uint64_t)(ALLOC_DEFINED + ALLOC_TEXT_MAX) ||
+	     !take_room(k, ALLOC_DEFINED + st.n * (uint64_t)ALLOC_DEFINED_FRAME))) {
+		k->r->unstacked++;
+		return 0;
+	}
 	at = hash_put(&k->stacks, st.pcs, st.n * sizeof(uint64_t), &is_new);
 	if (is_new) {
 		k->frames.n = 0;
@@ -110,6 +131,17 @@ static struct err *action(struct sink *s, const struct record_view *r, const str
 	return NULL;
 }
 
+static void lose(struct record_sink *k, uint64_t count)
+{
+	struct alloc_event e = { .op = ALLOC_LOST, .size = count };
+
+	if (k->known.n) {
+		e.thread = k->known.v[k->last].index;
+		e.time = k->now;
+		alloc_write(k->r->writer, &e);
+	}
+}
+
 static struct err *record_end(struct sink *s, const struct record_view *r)
 {
 	struct record_sink *k = of(s);
@@ -121,6 +153,11 @@ static struct err *record_end(struct sink *s, const struct record_view *r)
 		return NULL;
 	c = &k->r->clauses.v[r->segment->clause];
 	t = thread_of(k, r->head->tid);
+	if (!t) {
+		k->r->lost++;
+		lose(k, 1);
+		return NULL;
+	}
 	if (!k->began)
 		k->began = k->flushed = r->head->time;
 	e.thread = t->index;
@@ -149,17 +186,6 @@ static struct err *record_end(struct sink *s, const struct record_view *r)
 		alloc_writer_flush(k->r->writer);
 	}
 	return NULL;
-}
-
-static void lose(struct record_sink *k, uint64_t count)
-{
-	struct alloc_event e = { .op = ALLOC_LOST, .size = count };
-
-	if (k->known.n) {
-		e.thread = k->known.v[k->last].index;
-		e.time = k->now;
-		alloc_write(k->r->writer, &e);
-	}
 }
 
 static struct err *drop(struct sink *s, enum drop_kind kind, int cpu, uint64_t count)

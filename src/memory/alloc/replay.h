@@ -23,6 +23,7 @@ _Static_assert(sizeof(struct replay_op) == 16, "an operation");
 struct replay_head {
 	uint64_t nops, nslots;
 	uint64_t peak_bytes; /* most bytes that live at one time */
+	uint64_t peak_room;  /* most bytes of memory that allocators need for those, about */
 	uint64_t skipped;    /* frees of blocks that the recording does not know; lost records */
 };
 

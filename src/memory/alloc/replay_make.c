@@ -5,7 +5,6 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "base/meminfo.h"
 #include "memory/alloc/live.h"
 #include "memory/alloc/replay.h"
 
@@ -18,16 +17,20 @@ struct moving {
 enum {
 	SIZE_BITS = 47, /* no process can have a larger block */
 	SLOT_BYTES = 2 * sizeof(uint64_t),
+	BLOCK_OWN = 32, /* a header, and the least size */
+	ALIGNED_OWN =
+		8192, /* a block at a multiple of pages has its first and last one for itself */
 };
 
 struct making {
 	struct replay_head head;
 	FILE *file;
-	struct live live;   /* live_block.stack: the slot */
+	struct live live;   /* live_block.stack: the slot; .time: what it counts in `in_use` */
 	VEC(uint32_t) free; /* slots */
 	VEC(struct moving) threads;
-	uint64_t bytes; /* of live blocks */
-	uint64_t room;  /* of the machine's memory; 0: not known */
+	uint64_t bytes;  /* of live blocks */
+	uint64_t in_use; /* memory that allocators need for these, about */
+	uint64_t room;   /* of the machine's memory; 0: not known */
 };
 
 static void put(struct making *m, enum replay_kind kind, uint32_t slot, uint64_t size,
@@ -45,19 +48,24 @@ static void leave(struct making *m, const struct live_block *b)
 	put(m, REPLAY_FREE, b->stack, 0, 0);
 	vec_push(&m->free, b->stack);
 	m->bytes -= b->size;
+	m->in_use -= b->time;
 }
 
-static void enter(struct making *m, const struct alloc_event *e, uint32_t slot)
+static void enter(struct making *m, const struct alloc_event *e, uint32_t slot, uint64_t align)
 {
 	struct live_block b = { .addr = e->addr, .size = e->size, .stack = slot }, old;
 
+	b.time = e->size + BLOCK_OWN + (align < ALIGNED_OWN ? align : ALIGNED_OWN);
 	if (!live_put(&m->live, &b, &old)) {
 		m->head.skipped++; /* its free was lost */
 		leave(m, &old);
 	}
 	m->bytes += e->size;
+	m->in_use += b.time;
 	if (m->bytes > m->head.peak_bytes)
 		m->head.peak_bytes = m->bytes;
+	if (m->in_use > m->head.peak_room)
+		m->head.peak_room = m->in_use;
 }
 
 static void allocate(struct making *m, const struct alloc_event *e, enum replay_kind kind)
@@ -67,7 +75,7 @@ static void allocate(struct making *m, const struct alloc_event *e, enum replay_
 		kind == REPLAY_ALIGNED && e->align && !(e->align & (e->align - 1)) ? e->align : 0;
 
 	put(m, kind, slot, e->size, align);
-	enter(m, e, slot);
+	enter(m, e, slot, align);
 }
 
 static void returned(struct making *m, const struct alloc_event *e, struct moving *t)
@@ -82,18 +90,22 @@ static void returned(struct making *m, const struct alloc_event *e, struct movin
 		leave(m, &t->from);
 	} else if (had) {
 		m->bytes -= t->from.size;
+		m->in_use -= t->from.time;
 		put(m, REPLAY_REALLOC, t->from.stack, e->size, 0);
-		enter(m, e, t->from.stack);
+		enter(m, e, t->from.stack, 0);
 	} else if (e->addr) {
 		allocate(m, e, REPLAY_MALLOC);
 	}
 }
 
-/* Returns an error when a process that plays the operations needs more memory than there is. The
- * file may be another user's, and a small one can have any number of calls. */
+/* Returns an error when a process that plays the operations, or this one for its table, needs more
+ * memory than there is. The file may be another user's, and a small one can have any number of
+ * calls. */
 static struct err *check_room(const struct making *m)
 {
-	const uint64_t needs = m->head.peak_bytes + m->head.nslots * SLOT_BYTES +
+	const uint64_t growth = live_growth(&m->live), slots = m->head.nslots * SLOT_BYTES,
+		       needs = (growth > m->head.peak_room + slots ? growth
+								   : m->head.peak_room + slots) +
 			       m->head.nops * sizeof(struct replay_op);
 
 	return !m->room || needs <= m->room
@@ -152,8 +164,7 @@ static void take(struct making *m, const struct alloc_event *e)
 struct err *replay_make(struct alloc_trace *t, struct replay_head *ret, int *ret_fd)
 {
 	int fd = memfd_create("descry-replay", 0), own = fd < 0 ? -1 : dup(fd);
-	struct making m = { .file = own < 0 ? NULL : fdopen(own, "w"),
-			    .room = meminfo_available() };
+	struct making m = { .file = own < 0 ? NULL : fdopen(own, "w"), .room = 2 * t->room };
 	struct alloc_event event;
 	struct err *e = NULL;
 

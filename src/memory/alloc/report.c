@@ -221,6 +221,12 @@ static struct err *read_all(struct reading *k, struct alloc_trace *t)
 
 	alloc_rewind(t);
 	while (alloc_next(t, &e, &err)) {
+		uint64_t needs = live_growth(&k->live);
+
+		if (needs && t->room && needs > t->room) {
+			err = alloc_no_room(t, needs);
+			break;
+		}
 		k->events++;
 		if (e.op < ALLOC_LOST)
 			k->r->calls[e.op]++;

@@ -44,6 +44,10 @@ enum {
 	ALLOC_BLOCK_MAX = 1 << 20, /* unpacked; more is refused */
 	ALLOC_TEXT_MAX = 4096,
 	ALLOC_FRAMES_MAX = 512, /* of a stack */
+	/* What a definition counts, besides a text's bytes: what a reader needs for it at most. */
+	ALLOC_DEFINED = 128,
+	ALLOC_DEFINED_FRAME = 8,       /* of a stack, each */
+	ALLOC_DEFINED_MAX = 512 << 20, /* of a recording */
 };
 
 enum alloc_op {
@@ -107,6 +111,10 @@ struct alloc_trace {
 	VEC(struct alloc_text) infos;
 	bool ended;      /* the recording's end was read */
 	const char *cut; /* salvaged: where and why the rest was given up; NULL: it was not */
+	/* Bytes that a reader may use: half of what the machine has available. A small file can
+	 * define any number of things. */
+	uint64_t room;
+	uint64_t defined; /* ALLOC_DEFINED... of all definitions */
 };
 
 /* salvage: a damaged file is read up to the damage. */
@@ -116,6 +124,8 @@ struct err *alloc_open_memory(const void *p, size_t n, const char *name, bool sa
 void alloc_close(struct alloc_trace *t);
 /* Reads the next event. Returns false at the end, or at an error, which is *ret_err. */
 bool alloc_next(struct alloc_trace *t, struct alloc_event *ret, struct err **ret_err);
+/* Ends the reading, because a reader needs more than `room`. */
+struct err *alloc_no_room(struct alloc_trace *t, uint64_t needs);
 /* Begins anew. */
 void alloc_rewind(struct alloc_trace *t);
 /* The value of an INFO entry, or NULL. */

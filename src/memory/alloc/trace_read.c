@@ -5,9 +5,10 @@
 #include "base/bytes.h"
 #include "base/hash.h"
 #include "base/mapped.h"
+#include "base/meminfo.h"
 #include "memory/alloc/trace.h"
 
-enum { HEAD = 16, DEFINED_MAX = 1 << 28 };
+enum { HEAD = 16 };
 
 struct reader {
 	struct alloc_trace trace; /* first */
@@ -111,9 +112,10 @@ static const char *define(struct reader *r, enum alloc_op op)
 	struct alloc_text text = { 0 };
 	struct alloc_stack stack = { t->stack_frames.n, (uint32_t)n };
 
+	t->defined += ALLOC_DEFINED;
 	switch (op) {
 	case ALLOC_NEW_THREAD:
-		if (n > UINT32_MAX || t->threads.n > DEFINED_MAX)
+		if (n > UINT32_MAX)
 			return "a thread's number is too large";
 		vec_push(&t->threads, (uint32_t)n);
 		return NULL;
@@ -123,6 +125,7 @@ static const char *define(struct reader *r, enum alloc_op op)
 
 		if (!p)
 			return "a text is too long";
+		t->defined += n;
 		text.text = arena_strndup(&r->text, p, n);
 		text.len = (uint32_t)strlen(text.text);
 		if (op == ALLOC_INFO)
@@ -134,6 +137,7 @@ static const char *define(struct reader *r, enum alloc_op op)
 	default:
 		if (n > ALLOC_FRAMES_MAX || n > bytes_left(&r->block))
 			return "a stack is too long";
+		t->defined += n * ALLOC_DEFINED_FRAME;
 		for (uint64_t i = 0; i < n; i++) {
 			uint64_t f = bytes_uleb(&r->block);
 
@@ -212,10 +216,26 @@ bool alloc_next(struct alloc_trace *t, struct alloc_event *ret, struct err **ret
 			*ret_err = damaged(r, wrong);
 			return false;
 		}
+		if (t->room && t->defined > t->room) {
+			*ret_err = alloc_no_room(t, t->defined);
+			return false;
+		}
 		if ((op & ALLOC_OP_MASK) < ALLOC_END)
 			return true;
 	}
 	return false;
+}
+
+struct err *alloc_no_room(struct alloc_trace *t, uint64_t needs)
+{
+	struct reader *r = reader_of(t);
+
+	r->stopped = true;
+	return err_new(
+		ENOMEM,
+		"%s: to read it takes %llu MB of memory or more, and this machine has %llu MB "
+		"for it",
+		r->name, (unsigned long long)(needs >> 20), (unsigned long long)(t->room >> 20));
 }
 
 void alloc_rewind(struct alloc_trace *t)
@@ -228,6 +248,7 @@ void alloc_rewind(struct alloc_trace *t)
 	vec_add(&t->stacks);
 	t->ended = false;
 	t->cut = NULL;
+	t->defined = 0;
 	arena_fini(&r->text);
 	arena_init(&r->text);
 	r->at = HEAD;
@@ -242,6 +263,7 @@ static struct err *begin(struct reader *r, const void *p, size_t n, const char *
 	r->n = n;
 	r->name = xstrdup(name);
 	r->salvage = salvage;
+	r->trace.room = meminfo_available() / 2;
 	r->raw = xmalloc(ALLOC_BLOCK_MAX);
 	arena_init(&r->text);
 	if (n < HEAD || memcmp(p, "DESCRYMA", 8))
