@@ -1,6 +1,10 @@
 /* The readers of other tools' stacks: the frames of their lines, and recognition of the format. */
 #include "unit.h"
 
+#include <errno.h>
+#include <sys/stat.h>
+#include <zstd.h>
+
 #include "input/stackin/stackin.h"
 #include "render/folded.h"
 
@@ -291,6 +295,102 @@ static void test_noise(void **state)
 	}
 }
 
+/* --- perf.data --- */
+
+static void put_record(struct out *o, uint32_t type, uint16_t misc, const void *body, size_t n)
+{
+	const struct {
+		uint32_t type;
+		uint16_t misc, size;
+	} head = { type, misc, (uint16_t)(8 + n) };
+
+	out_mem(o, (const char *)&head, sizeof(head));
+	out_mem(o, body, n);
+}
+
+/* Begins a recording of an event whose samples have an address and a process. */
+static struct out perf_data(void)
+{
+	const uint64_t head[] = { 0x32454c4946524550 /* PERFILE2 */, 16 };
+	const uint64_t attr[] = { 1 | 48ull << 32, 0, 1, 3, 0, 0 };
+	struct out o = { 0 };
+
+	out_mem(&o, (const char *)head, sizeof(head));
+	put_record(&o, 64, 0, attr, sizeof(attr));
+	return o;
+}
+
+static struct err *read_perf_data(struct out *o, struct stacktree *t)
+{
+	struct stackin in;
+	struct err *e;
+
+	stackin_init(&in, t, NULL);
+	stackin_feed(&in, o->v, o->n);
+	e = stackin_end(&in);
+	assert_int_equal(in.format, STACKIN_PERFDATA);
+	stackin_fini(&in);
+	out_fini(o);
+	return e;
+}
+
+/* A small file can unpack to any size. */
+static void test_perf_data_bomb(void **state)
+{
+	enum { RECORD = 65528, RECORDS = 1300 };
+	cleanup_free char *zeros = xcalloc(1, RECORD - 8), *packed = xmalloc(RECORD);
+	struct out o = perf_data(), records = { 0 };
+	struct stacktree t;
+	struct err *e;
+	size_t n;
+
+	(void)state;
+	for (int i = 0; i < RECORDS; i++)
+		put_record(&records, 200, 0, zeros, RECORD - 8);
+	n = ZSTD_compress(packed, RECORD, records.v, records.n, 1);
+	assert_false(ZSTD_isError(n));
+	out_fini(&records);
+	put_record(&o, 81, 0, packed, n);
+	stacktree_init(&t);
+	e = read_perf_data(&o, &t);
+	assert_non_null(e);
+	assert_int_equal(e->code, E2BIG);
+	err_free(e);
+	stacktree_fini(&t);
+}
+
+/* Any user can put a pipe where the names of compiled code are expected. */
+static void test_perf_data_pipe(void **state)
+{
+	const uint32_t pid = (uint32_t)getpid();
+	struct {
+		uint32_t pid, tid;
+		uint64_t start, len, offset;
+		char path[8];
+	} map = { pid, pid, 0x10000, 0x1000, 0, "//anon" };
+	struct {
+		uint64_t ip;
+		uint32_t pid, tid;
+	} sample = { 0x10010, pid, pid };
+	cleanup_free char *path = xasprintf("/tmp/perf-%u.map", pid);
+	struct out o = perf_data();
+	struct stacktree t;
+
+	(void)state;
+	unlink(path);
+	assert_int_equal(mkfifo(path, 0600), 0);
+	put_record(&o, 1, 2, &map, sizeof(map));
+	put_record(&o, 9, 2, &sample, sizeof(sample));
+	stacktree_init(&t);
+	alarm(30);
+	assert_null(read_perf_data(&o, &t));
+	alarm(0);
+	unlink(path);
+	stacktree_finish(&t);
+	assert_true(t.nodes.n > 1);
+	stacktree_fini(&t);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -299,6 +399,8 @@ int main(void)
 		cmocka_unit_test(test_perf),
 		cmocka_unit_test(test_perf_mends),
 		cmocka_unit_test(test_perf_long_command),
+		cmocka_unit_test(test_perf_data_bomb),
+		cmocka_unit_test(test_perf_data_pipe),
 		cmocka_unit_test(test_dtrace),
 		cmocka_unit_test(test_bpftrace),
 		cmocka_unit_test(test_systemtap),

@@ -8,6 +8,7 @@
  * FINISHED_ROUND. Records older than the newest one of the round before can then be delivered.
  */
 #define _GNU_SOURCE
+#include <errno.h>
 #include <zstd.h>
 
 #include "base/bytes.h"
@@ -110,11 +111,15 @@ struct perfdata {
 	uint32_t event; /* the event whose samples are taken; NO_EVENT: not known yet */
 
 	ZSTD_DCtx *zstd;
-	VEC(uint8_t *) blocks; /* the bytes of decompressed records, which wait too */
-	struct out tail;       /* the beginning of a record whose rest is in the next block */
+	VEC(uint8_t *) blocks;     /* the bytes of decompressed records, which wait too */
+	struct out tail;           /* the beginning of a record whose rest is in the next block */
+	uint64_t packed, unpacked; /* bytes of compressed records */
+	uint32_t nested;           /* compressed records in compressed records */
 };
 
 enum { NO_EVENT = UINT32_MAX };
+/* Samples shrink to about a tenth. All unpacked bytes are kept up to the end. */
+enum { UNPACKED_FREE = 64 << 20, UNPACKED_TIMES = 100 };
 
 static struct err *records(struct perfdata *d, struct bytes *b);
 
@@ -539,6 +544,9 @@ static struct err *take_compressed(struct perfdata *d, struct bytes b)
 	enum { BLOCK = 256 * 1024 };
 	struct err *e = NULL;
 
+	if (d->nested)
+		return err_new(0, "perf.data: compressed records in compressed records");
+	d->packed += from.size;
 	if (!d->zstd)
 		d->zstd = ZSTD_createDCtx();
 	if (!d->zstd)
@@ -549,15 +557,24 @@ static struct err *take_compressed(struct perfdata *d, struct bytes b)
 		struct bytes r;
 		size_t rc;
 
-		vec_push(&d->blocks, block);
 		if (d->tail.n)
 			memcpy(block, d->tail.v, d->tail.n);
 		rc = ZSTD_decompressStream(d->zstd, &to, &from);
+		block = xrealloc(block, to.pos);
+		vec_push(&d->blocks, block);
 		if (ZSTD_isError(rc))
 			return err_new(0, "perf.data: compressed records: %s",
 				       ZSTD_getErrorName(rc));
+		d->unpacked += to.pos - d->tail.n;
+		if (d->unpacked > UNPACKED_FREE + d->packed * UNPACKED_TIMES)
+			return err_new(E2BIG,
+				       "perf.data: the compressed records are more than %d times "
+				       "larger than their bytes in the file",
+				       UNPACKED_TIMES);
 		r = bytes_of(block, to.pos, "perf.data");
+		d->nested++;
 		e = records(d, &r);
+		d->nested--;
 		d->tail.n = 0;
 		out_mem(&d->tail, r.pos, bytes_left(&r));
 	}
