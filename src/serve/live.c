@@ -12,6 +12,7 @@ enum {
 	HISTORY = 600,
 	TICK_MS = 1000,
 	LINES_MAX = 2000, /* of one tick */
+	BYTES = 256 << 20,
 };
 
 void live_put_text(struct out *o, const char *s, size_t n)
@@ -32,6 +33,8 @@ struct live *live_new(const struct live_options *o)
 		l->options.history = HISTORY;
 	if (!l->options.ms)
 		l->options.ms = TICK_MS;
+	if (!l->options.bytes)
+		l->options.bytes = BYTES;
 	pthread_mutex_init(&l->lock, NULL);
 	return l;
 }
@@ -64,6 +67,7 @@ static void live_forget(struct live *l)
 	hash_fini(&l->frame_ids);
 	hash_fini(&l->stack_ids);
 	l->frame_ids = l->stack_ids = (struct hash){ 0 };
+	l->first = l->tick_bytes = 0;
 	l->nticks = l->lines_dropped = l->stacks_dropped = 0;
 	l->frames_from = l->stacks_from = l->npart = 0;
 	l->views.n = 0;
@@ -156,6 +160,15 @@ static void put_drops(const struct live *l, struct out *o)
 		out_char(o, ']');
 }
 
+static void drop_oldest(struct live *l)
+{
+	struct tick *old = &l->ticks.v[l->first++ % l->options.history];
+
+	l->tick_bytes -= old->n;
+	free(old->json);
+	*old = (struct tick){ 0 };
+}
+
 /* Closes the tick. The lock is held. */
 void live_close_tick(struct live *l)
 {
@@ -184,16 +197,18 @@ void live_close_tick(struct live *l)
 	if (l->stacks_dropped)
 		out_printf(&o, ",\"stacksDropped\":%llu", (unsigned long long)l->stacks_dropped);
 	out_char(&o, '}');
-	t = (struct tick){ o.v, o.n };
-	if (l->ticks.n < l->options.history) {
+	t = (struct tick){ xrealloc(o.v, o.n), o.n };
+	if (l->nticks - l->first == l->options.history)
+		drop_oldest(l);
+	if (l->ticks.n < l->options.history)
 		vec_push(&l->ticks, t);
-	} else {
-		struct tick *old = &l->ticks.v[l->nticks % l->options.history];
-
-		free(old->json);
-		*old = t;
-	}
+	else
+		l->ticks.v[l->nticks % l->options.history] = t;
 	l->nticks++;
+	/* A traced process can make the program print megabytes each second. */
+	l->tick_bytes += t.n;
+	while (l->tick_bytes > l->options.bytes && l->first + 1 < l->nticks)
+		drop_oldest(l);
 }
 
 void live_tell(struct live *l)
@@ -293,14 +308,14 @@ bool live_next(struct live *l, struct live_reader *r, struct out *o)
 	pthread_mutex_lock(&l->lock);
 	if (r->generation != l->generation) {
 		r->generation = l->generation;
-		r->tick = l->nticks > l->options.history ? l->nticks - l->options.history : 0;
+		r->tick = l->first;
 		put_hello(l, o);
 	} else if (r->tick < l->nticks) {
 		const struct tick *t;
 
 		/* the reader is too slow, and the page sees the gap */
-		if (l->nticks - r->tick > l->options.history)
-			r->tick = l->nticks - l->options.history;
+		if (r->tick < l->first)
+			r->tick = l->first;
 		t = &l->ticks.v[r->tick % l->options.history];
 		out_mem(o, t->json, t->n);
 		r->tick++;

@@ -19,6 +19,7 @@ struct live;
 
 struct live_options {
 	uint32_t history; /* number of kept ticks; 0: 600 */
+	uint64_t bytes;   /* of kept ticks; 0: 256 MB */
 	uint32_t ms;      /* length of a tick in ms; 0: 1000 */
 	bool allow_d;     /* the page may send programs */
 	const char *host; /* shown */

@@ -47,6 +47,8 @@ struct live {
 
 	VEC(struct tick) ticks; /* ring of `history` */
 	uint64_t nticks;        /* number of all ticks, and so the next one's number */
+	uint64_t first;         /* number of the oldest one that is kept */
+	uint64_t tick_bytes;    /* of the kept ones */
 	VEC(struct line) lines; /* since the last tick */
 	uint64_t lines_dropped;
 	uint64_t drops[DROP_KIND_COUNT]; /* since the run began */

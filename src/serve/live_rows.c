@@ -6,6 +6,7 @@
 enum {
 	STACKS_MAX = 200000,
 	ROWS_MAX = 100000, /* of one aggregation */
+	FRAMES_MAX = 1 << 20,
 };
 static const uint32_t NO_STACK = UINT32_MAX;
 
@@ -20,6 +21,11 @@ static uint32_t frame_id(struct live *l, enum frame_kind kind, const char *name,
 	json_string(&o, name, n);
 	if (kind)
 		out_printf(&o, ",\"%s\"]", frame_kind_name(kind));
+	/* a traced process can have any number of them */
+	if (l->frames.n >= FRAMES_MAX && !hash_get(&l->frame_ids, o.v, o.n)) {
+		o.n = 0;
+		out_str(&o, "\"[other names]\"");
+	}
 	id = hash_put(&l->frame_ids, o.v, o.n, &fresh);
 	if (fresh) {
 		*id = l->frames.n;

@@ -86,11 +86,40 @@ static void test_limits(void **state)
 	live_free(l);
 }
 
+/* Ticks of many bytes are kept for a shorter time. */
+static void test_bytes(void **state)
+{
+	struct live_options o = { .history = 10, .bytes = 2000 };
+	struct live *l = live_new(&o);
+	struct live_reader r = { 0 }, late = { 0 };
+	char line[900];
+
+	(void)state;
+	memset(line, 'x', sizeof(line));
+	live_begin(l, "");
+	for (int i = 0; i < 25; i++) {
+		live_line(l, line, sizeof(line), false);
+		live_end(l, 0);
+		if (!i)
+			expect(l, &r, "hello");
+	}
+	expect(l, &late, "hello");
+	expect(l, &late, "\"tick\":23");
+	expect(l, &late, "\"tick\":24");
+	assert_null(next(l, &late));
+	expect(l, &r, "\"tick\":23");
+	for (int i = 0; i < 20; i++)
+		live_end(l, 0);
+	expect(l, &r, "\"tick\":35");
+	live_free(l);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_ticks),
 		cmocka_unit_test(test_limits),
+		cmocka_unit_test(test_bytes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
