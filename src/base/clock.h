@@ -13,4 +13,7 @@ static inline uint64_t now_ns(void)
 	return clock_ns(CLOCK_MONOTONIC);
 }
 
+/* Sleeps for that long, or until a signal arrives. */
+void nap_ns(uint64_t ns);
+
 #endif

@@ -2,7 +2,9 @@
 #define _GNU_SOURCE
 #include "base/procdir.h"
 
+#include <errno.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -43,6 +45,42 @@ uint64_t procdir_start(pid_t pid)
 	if (p)
 		t = strtoull(p + 1, NULL, 10);
 	return t;
+}
+
+/* Behind the name in parentheses: state, parent, group, session, terminal, its group, flags. The
+ * kernel sets PF_EXITING before it frees the memory, and Z (zombie) or X only afterwards, which may
+ * take seconds. */
+bool procdir_ended_in(const char *stat)
+{
+	enum { PF_EXITING = 4 };
+	const char *p = strrchr(stat, ')'); /* the name may contain any character */
+	unsigned long flags = 0;
+	char state = 0;
+
+	if (!p || sscanf(p + 1, " %c %*d %*d %*d %*d %*d %lu", &state, &flags) != 2)
+		return false;
+	return state == 'Z' || state == 'X' || flags & PF_EXITING;
+}
+
+bool procdir_ended(pid_t pid)
+{
+	char path[64];
+	cleanup_dir DIR *d = NULL;
+	int tid;
+
+	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
+	d = opendir(path);
+	if (!d) /* /proc may hide it */
+		return kill(pid, 0) && errno == ESRCH;
+	while (procdir_next(d, &tid)) {
+		cleanup_free char *text = NULL;
+		size_t n;
+
+		snprintf(path, sizeof(path), "/proc/%d/task/%d/stat", (int)pid, tid);
+		if (!err_drop(io_read_file(path, &text, &n)) && !procdir_ended_in(text))
+			return false;
+	}
+	return true;
 }
 
 /* A line is: number, parent, device, root, place, options, ..., " - ", type, source, options. Of

@@ -20,6 +20,13 @@ bool procdir_next(DIR *d, int *ret);
  * no such process. It distinguishes the process from a later one with the same number. */
 uint64_t procdir_start(pid_t pid);
 
+/* Returns true when no thread of the process will run code of its program again: there is no such
+ * process, or each of its threads is ending or has ended. A zombie has ended, though kill(2) still
+ * finds it. */
+bool procdir_ended(pid_t pid);
+/* Returns the same for one thread, by the text of its /proc/PID/task/TID/stat. */
+bool procdir_ended_in(const char *stat);
+
 /* Returns true when /proc hides processes of other users (proc(5), `hidepid`). */
 bool procdir_hides(void);
 /* Returns the same for the text of a /proc/PID/mountinfo. */

@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 # The traced program goes while it is traced: END fires, the results are printed, the exit code is 0.
 # serial
+import struct
+
 from live import *
 
 PROGRAM = ("pid$target::work_step:entry { @ = count(); } syscall::getpid:entry /pid == $target/ { @g = count(); } "
@@ -40,6 +42,62 @@ def dies(how, *args, c=None):
 for how in signal.SIGKILL, signal.SIGTERM, signal.SIGSEGV:
     dies(how)
     dies(how, c=LIVE + " wait")
+
+# Threads of a process that are killed in their probes: what they have counted is in every aggregation, though the process stays a
+# zombie until the test waits for it. raise() kills them in a probe with certainty; SIGKILL from outside, most often.
+CROWD = 6
+
+
+def crowd(clause, how=None):
+    path = os.path.join(TMP, "crowd")
+    tracee = subprocess.Popen([LIVE, "crowd", path, str(CROWD)], stdout=subprocess.PIPE)
+    tracee.stdout.readline()
+    s = start("-q", "-w", "-p", str(tracee.pid), "-x", "engine=inproc", "-n", 'BEGIN { printf("on\\n"); } '
+              "pid$target::crowd_step:entry { @a = count(); @b[arg0] = count(); @c = count(); %s } " % clause +
+              'END { printa("a %@d\\n", @a); printa("b%d %@d\\n", @b); printa("c %@d\\n", @c); }')
+    read_until(s, (b"on",))
+    with open(path, "r+b") as f:
+        f.seek(CROWD * 16)
+        f.write(b"\1")
+    return tracee, s, path
+
+
+def numbers_of(path):
+    words = struct.unpack("%dQ" % (2 * CROWD), open(path, "rb").read(CROWD * 16))
+    return words[::2], words[1::2]
+
+
+def killed(clause, outside):
+    tracee, s, path = crowd(clause)
+    if outside:
+        while sum(numbers_of(path)[1]) < 1000 and s[1].poll() is None:
+            time.sleep(0.001)
+        tracee.kill()
+    r = finish(s)
+    begun, ended = numbers_of(path)
+    got = {k: int(v) for k, v in re.findall(r"^(a|c|b\d+) (\d+)$", r.out, re.M)}
+    tracee.communicate()
+    check(r.rc == 0 and tracee.returncode == -signal.SIGKILL and "aggregations" not in r.err, "it is killed, and nothing is missing", clause, r)
+    for i in range(CROWD):
+        check(begun[i] >= got.get("b%d" % i, 0) >= ended[i], "thread %d: begun, counted, ended" % i, clause, begun, ended, got)
+    sums = [got.get("a", 0), sum(v for k, v in got.items() if k[0] == "b"), got.get("c", 0)]
+    check(max(sums) - min(sums) <= CROWD, "the aggregations have the same, but for clauses that were not finished", clause, sums)
+
+
+for _ in range(5):
+    for n in 1, 300:
+        killed("self->n++; } pid$target::crowd_step:entry /arg0 == %d && self->n == %d/ { raise(9);" % (n % CROWD, n), False)
+    killed("@d[strjoin(probefunc, probename), arg0] = quantize(timestamp); @e[ustack(9)] = count();", True)
+
+# a thread that stays in a probe is named
+tracee, s, path = crowd("stop();")
+while open("/proc/%d/stat" % tracee.pid).read().rsplit(")", 1)[1].split()[0] != "T" and s[1].poll() is None:
+    time.sleep(0.001)
+s[1].send_signal(signal.SIGINT)
+r = finish(s)
+check("has not left its probe" in r.err or "have not left their probes" in r.err, "a note names who stays in a probe", r)
+tracee.kill()
+tracee.communicate()
 
 # gone before it is looked at, and while it is being attached to
 tracee = subprocess.Popen([LIVE, "wait"], stdout=subprocess.PIPE)

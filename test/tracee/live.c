@@ -272,6 +272,49 @@ static int do_faults(int n)
 	return 0;
 }
 
+/* --- crowd FILE N: N threads that call a function until they are killed. The file has two numbers
+ * for each: calls begun, calls ended; behind them a number that is 0 until they may begin --- */
+
+static volatile unsigned long (*crowd)[2];
+static int crowd_size;
+
+__attribute__((noinline)) void crowd_step(long me)
+{
+	sink = me;
+	__asm__ volatile("" ::: "memory");
+}
+
+static void *crowd_member(void *me)
+{
+	while (!crowd[crowd_size][0])
+		usleep(1000);
+	for (;;) {
+		crowd[(long)me][0]++;
+		crowd_step((long)me);
+		crowd[(long)me][1]++;
+	}
+	return NULL;
+}
+
+static int do_crowd(const char *path, int n)
+{
+	int fd = open(path, O_RDWR | O_CREAT | O_TRUNC, 0600);
+	pthread_t t;
+
+	if (fd < 0 || n < 1 || ftruncate(fd, (n + 1) * 16))
+		return 1;
+	crowd_size = n;
+	crowd = mmap(NULL, (size_t)(n + 1) * 16, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (crowd == MAP_FAILED)
+		return 1;
+	for (long i = 1; i < n; i++)
+		if (pthread_create(&t, NULL, crowd_member, (void *)i))
+			return 1;
+	dprintf(1, "ready\n");
+	crowd_member(NULL);
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	const char *mode = argc > 1 ? argv[1] : "";
@@ -283,6 +326,8 @@ int main(int argc, char **argv)
 		return do_spin(n);
 	if (!strcmp(mode, "cold") && argc > 3)
 		return do_cold(argv[2], n);
+	if (!strcmp(mode, "crowd") && argc > 3)
+		return do_crowd(argv[2], n);
 	if (!strcmp(mode, "calls"))
 		return do_calls(n);
 	if (!strcmp(mode, "syscalls"))
@@ -296,6 +341,6 @@ int main(int argc, char **argv)
 	if (!strcmp(mode, "faults"))
 		return do_faults(n);
 	fprintf(stderr,
-		"usage: live malloc|spin|cold FILE|calls|syscalls|open|wait|threads|faults [N]\n");
+		"usage: live malloc|spin|cold FILE|crowd FILE|calls|syscalls|open|wait|threads|faults [N]\n");
 	return 2;
 }

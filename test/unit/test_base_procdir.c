@@ -1,7 +1,9 @@
 #include "unit.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/mem.h"
@@ -88,13 +90,44 @@ static void test_hides(void **state)
 	}
 }
 
+static void test_ended_in(void **state)
+{
+	assert_false(procdir_ended_in(""));
+	assert_false(procdir_ended_in("7 (x"));
+	assert_false(procdir_ended_in("7 (x) "));
+	assert_false(procdir_ended_in("7 (x) S 1 7 7 0 -1 4194304 99"));
+	assert_false(procdir_ended_in("7 (Z) R 1 (x) S 1 7 7 0 -1 4194304 99"));
+	assert_true(procdir_ended_in("7 (x) S 1 7 7 0 -1 4194308 99"));
+	assert_true(procdir_ended_in("7 (a) S 1) Z 1 7 7 0 -1 4194304 99"));
+	assert_true(procdir_ended_in("7 (x) X 1 7 7 0 -1 0 99"));
+}
+
+/* A process is killed, stays a zombie, and is gone. */
+static void test_ended(void **state)
+{
+	siginfo_t info;
+	pid_t pid = fork();
+
+	if (!pid)
+		for (;;)
+			pause();
+	assert_true(pid > 0);
+	assert_false(procdir_ended(getpid()));
+	assert_false(procdir_ended(pid));
+	assert_int_equal(kill(pid, SIGKILL), 0);
+	assert_int_equal(waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT), 0);
+	assert_int_equal(kill(pid, 0), 0);
+	assert_true(procdir_ended(pid));
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	assert_true(procdir_ended(pid));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_hides),
-		cmocka_unit_test(test_numbers),
-		cmocka_unit_test(test_own_thread),
-		cmocka_unit_test(test_what_cannot_be_opened),
+		cmocka_unit_test(test_ended),      cmocka_unit_test(test_ended_in),
+		cmocka_unit_test(test_hides),      cmocka_unit_test(test_numbers),
+		cmocka_unit_test(test_own_thread), cmocka_unit_test(test_what_cannot_be_opened),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

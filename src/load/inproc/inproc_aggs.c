@@ -5,28 +5,29 @@
  *	thread    do gen = area.gen; while (gen != area.gen); ... add ...; gen = 0
  *	tracer    area.gen ^= 1; membarrier; for each thread: gen is the old one? wait
  *
- * A thread that was stopped or killed in a probe keeps its old table until it has moved on or is
- * gone. The tracer looks at it again before the next switch.
+ * A thread that was stopped in a probe keeps its old table until it has moved on. The tracer looks
+ * at it again before the next switch. A thread that was killed in a probe never changes `gen`; its
+ * table is taken when its process has ended. At the end of the run the tracer waits longer, because
+ * there is no next switch, and reports the threads that stay in their probes.
  */
 #define _GNU_SOURCE
-#include <errno.h>
 #include <linux/membarrier.h>
-#include <signal.h>
 #include <sys/syscall.h>
-#include <time.h>
 
 #include "base/clock.h"
+#include "base/procdir.h"
 #include "data/agg.h"
 #include "load/inproc/inproc_private.h"
 #include "load/inproc/memory/inproc_shared.h"
 #include "load/inproc/state/area.h"
+#include "load/inproc/state/process_state.h"
 
 enum {
-	WAIT_TRIES = 200,
-	GONE_TRY = 10,
 	WAIT_NS = 50000,
-	FLIP_NS = 100000000,
-	ENTRY_COST = 64 /* bytes, of tables and of malloc(3) */
+	GONE_ROUNDS = 10,    /* looks between two questions whether the processes have ended */
+	FLIP_NS = 20000000,  /* waiting in one switch while the program is traced */
+	END_NS = 1000000000, /* ... in all switches after the detach */
+	ENTRY_COST = 64      /* bytes, of tables and of malloc(3) */
 };
 
 /* --- the store --- */
@@ -151,68 +152,124 @@ static void take(struct inproc_engine *e, struct wire_thread *t, uint32_t gen)
 }
 
 /* Returns true when the thread's process has ended, or executes another program. */
-static bool owner_gone(const struct inproc_engine *e, const struct wire_thread *t)
+static bool owner_gone(const struct inproc_engine *e, uint32_t owner)
 {
-	uint32_t owner = __atomic_load_n(&t->owner, __ATOMIC_ACQUIRE);
+	const struct wire_process *p;
+	uint64_t started;
+	pid_t pid;
 
-	if (!owner || owner > WIRE_PROCESSES_MAX ||
-	    __atomic_load_n(&e->list[owner - 1].state, __ATOMIC_ACQUIRE) == WIRE_PROCESS_GONE)
+	if (!owner || owner > WIRE_PROCESSES_MAX)
 		return true;
-	return kill((pid_t)e->list[owner - 1].pid, 0) && errno == ESRCH;
+	p = &e->list[owner - 1];
+	pid = (pid_t)p->pid;
+	if (__atomic_load_n(&p->state, __ATOMIC_ACQUIRE) == WIRE_PROCESS_GONE)
+		return true;
+	if (!pid) /* a child that the tracer has not found yet */
+		return false;
+	if (procdir_ended(pid) || !process_is_ours(e, pid))
+		return true;
+	started = procdir_start(pid);
+	return started && p->started && started != p->started; /* its number has a new owner */
 }
 
 /* Returns true when the thread has left generation gen for good (see WIRE_GEN_RUNS). */
-static bool has_left(const struct inproc_engine *e, const struct wire_thread *t, uint32_t gen,
-		     int tries)
+static bool has_left(const struct inproc_engine *e, const struct wire_thread *t, uint32_t gen)
 {
-	const struct timespec nap = { .tv_nsec = WAIT_NS };
+	const uint64_t now = __atomic_load_n(&t->gen, __ATOMIC_ACQUIRE);
 
-	for (int i = 0; i < tries; i++) {
-		const uint64_t now = __atomic_load_n(&t->gen, __ATOMIC_ACQUIRE);
+	return !now || now == (WIRE_GEN_RUNS | (gen ^ 1)) || t == e->self;
+}
 
-		if (!now || now == (WIRE_GEN_RUNS | (gen ^ 1)) || t == e->self)
-			return true;
-		if (i == GONE_TRY && owner_gone(e, t))
-			return true;
-		if (i)
-			nanosleep(&nap, NULL);
+/* Takes the tables of generation gen of the waiting threads that have left it, and ends their
+ * waiting. ended: also those of threads whose process has ended. Returns how many still wait. */
+static uint32_t take_left(struct inproc_engine *e, uint32_t gen, bool *waits, bool ended)
+{
+	uint32_t n = 0, known = 0; /* known: the last owner that was found to be living */
+
+	for (uint32_t i = 0; i < e->room.nthreads; i++) {
+		struct wire_thread *t = area_thread(e, i);
+		uint32_t owner;
+
+		if (!waits[i])
+			continue;
+		owner = __atomic_load_n(&t->owner, __ATOMIC_ACQUIRE);
+		if (has_left(e, t, gen) ||
+		    (ended && (!known || owner != known) && owner_gone(e, owner))) {
+			take(e, t, gen);
+			waits[i] = false;
+		} else {
+			known = ended ? owner : known;
+			n++;
+		}
 	}
-	return false;
+	return n;
+}
+
+static void wait_for_leaving(struct inproc_engine *e, uint32_t gen, bool *waits, uint64_t end)
+{
+	for (uint32_t round = 0;; round++) {
+		const bool over = now_ns() >= end;
+
+		if (!take_left(e, gen, waits, over || round % GONE_ROUNDS == GONE_ROUNDS - 1) ||
+		    over)
+			return;
+		if (round)
+			nap_ns(WAIT_NS);
+	}
+}
+
+/* Reports the threads whose last values are missing. */
+static void report_late(struct inproc_engine *e)
+{
+	const struct wire_thread *first = NULL;
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < e->room.nthreads; i++) {
+		if (e->aggs.late[i] && !first)
+			first = area_thread(e, i);
+		n += e->aggs.late[i];
+	}
+	if (!n || e->aggs.reported)
+		return;
+	e->aggs.reported = true;
+	if (n == 1)
+		inproc_blind(
+			e,
+			"thread %u has not left its probe, so aggregations may lack its last values",
+			first->tid);
+	else
+		inproc_blind(
+			e,
+			"%u threads (the first is %u) have not left their probes, so aggregations may lack their last values",
+			n, first->tid);
 }
 
 void aggs_flip(struct inproc_engine *e)
 {
-	const uint64_t end =
-		now_ns() + FLIP_NS; /* limits the waiting for threads that claim to be in a probe */
-	uint32_t old = e->aggs.gen, new = old ^ 1;
+	const bool last = e->area->closing;
+	const uint32_t old = e->aggs.gen, new = old ^ 1;
+	uint64_t end = now_ns();
 
 	if (!e->base.image->naggs)
 		return;
+	if (last && !e->aggs.end)
+		e->aggs.end = end + END_NS;
+	/* limits the waiting for threads that claim to be in a probe */
+	end = last ? e->aggs.end : end + FLIP_NS;
 	/* Takes the tables of threads that were late when `new` was the old generation. No thread
 	 * writes to them any more. */
-	for (uint32_t i = 0; i < e->room.nthreads; i++) {
-		struct wire_thread *t = area_thread(e, i);
-
-		if (e->aggs.late[i] && has_left(e, t, new, now_ns() < end ? GONE_TRY + 2 : 1)) {
-			take(e, t, new);
-			e->aggs.late[i] = false;
-		}
-	}
+	wait_for_leaving(e, new, e->aggs.late, last ? end : 0);
 	e->aggs.gen = new;
 	__atomic_store_n(&e->area->gen, WIRE_GEN_RUNS | new, __ATOMIC_SEQ_CST);
 	/* Every thread of the machine passes a barrier. So the tracer sees a probe that began
 	 * before it, and a probe that begins now uses the new generation. */
 	if (e->aggs.slow_barrier || syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0))
 		syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0);
-	for (uint32_t i = 0; i < e->room.nthreads; i++) {
-		struct wire_thread *t = area_thread(e, i);
-
-		if (!t->owner)
-			continue;
-		e->aggs.late[i] = !has_left(e, t, old, now_ns() < end ? WAIT_TRIES : 1);
-		if (!e->aggs.late[i])
-			take(e, t, old);
-	}
+	for (uint32_t i = 0; i < e->room.nthreads; i++)
+		e->aggs.late[i] = area_thread(e, i)->owner != 0;
+	wait_for_leaving(e, old, e->aggs.late, end);
+	if (last)
+		report_late(e);
 }
 
 /* --- the engine's operations --- */

@@ -211,6 +211,8 @@ struct inproc_aggs {
 	uint64_t unstored;         /* updates of keys for which there was no room */
 	uint32_t gen;              /* generation: wire_area.gen */
 	bool late[INPROC_THREADS]; /* the slot's thread still used the generation before */
+	uint64_t end;  /* CLOCK_MONOTONIC ns: no waiting for threads after it; 0: still traced */
+	bool reported; /* the threads that were late then */
 	bool slow_barrier; /* the fast command of membarrier(2) does not reach every process */
 	struct shared_copy copy;
 };
