@@ -88,6 +88,61 @@ s[1].communicate()
 check(until(lambda: text_bytes() == clean), "the text is restored after kill -9", text_bytes(), clean)
 check(steps(tracee) > 0, "and runs")
 
+# Killed in the middle of attaching or detaching uprobes in a library's many functions and in USDT probes: the kernel finishes, so
+# that no breakpoint stays in the text, and no semaphore stays raised.
+def library(pid):
+    """The place of libc's text in the process."""
+    ends = [line.split()[0].split("-") for line in open("/proc/%d/maps" % pid) if re.search(r"r-xp .*/libc[.-]", line)]
+    return int(ends[0][0], 16), int(ends[0][1], 16)
+
+
+def memory(pid, lo, hi):
+    with open("/proc/%d/mem" % pid, "rb") as f:
+        f.seek(lo)
+        return f.read(hi - lo)
+
+
+def semaphores(pid):
+    base = int(open("/proc/%d/maps" % pid).readline().split("-")[0], 16)
+    places = [base + int(line.split()[0], 16) for line in sh("nm " + USDT).stdout.splitlines() if line.endswith("_semaphore")]
+    return [memory(pid, a, a + 2) for a in places]
+
+
+def killed_amid(pid, phase, n):
+    """Kills descry when some breakpoints are there, after ^C when some are gone; n: a little later."""
+    lo, hi = library(pid)
+    clean, calm = memory(pid, lo, hi), semaphores(pid)
+    check(calm and not any(map(any, calm)), "the semaphores are there", calm)
+    s = start("-q", "-p", str(pid), "-x", "engine=kernel", "-n", "pid$target:libc.so.6::entry { @ = count(); } tracee$target::: { @u = count(); }"
+              "BEGIN { printf(\"on\\n\"); }")
+    if phase == "attach":
+        check(until(lambda: memory(pid, lo, hi) != clean), "breakpoints come", s[0])
+    else:
+        check(s[1].stdout.readline() == b"on\n", "it is attached", s[0])
+        full = memory(pid, lo, hi)
+        check(full != clean and any(map(any, semaphores(pid))), "it traces", s[0])
+        s[1].send_signal(signal.SIGINT)
+        check(until(lambda: memory(pid, lo, hi) != full), "breakpoints go", s[0])
+    for _ in range(n):
+        memory(pid, lo, hi)
+    s[1].kill()
+    s[1].communicate()
+    left = lambda: sum(x != y for x, y in zip(memory(pid, lo, hi), clean))
+    check(until(lambda: memory(pid, lo, hi) == clean), "breakpoints stay", phase, n, left())
+    check(until(lambda: semaphores(pid) == calm), "semaphores stay raised", phase, n, semaphores(pid))
+
+
+tracee = subprocess.Popen([USDT, "0"], stdout=subprocess.DEVNULL)
+if sh("nm %s | grep _semaphore" % USDT).stdout:
+    check(until(lambda: len(library(tracee.pid)) == 2), "it has begun")
+    for n in range(6):
+        killed_amid(tracee.pid, "attach" if n % 2 else "detach", n)
+else:
+    print("note: built without sys/sdt.h: no test of semaphores")
+check(not dead(tracee), "it lives on")
+tracee.kill()
+tracee.communicate()
+
 # -c: the command may die with the tracer that holds it before its first instruction, but never stays stopped
 for ms in 2, 8, 15, 25, 40, 80, 200:
     marker = "descry-fault-%d-%d" % (os.getpid(), ms)

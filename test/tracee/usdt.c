@@ -1,5 +1,5 @@
 /* USDT probes with every form of operand that the compiler makes. `usdt N` fires each N times, N by
- * default 1. */
+ * default 1; 0: until it is killed. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -42,8 +42,8 @@ int main(int argc, char **argv)
 {
 	int n = argc > 1 ? atoi(argv[1]) : 1;
 
-	for (int i = 0; i < n; i++)
-		work(i, "text");
+	for (unsigned i = 0; !n || i < (unsigned)n; i++)
+		work((int)(i & 0xffffff), "text");
 	printf("%d\n", counter);
 	return 0;
 }

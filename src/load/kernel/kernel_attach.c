@@ -10,6 +10,7 @@
 #include <sys/syscall.h>
 
 #include "base/io.h"
+#include "base/shield.h"
 
 static struct err *attach_raw_tp(struct kernel_engine *k, const struct instance *in,
 				 const char *tracepoint, uint64_t cookie)
@@ -260,9 +261,7 @@ static void *close_some(void *arg)
 {
 	struct closer *c = arg;
 
-	for (uint32_t i = 0; i < c->n; i++)
-		if (c->fds[i] >= 0)
-			close(c->fds[i]);
+	shield_close(c->fds, c->n);
 	return NULL;
 }
 
@@ -296,9 +295,7 @@ void detach_all(struct kernel_engine *k)
 void detach_instance(struct kernel_engine *k, struct instance *in)
 {
 	missed_keep(k, in);
-	for (uint32_t i = in->first_link; i < in->end_link; i++) {
-		if (k->links.v[i] >= 0)
-			close(k->links.v[i]);
+	shield_close(k->links.v + in->first_link, in->end_link - in->first_link);
+	for (uint32_t i = in->first_link; i < in->end_link; i++)
 		k->links.v[i] = -1;
-	}
 }

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/io.h"
+#include "base/shield.h"
 
 /* Attribute layouts newer than the headers of Debian 12. The kernel refuses an unknown size only
  * when the bytes beyond its own size are not zero. */
@@ -74,7 +75,7 @@ int sys_link_uprobe_multi(int prog_fd, const struct uprobe_multi *u)
 		.pid = u->pid,
 	};
 
-	return sys_bpf(BPF_LINK_CREATE, &a, sizeof(a));
+	return (int)shield_syscall(SYS_bpf, BPF_LINK_CREATE, (intptr_t)&a, sizeof(a), 0, 0);
 }
 
 int sys_link_kprobe_multi(int prog_fd, const struct kprobe_multi *m)

@@ -7,6 +7,7 @@
 #include <sys/syscall.h>
 
 #include "base/io.h"
+#include "base/shield.h"
 
 /* The probes of one uprobe_multi link: same file, same process filter. */
 struct group {
@@ -151,9 +152,10 @@ static struct err *attach_perf(struct kernel_engine *k, int prog, const struct g
 			.config1 = (uintptr_t)g->path,
 			.config2 = g->offsets.v[i],
 		};
-		cleanup_close int ev = (int)syscall(SYS_perf_event_open, &a,
-						    g->pid > 0 ? g->pid : -1, g->pid > 0 ? -1 : 0,
-						    -1, PERF_FLAG_FD_CLOEXEC);
+		cleanup_close int ev = (int)shield_syscall(SYS_perf_event_open, (intptr_t)&a,
+							   g->pid > 0 ? g->pid : -1,
+							   g->pid > 0 ? -1 : 0, -1,
+							   PERF_FLAG_FD_CLOEXEC);
 		int link = ev < 0 ? -1 : sys_link_perf(prog, ev, g->cookies.v[i]);
 
 		if (link < 0) {
