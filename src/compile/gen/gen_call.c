@@ -161,7 +161,8 @@ static void copy_text_out(struct gen *g, const struct node *n)
 
 /* Handles a string that is not resident. Leaves its place in the record empty, and has it read when
  * the system call returns. */
-static void read_later(struct gen *g, struct ir_val addr, int32_t off, uint32_t size, loc_t loc)
+static void read_later(struct gen *g, struct ir_val addr, int32_t off, struct ir_val size,
+		       loc_t loc)
 {
 	struct ir_fn *f = g->f;
 	struct ir_val number = ir_new_reg(f), ok;
@@ -180,7 +181,7 @@ static void read_later(struct gen *g, struct ir_val addr, int32_t off, uint32_t 
 	ir_store_stack(f, item, offsetof(struct wire_late_item, number), 4, number);
 	ir_store_stack(f, item, offsetof(struct wire_late_item, offset), 4, IR_I(off));
 	ir_store_stack(f, item, offsetof(struct wire_late_item, probe), 4, g->probe);
-	ir_store_stack(f, item, offsetof(struct wire_late_item, size), 4, IR_I(size));
+	ir_store_stack(f, item, offsetof(struct wire_late_item, size), 4, size);
 	ok = ir_routine(f, "d_late_add", 5, ir_map(f, gen_fixed_map(g, MAP_LATE)),
 			ir_map(f, gen_fixed_map(g, MAP_COUNTERS)),
 			ir_map_value(f, gen_fixed_map(g, MAP_STATE), 0), addr,
@@ -189,28 +190,39 @@ static void read_later(struct gen *g, struct ir_val addr, int32_t off, uint32_t 
 	g->uses_late = true;
 }
 
-/* copyinstr()'s second argument counts the NUL, and more than strsize is strsize. */
-static uint32_t limit_of(const struct gen *g, const struct node *max, uint32_t size)
+/* Returns the most bytes that copyinstr() writes, at most `size`. A constant second argument counts
+ * the NUL, as in DTrace on Linux; any other is a length, as on Solaris. More than strsize is
+ * strsize. */
+static struct ir_val most_bytes(struct gen *g, const struct node *n, uint32_t size)
 {
-	uint64_t limit = (uint64_t)opt_num(g->options, OPT_STRSIZE);
+	const uint64_t strsize = (uint64_t)opt_num(g->options, OPT_STRSIZE);
+	const uint32_t limit = strsize < size ? (uint32_t)strsize : size;
+	const struct node *max = arg(n, 1);
+	struct ir_fn *f = g->f;
+	struct ir_val length;
+	uint32_t less;
 
-	if (max->i.value < limit)
-		limit = max->i.value ? max->i.value : 1;
-	return limit < size ? (uint32_t)limit : size;
+	if (!max)
+		return IR_I(size);
+	if (max->kind == N_INT)
+		return IR_I(max->i.value >= limit ? limit : max->i.value ? max->i.value : 1);
+	length = ir_mov(f, num(g, n, 1));
+	less = ir_new_label(f);
+	ir_if(f, length, IF_ULT, IR_I(limit - 1), less);
+	ir_set(f, length, IR_I(limit - 1));
+	ir_place(f, less);
+	ir_set(f, length, ir_bin(f, ALU_ADD, length, IR_I(1)));
+	return length;
 }
 
 static void copyinstr(struct gen *g, const struct node *n, struct ir_val dst, int32_t off,
-		      uint32_t size)
+		      uint32_t room)
 {
 	struct ir_fn *f = g->f;
-	struct ir_val addr = num(g, n, 0), r;
-	const struct node *max = arg(n, 1);
+	struct ir_val addr = num(g, n, 0), size = most_bytes(g, n, room), r;
 	uint32_t ok = ir_new_label(f);
 
-	if (max && max->kind == N_INT)
-		size = limit_of(g, max, size);
-	r = ir_call(f, HELPER_READ_USER_STR, 3, ir_bin(f, ALU_ADD, dst, IR_I(off)), IR_I(size),
-		    addr);
+	r = ir_call(f, HELPER_READ_USER_STR, 3, ir_bin(f, ALU_ADD, dst, IR_I(off)), size, addr);
 	ir_if(f, r, IF_SGE, IR_I(0), ok);
 	/* Bring in the string's first page, and then the next if it crosses the end of the
 	 * first. */
@@ -222,8 +234,8 @@ static void copyinstr(struct gen *g, const struct node *n, struct ir_val dst, in
 
 		ir_store_stack(f, byte, 0, 8, IR_I(0));
 		(void)ir_call(f, HELPER_COPY_FROM_USER, 3, ir_stack(f, byte, 0), IR_I(1), at);
-		r = ir_call(f, HELPER_READ_USER_STR, 3, ir_bin(f, ALU_ADD, dst, IR_I(off)),
-			    IR_I(size), addr);
+		r = ir_call(f, HELPER_READ_USER_STR, 3, ir_bin(f, ALU_ADD, dst, IR_I(off)), size,
+			    addr);
 		ir_if(f, r, IF_SGE, IR_I(0), ok);
 	}
 	if (g->attach == ATTACH_SYSCALL_ENTRY && !g->target->inside && g->rec_live &&
