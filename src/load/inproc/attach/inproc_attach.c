@@ -344,7 +344,7 @@ static struct err *check_alone(struct control *c, int timeout_ms)
 	while (!(err = undo_areas(c, bases, &n)) && n &&
 	       (now_ns() - begun < ns ||
 		(now_ns() - begun < ENDED * ns && tracer_ended(c, bases[0]))))
-		nanosleep(&(struct timespec){ .tv_nsec = 5000000 }, NULL);
+		nap_ns(5000000);
 	return err ?: n ? err_new(EBUSY, "another descry traces it from inside") : NULL;
 }
 
@@ -450,7 +450,7 @@ static bool begin_anew(struct inproc_engine *e, struct inproc_process *p)
 	again.execs = p->execs;
 	process_free(p);
 	*p = again;
-	nanosleep(&(struct timespec){ .tv_nsec = 20000000 }, NULL);
+	nap_ns(20000000);
 	return true;
 }
 
@@ -491,7 +491,7 @@ static struct err *take_out_at_last(struct inproc_engine *e, pid_t pid, struct u
 		control_free(c);
 		if (!err || (err->code != EBUSY && err->code != ETIMEDOUT))
 			break;
-		nanosleep(&(struct timespec){ .tv_nsec = 10000000 }, NULL);
+		nap_ns(10000000);
 	} while (now_ns() < end);
 	return err;
 }

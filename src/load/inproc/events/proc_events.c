@@ -441,7 +441,7 @@ static void read_args(struct inproc_events *ev, struct task_facts *f)
 
 	for (int i = 0; i < ARGS_TRIES && !n; i++) {
 		if (i)
-			nanosleep(&(struct timespec){ .tv_nsec = HURRY_NS / 50 }, NULL);
+			nap_ns(HURRY_NS / 50);
 		free(text);
 		text = NULL;
 		err_free(procmem_file(f->tgid, path, &text, &n));
@@ -745,7 +745,7 @@ void events_hurry(struct inproc_engine *e)
 			any = true;
 		}
 		if (any)
-			nanosleep(&(struct timespec){ .tv_nsec = HURRY_NS / 100 }, NULL);
+			nap_ns(HURRY_NS / 100);
 	}
 }
 

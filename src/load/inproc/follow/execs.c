@@ -267,7 +267,7 @@ void execs_look(struct inproc_engine *e)
 				look_at(e, i);
 		if (!e->family.execs.n || now_ns() > end || bell_rings(e))
 			break;
-		nanosleep(&(struct timespec){ .tv_nsec = 20000 }, NULL);
+		nap_ns(20000);
 	}
 }
 

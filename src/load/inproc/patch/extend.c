@@ -6,6 +6,7 @@
 #include <sys/syscall.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "load/inproc/memory/inproc_files.h"
 #include "load/inproc/memory/remote.h"
 #include "load/inproc/patch/inproc_patch.h"
@@ -168,7 +169,7 @@ struct err *process_extend(struct inproc_engine *e, struct inproc_process *p)
 		err = try_extend(e, p);
 		if (!err || err->code != EEXIST)
 			break;
-		nanosleep(&(struct timespec){ .tv_nsec = 200000 << n }, NULL);
+		nap_ns(200000 << n);
 	}
 	return err ? err_wrap(err, "tracing libraries loaded by process %d", (int)p->pid) : NULL;
 }

@@ -229,7 +229,7 @@ struct err *undo_restore(struct control *c, struct undo_log *log, int timeout_ms
 		e = restore_once(c, log, timeout_ms, &again, ret);
 		if (e || !ret->busy)
 			return e;
-		nanosleep(&(struct timespec){ .tv_nsec = pause }, NULL);
+		nap_ns(pause);
 		if (pause < 50000000)
 			pause *= 2;
 	} while (now_ns() < end);
