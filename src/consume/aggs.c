@@ -214,6 +214,17 @@ static void read_key(void *arg, const void *key, const uint64_t *values, uint32_
 	memcpy(en->now, values, bytes);
 }
 
+/* Sums wrap, because a traced process can forge any counts. */
+static int64_t plus(int64_t a, int64_t b)
+{
+	return (int64_t)((uint64_t)a + (uint64_t)b);
+}
+
+static int64_t minus(int64_t a, int64_t b)
+{
+	return (int64_t)((uint64_t)a - (uint64_t)b);
+}
+
 /* Computes one CPU's value of an entry, less base. Returns false when nothing was counted there. */
 static bool entry_cpu(const struct state *st, const struct entry *en, uint32_t cpu, int64_t *ret)
 {
@@ -230,13 +241,13 @@ static bool entry_cpu(const struct state *st, const struct entry *en, uint32_t c
 					       (uint64_t)ret[2];
 
 			sq -= (unsigned __int128)(uint64_t)base[3] << 64 | (uint64_t)base[2];
-			ret[0] -= base[0];
-			ret[1] -= base[1];
+			ret[0] = minus(ret[0], base[0]);
+			ret[1] = minus(ret[1], base[1]);
 			ret[2] = (int64_t)(uint64_t)sq;
 			ret[3] = (int64_t)(uint64_t)(sq >> 64);
 		} else if (base) {
 			for (uint32_t w = 0; w < agg->nwords; w++)
-				ret[w] = (int64_t)((uint64_t)ret[w] - (uint64_t)base[w]);
+				ret[w] = minus(ret[w], base[w]);
 		}
 		return ret[0] != 0;
 	}
@@ -251,7 +262,7 @@ static bool entry_cpu(const struct state *st, const struct entry *en, uint32_t c
 	if (base && base[0] < 0) {
 		if (!any || (agg->func == AGG_MIN ? base[1] < ret[1] : base[1] > ret[1]))
 			ret[1] = base[1];
-		ret[0] -= base[0];
+		ret[0] = minus(ret[0], base[0]);
 		any = true;
 	}
 	return any;
@@ -263,21 +274,21 @@ static void merge(const struct agg *agg, int64_t *to, const int64_t *from)
 		if (from[0] &&
 		    (!to[0] || (agg->func == AGG_MIN ? from[1] < to[1] : from[1] > to[1])))
 			to[1] = from[1];
-		to[0] += from[0];
+		to[0] = plus(to[0], from[0]);
 		return;
 	}
 	if (agg->func == AGG_STDDEV) {
 		unsigned __int128 sq = (unsigned __int128)(uint64_t)to[3] << 64 | (uint64_t)to[2];
 
 		sq += (unsigned __int128)(uint64_t)from[3] << 64 | (uint64_t)from[2];
-		to[0] += from[0];
-		to[1] = (int64_t)((uint64_t)to[1] + (uint64_t)from[1]);
+		to[0] = plus(to[0], from[0]);
+		to[1] = plus(to[1], from[1]);
 		to[2] = (int64_t)(uint64_t)sq;
 		to[3] = (int64_t)(uint64_t)(sq >> 64);
 		return;
 	}
 	for (uint32_t w = 0; w < agg->nwords; w++)
-		to[w] = (int64_t)((uint64_t)to[w] + (uint64_t)from[w]);
+		to[w] = plus(to[w], from[w]);
 }
 
 /* Returns true when the entry makes a row. A cleared entry does, with zeroes. An entry that trunc()
@@ -429,7 +440,7 @@ static void keep_additive(const struct agg *agg, int64_t *last, const int64_t *n
 		last[3] = (int64_t)(uint64_t)(sq >> 64);
 	}
 	for (uint32_t w = 0; w < (agg->func == AGG_STDDEV && grown ? 2 : agg->nwords); w++)
-		last[w] = grown ? (int64_t)((uint64_t)now[w] - (uint64_t)last[w]) : 0;
+		last[w] = grown ? minus(now[w], last[w]) : 0;
 }
 
 /* Removes the entry's key from the map. Keeps the counts made since the snapshot as a negative
@@ -456,7 +467,7 @@ static struct err *remove_key(struct aggs *a, struct state *st, struct entry *en
 		}
 		if (l[0] > now[0] &&
 		    (!now[0] || (agg->func == AGG_MIN ? l[1] < now[1] : l[1] > now[1]))) {
-			l[0] = now[0] - l[0];
+			l[0] = minus(now[0], l[0]);
 			kept = true;
 		} else {
 			l[0] = l[1] = 0;
