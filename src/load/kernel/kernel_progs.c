@@ -90,7 +90,8 @@ static const char *not_permitted(const char *message, const char **ret_tag)
 	*ret_tag = "D_UNKNOWN";
 	if (strstr(message, "probe_write_user"))
 		return "copyout( ) and copyoutstr( ) are not permitted: this kernel does not let "
-		       "programs write user memory (lockdown)";
+		       "programs write user memory (lockdown); -x engine=inproc can, in processes named "
+		       "by -p or -c";
 	if (strstr(message, "send_signal"))
 		return "raise( ) and stop( ) are not permitted in this probe";
 	return NULL;
