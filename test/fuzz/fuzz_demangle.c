@@ -19,6 +19,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	text = symbol_demangle(name);
 	assert(!text || strlen(text) < 1 << 20);
 	free(text);
+	text = symbol_demangle_short(name);
+	assert(!text || strlen(text) < 1 << 20);
+	free(text);
 	free(name);
 	symbols_free(s);
 	return 0;

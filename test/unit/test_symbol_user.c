@@ -381,6 +381,27 @@ static void test_demangle(void **state)
 	symbols_free(s);
 }
 
+char *symbol_demangle_short(const char *name); /* program/symbol/demangle.c */
+
+/* The names of perf script's kind, from files that a recording names. */
+static void test_demangle_short(void **state)
+{
+	/* f<A<int>, A<A<int>, A<int>>, ...>: each argument is twice as long as the one before */
+	static const char doubles[] =
+		"_Z1fI1AIiES0_IS1_S1_ES0_IS2_S2_ES0_IS3_S3_ES0_IS4_S4_ES0_IS5_S5_ES0_IS6_S6_ES0_I"
+		"S7_S7_ES0_IS8_S8_ES0_IS9_S9_ES0_ISA_SA_ES0_ISB_SB_ES0_ISC_SC_ES0_ISD_SD_ES0_ISE_"
+		"SE_ES0_ISF_SF_ES0_ISG_SG_ES0_ISH_SH_ES0_ISI_SI_ES0_ISJ_SJ_ES0_ISK_SK_ES0_ISL_SL_"
+		"ES0_ISM_SM_ES0_ISN_SN_ES0_ISO_SO_ES0_ISP_SP_ES0_ISQ_SQ_ES0_ISR_SR_ES0_ISS_SS_ES0"
+		"_IST_ST_ES0_ISU_SU_ES0_ISV_SV_ES0_ISW_SW_EEvv";
+	char *text = symbol_demangle_short("_ZN1a1bIiE1cEv");
+
+	(void)state;
+	assert_string_equal(text, "a::b<int>::c");
+	free(text);
+	assert_null(symbol_demangle_short("main"));
+	assert_null(symbol_demangle_short(doubles));
+}
+
 struct counted {
 	uint32_t n;
 	bool vfs_read;
@@ -457,11 +478,17 @@ static void test_denied(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_own),         cmocka_unit_test(test_vdso),
-		cmocka_unit_test(test_gone),        cmocka_unit_test(test_deleted),
-		cmocka_unit_test(test_jit),         cmocka_unit_test(test_demangle),
-		cmocka_unit_test(test_kernel),      cmocka_unit_test(test_jit_gone),
-		cmocka_unit_test(test_jit_hostile), cmocka_unit_test(test_jit_elsewhere),
+		cmocka_unit_test(test_own),
+		cmocka_unit_test(test_vdso),
+		cmocka_unit_test(test_gone),
+		cmocka_unit_test(test_deleted),
+		cmocka_unit_test(test_jit),
+		cmocka_unit_test(test_demangle),
+		cmocka_unit_test(test_demangle_short),
+		cmocka_unit_test(test_kernel),
+		cmocka_unit_test(test_jit_gone),
+		cmocka_unit_test(test_jit_hostile),
+		cmocka_unit_test(test_jit_elsewhere),
 		cmocka_unit_test(test_denied),
 	};
 

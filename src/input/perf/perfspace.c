@@ -296,7 +296,7 @@ uint32_t perfspace_kernel(struct perfspace *s, uint64_t ip)
 	return r->name - 1;
 }
 
-char *perf_demangle(const char *name); /* perfdemangle.c */
+char *symbol_demangle_short(const char *name); /* program/symbol/demangle.c */
 
 static struct text dso_name(struct perfspace *s, struct dso *d, uint64_t offset)
 {
@@ -318,7 +318,7 @@ static struct text dso_name(struct perfspace *s, struct dso *d, uint64_t offset)
 	if (!sym)
 		return (struct text){ "", 0 };
 	if (!strncmp(sym->name, "_Z", 2) || !strncmp(sym->name, "_R", 2)) {
-		cleanup_free char *plain = perf_demangle(sym->name);
+		cleanup_free char *plain = symbol_demangle_short(sym->name);
 
 		if (plain)
 			return perfspace_text_of(arena_strdup(&s->text, plain));

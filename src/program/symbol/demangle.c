@@ -10,6 +10,7 @@
 #include <string.h>
 
 char *symbol_demangle(const char *name);
+char *symbol_demangle_short(const char *name);
 
 enum {
 	MANGLED_MAX = 8192,
@@ -44,11 +45,8 @@ static char *demangle_d(const char *name)
 	return dlang_demangle(name, DMGL_PARAMS);
 }
 
-/* Returns the demangled name, malloc()ed, or NULL when the name is not mangled or its text is too
- * long. */
-char *symbol_demangle(const char *name)
+static char *demangle(const char *name, int options)
 {
-	const int options = DMGL_PARAMS | DMGL_ANSI;
 	struct text t;
 
 	t.n = 0;
@@ -60,5 +58,22 @@ char *symbol_demangle(const char *name)
 	t.n = 0;
 	if (cplus_demangle_v3_callback(name, options, demangle_take, &t) && t.n)
 		return strndup(t.v, t.n);
-	return name[0] == '_' && name[1] == 'D' ? demangle_d(name) : NULL;
+	return NULL;
+}
+
+/* Returns the demangled name, malloc()ed, or NULL when the name is not mangled or its text is too
+ * long. */
+char *symbol_demangle(const char *name)
+{
+	char *text = demangle(name, DMGL_PARAMS | DMGL_ANSI);
+
+	if (text || name[0] != '_' || name[1] != 'D' || strnlen(name, MANGLED_MAX) == MANGLED_MAX)
+		return text;
+	return demangle_d(name);
+}
+
+/* The same without parameters and return types, as perf script prints names. */
+char *symbol_demangle_short(const char *name)
+{
+	return demangle(name, DMGL_NO_OPTS | DMGL_AUTO);
 }

@@ -214,6 +214,7 @@ void process_map(struct symbols *s, pid_t pid, const struct mapping *m);
 void process_forked(struct symbols *s, pid_t parent, pid_t child);
 void process_exec(struct symbols *s, pid_t pid, uint64_t time);
 char *symbol_demangle(const char *name); /* demangle.c */
+char *symbol_demangle_short(const char *name);
 /* Interns a name. Of one longer than max bytes (up to 4096), interns the first bytes and "...". */
 uint32_t symbols_name(struct symbols *s, const char *name, size_t n, uint32_t max);
 
