@@ -426,8 +426,8 @@ static void sort_areas(struct leaks_heap *h)
 	h->areas.n = kept;
 }
 
-/* Returns an error when the tables of heap_index() need more memory than there is: a heap can have a
- * chunk of terabytes that was never touched. */
+/* Returns an error when the tables of heap_index() need more memory than there is: a heap can have
+ * a chunk of terabytes that was never touched. */
 static struct err *check_span(const struct leaks_heap *h)
 {
 	const uint64_t room = meminfo_available();
