@@ -1,0 +1,234 @@
+/* The objects of a heap, what refers to what, and the questions about them (`descry heap`).
+ *
+ * In: objects by address with their class, size and references, and the roots, in any order, from
+ * one source (source.h): a dump file, a process, a core. graph_finish() makes the compact form. Out:
+ * histograms, dominators, retained sizes, paths to roots, leak suspects, referrers.
+ * Always true: the input is untrusted. Circles, repeated objects, references to nothing and absurd
+ * sizes are dropped or counted, and no walk recurses. A reference that is weak, soft or phantom
+ * retains nothing.
+ *
+ * Between graph_new() and graph_finish(), only the functions under "Making a graph" work; behind
+ * graph_finish(), all the others.
+ */
+#ifndef DESCRY_MEMORY_GRAPH_GRAPH_H
+#define DESCRY_MEMORY_GRAPH_GRAPH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "base/mem.h"
+
+struct graph;
+
+/* An object of a finished graph: objects are numbered from 0 in the order of their addresses. */
+typedef uint32_t graph_id;
+#define GRAPH_NONE UINT32_MAX
+
+/* ---- Making a graph ------------------------------------------------------------------------- */
+
+struct graph_wanted {
+	bool labels;   /* the names of references are kept: 4 bytes for each */
+	bool contents; /* equal strings and arrays are counted (graph_content()) */
+};
+struct graph *graph_new(const struct graph_wanted *w);
+void graph_free(struct graph *g); /* NULL is fine */
+const struct graph_wanted *graph_wanted(const struct graph *g);
+
+/* Returns the class of this key (any number that the source chooses, such as the address of the
+ * class). Makes it, without a name, when it is new. Classes are numbered from 0 in order of
+ * appearance. */
+uint32_t graph_class(struct graph *g, uint64_t key);
+/* Names a class. A class without a name is shown as "class 0xKEY". */
+void graph_class_name(struct graph *g, uint32_t class, const char *name, size_t n);
+/* Names the object that is the class itself. Every instance then refers to that object, without an
+ * edge of its own. */
+void graph_class_object(struct graph *g, uint32_t class, uint64_t address);
+/* Sets the size of the class's objects that were added with the size GRAPH_SIZE_OF_CLASS. May be
+ * called at any time before graph_finish(). */
+void graph_class_size(struct graph *g, uint32_t class, uint64_t size);
+
+#define GRAPH_LABEL_NONE 0u
+#define GRAPH_LABEL_INDEX (1u << 31)
+/* Returns the label of this name: a field, a variable. Equal texts have equal labels. An element of
+ * an array has the label GRAPH_LABEL_INDEX | its index. Returns GRAPH_LABEL_NONE when labels are not
+ * wanted. */
+uint32_t graph_label(struct graph *g, const char *name, size_t n);
+
+#define GRAPH_SIZE_OF_CLASS UINT64_MAX
+/* Adds an object of this many bytes without what it refers to. When the address has been added
+ * before, the later object is dropped at the end, with its references. */
+void graph_object(struct graph *g, uint64_t address, uint32_t class, uint64_t size);
+/* Gives the contents of the string or array that was added last, for graph_duplicates(). */
+void graph_content(struct graph *g, const void *p, size_t n);
+
+enum graph_strength { GRAPH_STRONG, GRAPH_WEAK, GRAPH_SOFT, GRAPH_PHANTOM };
+/* Adds a reference from the object that was added last. The object at `to` may come later. A
+ * reference to an address without an object is dropped at the end. */
+void graph_edge(struct graph *g, uint64_t to, uint32_t label, enum graph_strength strength);
+/* Adds a reference from any object. Costs more than graph_edge(): meant for the few. */
+void graph_edge_from(struct graph *g, uint64_t from, uint64_t to, uint32_t label,
+		     enum graph_strength strength);
+
+/* Adds a root. `kind` is a text of static lifetime: "thread", "global variable". An object may be
+ * the root of several kinds. */
+void graph_root(struct graph *g, uint64_t address, const char *kind);
+
+/* Adds a sentence that the user is to see: what of the source could not be read, and why. */
+void graph_remark(struct graph *g, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* Makes the compact form. On an error (too many objects or references), only graph_free() is
+ * allowed. */
+struct err *graph_finish(struct graph *g);
+
+/* ---- Looking things up ---------------------------------------------------------------------- */
+
+struct graph_totals {
+	uint64_t objects, bytes; /* all objects, with shallow sizes */
+	uint64_t edges;          /* strong references between objects of the graph */
+	uint64_t weak_edges;     /* weak, soft and phantom ones */
+	uint64_t roots;
+	uint64_t repeated; /* objects that were dropped because their address was taken */
+	uint64_t dangling; /* references and roots that were dropped: there is no such object */
+};
+const struct graph_totals *graph_totals(const struct graph *g);
+uint32_t graph_remarks(const struct graph *g);
+const char *graph_remark_text(const struct graph *g, uint32_t i);
+
+/* Returns GRAPH_NONE when there is no object with exactly this address. */
+graph_id graph_find(const struct graph *g, uint64_t address);
+uint64_t graph_address(const struct graph *g, graph_id id);
+uint32_t graph_class_of(const struct graph *g, graph_id id);
+uint64_t graph_size(const struct graph *g, graph_id id); /* shallow, bytes */
+uint32_t graph_classes(const struct graph *g);
+/* Valid until graph_free(). */
+const char *graph_class_text(const struct graph *g, uint32_t class);
+/* Returns the object that is the class itself, or GRAPH_NONE. */
+graph_id graph_class_id(const struct graph *g, uint32_t class);
+/* Returns the class that this object is, or GRAPH_NONE. */
+uint32_t graph_is_class(const struct graph *g, graph_id id);
+/* Writes the text of a label: "name", "[7]", "" for none. */
+const char *graph_label_text(const struct graph *g, uint32_t label, char *buf, size_t size);
+
+struct graph_root_of {
+	graph_id id;
+	const char *kind;
+};
+/* The roots, in order of objects. */
+const struct graph_root_of *graph_roots(const struct graph *g, size_t *ret_n);
+/* Returns the kind of the object's first root, or NULL when it is none. */
+const char *graph_root_kind(const struct graph *g, graph_id id);
+
+struct graph_edge_to {
+	graph_id id; /* the other object */
+	uint32_t label;
+	enum graph_strength strength;
+};
+/* A walk over the references of an object, strong ones first. Without the implied reference to its
+ * class:
+ *   struct graph_walk w = graph_out(g, id);
+ *   while (graph_walk_next(&w, &edge)) */
+struct graph_walk {
+	const struct graph *g;
+	graph_id of;
+	uint64_t at, end; /* of the strong ones */
+	uint64_t weak, weak_end;
+	bool in;
+};
+struct graph_walk graph_out(const struct graph *g, graph_id id);
+/* The same for the objects that refer to it. The first call makes the inverse table. */
+struct graph_walk graph_in(struct graph *g, graph_id id);
+bool graph_walk_next(struct graph_walk *w, struct graph_edge_to *ret);
+
+/* ---- Questions ------------------------------------------------------------------------------ */
+
+/* histogram.c */
+struct graph_row {
+	uint32_t class;
+	uint64_t n, bytes; /* objects and their shallow sizes */
+	uint64_t retained; /* what all objects of the class retain together; 0 unless asked for */
+};
+struct graph_rows {
+	struct graph_row *v;
+	uint32_t n;
+};
+/* Rows of the classes that have objects, the most bytes first. With `reachable`, only objects that
+ * a root reaches are counted; with `retained`, the rows have retained sizes and are in their
+ * order. */
+void graph_histogram(struct graph *g, bool reachable, bool retained, struct graph_rows *ret);
+void graph_rows_free(struct graph_rows *r);
+
+/* dominators.c: made at the first call of one of these. */
+struct graph_reach {
+	uint64_t objects, bytes;   /* that a root reaches by strong references */
+	uint64_t weak, weak_bytes; /* only through a weak, soft or phantom one */
+	uint64_t unreachable, unreachable_bytes;
+};
+const struct graph_reach *graph_reach(struct graph *g);
+bool graph_reachable(struct graph *g, graph_id id);
+/* Returns the immediate dominator: GRAPH_NONE when no single object but only the roots together
+ * hold it, or when it is not reachable. */
+graph_id graph_dominator(struct graph *g, graph_id id);
+/* Bytes that would be free without the object; 0 when it is not reachable. */
+uint64_t graph_retained(struct graph *g, graph_id id);
+/* The objects that `id` dominates immediately, the most retained bytes first; of GRAPH_NONE: those
+ * that only the roots hold. The caller frees *ret. */
+size_t graph_dominated(struct graph *g, graph_id id, graph_id **ret);
+
+/* paths.c */
+struct graph_path_node {
+	uint32_t parent; /* index in the tree; the first node is its own parent */
+	uint32_t class;
+	uint32_t label;    /* of the reference from this node to its parent */
+	uint64_t n, bytes; /* objects on this node; shallow size of the wanted objects below it */
+	graph_id id;       /* one of the objects */
+	const char *root;  /* the kind when the path ends here at a root, or NULL */
+};
+struct graph_paths {
+	struct graph_path_node *v; /* a node comes behind its parent */
+	uint32_t n;
+	uint64_t without; /* wanted objects that no root reaches */
+};
+/* The shortest path from a root to each of these objects, merged by class and label from the
+ * objects up to the roots. */
+void graph_paths(struct graph *g, const graph_id *ids, size_t n, struct graph_paths *ret);
+void graph_paths_free(struct graph_paths *p);
+/* The shortest path to one object, from the root to it. The caller frees *ret. Returns its length,
+ * 0 when there is none. */
+size_t graph_path(struct graph *g, graph_id id, graph_id **ret);
+
+/* suspects.c */
+struct graph_suspect {
+	graph_id id; /* one object; or GRAPH_NONE: all objects of `class` that roots hold */
+	uint32_t class;
+	uint64_t n;        /* objects: 1, or the number of the group */
+	uint64_t retained; /* bytes */
+	graph_id point;    /* where the memory accumulates; GRAPH_NONE: at no one object */
+	uint64_t point_retained;
+	uint32_t held_class; /* the class that most of the bytes below the point belong to */
+	uint64_t held, held_bytes;
+};
+struct graph_suspects {
+	struct graph_suspect *v; /* the most retained bytes first */
+	uint32_t n;
+};
+/* Objects, and groups of objects of one class, that retain at least `percent` of the reachable
+ * bytes. The accumulation point is the last object on the way down the dominator tree along the
+ * biggest child before retained memory falls below 80 % of the parent's. */
+void graph_suspects(struct graph *g, unsigned percent, struct graph_suspects *ret);
+void graph_suspects_free(struct graph_suspects *s);
+
+/* content.c */
+struct graph_duplicate {
+	uint32_t class;
+	uint64_t n, bytes; /* objects with these contents, and their sizes together */
+	uint64_t example;  /* the address of one */
+	uint64_t length;   /* of the contents, bytes */
+	char head[40];     /* the first bytes of it */
+	uint8_t head_n;
+};
+/* The contents that more than one object has, the most bytes first. The caller frees *ret. */
+size_t graph_duplicates(const struct graph *g, struct graph_duplicate **ret);
+
+#endif

@@ -1,0 +1,103 @@
+/* The sources of heaps in one table, and how a heap is read through it. */
+#include "memory/heap/heap.h"
+
+#include <errno.h>
+#include <zlib.h>
+
+#include "base/clock.h"
+#include "program/space/space.h"
+
+#define SOURCE(name) &heap_source_##name,
+static const struct heap_source *const heap_sources[] = {
+#include "memory/heap/sources.def"
+	NULL,
+};
+#undef SOURCE
+
+enum { HEAD = 4096 };
+
+/* Reads the first bytes of a file, unpacked when it is gzip. */
+static struct err *read_head(const char *path, uint8_t *head, size_t *ret_n)
+{
+	gzFile f = gzopen(path, "rb");
+	int n;
+
+	if (!f)
+		return err_errno(errno ?: ENOMEM, "%s", path);
+	n = gzread(f, head, HEAD);
+	*ret_n = n > 0 ? (size_t)n : 0;
+	gzclose_r(f);
+	return n < 0 ? err_new(EIO, "%s: cannot be read", path) : NULL;
+}
+
+static struct err *finish(struct err *e, struct graph *g, struct graph **ret)
+{
+	e = e ?: graph_finish(g);
+	if (e)
+		graph_free(g);
+	else
+		*ret = g;
+	return e;
+}
+
+struct err *heap_read_file(const char *path, const struct graph_wanted *w, struct graph **ret,
+			   const struct heap_source **ret_source)
+{
+	uint8_t head[HEAD];
+	size_t n = 0;
+	struct err *e = read_head(path, head, &n);
+
+	if (e)
+		return e;
+	for (const struct heap_source *const *s = heap_sources; *s; s++) {
+		struct graph *g;
+
+		if (!(*s)->is_file || !(*s)->is_file(head, n))
+			continue;
+		g = graph_new(w);
+		*ret_source = *s;
+		e = finish((*s)->read_file(path, g), g, ret);
+		return e ? err_wrap(e, "%s", path) : NULL;
+	}
+	return err_new(ENOEXEC, "%s: not a heap dump that descry reads", path);
+}
+
+static struct err *copy_stopped(const struct heap_source *source, struct space *s,
+				struct heap_pause *p, void **ret)
+{
+	uint64_t begin = now_ns();
+	struct err *e = p->stop ? p->stop(p->arg) : NULL, *again;
+
+	if (e)
+		return e;
+	e = source->copy_space(s, ret);
+	again = p->resume ? p->resume(p->arg) : NULL;
+	p->ns = p->stop ? now_ns() - begin : 0;
+	if (!e && again)
+		source->free_copy(*ret);
+	if (e)
+		err_free(again);
+	return e ?: again;
+}
+
+struct err *heap_read_space(struct space *s, struct heap_pause *p, const struct graph_wanted *w,
+			    struct graph **ret, const struct heap_source **ret_source)
+{
+	for (const struct heap_source *const *i = heap_sources; *i; i++) {
+		struct graph *g;
+		struct err *e;
+		void *copy;
+
+		if (!(*i)->is_space || !(*i)->is_space(s))
+			continue;
+		*ret_source = *i;
+		e = copy_stopped(*i, s, p, &copy);
+		if (e)
+			return err_wrap(e, "%s", s->name);
+		g = graph_new(w);
+		e = finish((*i)->read_copy(copy, s, g), g, ret);
+		(*i)->free_copy(copy);
+		return e ? err_wrap(e, "%s", s->name) : NULL;
+	}
+	return err_new(ENOENT, "%s: no language runtime whose heap descry reads", s->name);
+}
