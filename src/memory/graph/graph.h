@@ -1,8 +1,8 @@
 /* The objects of a heap, what refers to what, and the questions about them (`descry heap`).
  *
  * In: objects by address with their class, size and references, and the roots, in any order, from
- * one source (source.h): a dump file, a process, a core. graph_finish() makes the compact form. Out:
- * histograms, dominators, retained sizes, paths to roots, leak suspects, referrers.
+ * one source (source.h): a dump file, a process, a core. graph_finish() makes the compact form.
+ * Out: histograms, dominators, retained sizes, paths to roots, leak suspects, referrers.
  * Always true: the input is untrusted. Circles, repeated objects, references to nothing and absurd
  * sizes are dropped or counted, and no walk recurses. A reference that is weak, soft or phantom
  * retains nothing.
@@ -52,14 +52,16 @@ void graph_class_size(struct graph *g, uint32_t class, uint64_t size);
 #define GRAPH_LABEL_NONE 0u
 #define GRAPH_LABEL_INDEX (1u << 31)
 /* Returns the label of this name: a field, a variable. Equal texts have equal labels. An element of
- * an array has the label GRAPH_LABEL_INDEX | its index. Returns GRAPH_LABEL_NONE when labels are not
- * wanted. */
+ * an array has the label GRAPH_LABEL_INDEX | its index. Returns GRAPH_LABEL_NONE when labels are
+ * not wanted. */
 uint32_t graph_label(struct graph *g, const char *name, size_t n);
 
 #define GRAPH_SIZE_OF_CLASS UINT64_MAX
 /* Adds an object of this many bytes without what it refers to. When the address has been added
  * before, the later object is dropped at the end, with its references. */
 void graph_object(struct graph *g, uint64_t address, uint32_t class, uint64_t size);
+/* Adds bytes to the size of the object that was added last. */
+void graph_object_add(struct graph *g, uint64_t more);
 /* Gives the contents of the string or array that was added last, for graph_duplicates(). */
 void graph_content(struct graph *g, const void *p, size_t n);
 
@@ -71,12 +73,16 @@ void graph_edge(struct graph *g, uint64_t to, uint32_t label, enum graph_strengt
 void graph_edge_from(struct graph *g, uint64_t from, uint64_t to, uint32_t label,
 		     enum graph_strength strength);
 
-/* Adds a root. `kind` is a text of static lifetime: "thread", "global variable". An object may be
- * the root of several kinds. */
+/* Adds a root, with its kind in words: "thread", "global variable". An object may be the root of
+ * several kinds. */
 void graph_root(struct graph *g, uint64_t address, const char *kind);
 
 /* Adds a sentence that the user is to see: what of the source could not be read, and why. */
 void graph_remark(struct graph *g, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* Returns false, and makes the graph fail, when the machine has not `more` bytes of memory left. A
+ * source asks for what it keeps itself; small amounts are always there. */
+bool graph_room(struct graph *g, uint64_t more);
 
 /* Makes the compact form. On an error (too many objects or references), only graph_free() is
  * allowed. */
@@ -143,7 +149,7 @@ bool graph_walk_next(struct graph_walk *w, struct graph_edge_to *ret);
 
 /* ---- Questions ------------------------------------------------------------------------------ */
 
-/* histogram.c */
+/* graph_histogram.c */
 struct graph_row {
 	uint32_t class;
 	uint64_t n, bytes; /* objects and their shallow sizes */
@@ -153,13 +159,17 @@ struct graph_rows {
 	struct graph_row *v;
 	uint32_t n;
 };
-/* Rows of the classes that have objects, the most bytes first. With `reachable`, only objects that
- * a root reaches are counted; with `retained`, the rows have retained sizes and are in their
- * order. */
-void graph_histogram(struct graph *g, bool reachable, bool retained, struct graph_rows *ret);
+enum graph_which { GRAPH_ALL, GRAPH_REACHABLE, GRAPH_UNREACHABLE };
+/* Rows of the classes that have such objects, the most bytes first. */
+void graph_histogram(struct graph *g, enum graph_which which, struct graph_rows *ret);
+/* The same of the reachable objects with the retained sizes, the most retained bytes first: the sum
+ * over the objects of a class that no other object of it dominates. */
+void graph_histogram_retained(struct graph *g, struct graph_rows *ret);
+/* The same of an object and all that it dominates. */
+void graph_histogram_below(struct graph *g, graph_id id, struct graph_rows *ret);
 void graph_rows_free(struct graph_rows *r);
 
-/* dominators.c: made at the first call of one of these. */
+/* graph_dominators.c: made at the first call of one of these. */
 struct graph_reach {
 	uint64_t objects, bytes;   /* that a root reaches by strong references */
 	uint64_t weak, weak_bytes; /* only through a weak, soft or phantom one */
@@ -172,54 +182,57 @@ bool graph_reachable(struct graph *g, graph_id id);
 graph_id graph_dominator(struct graph *g, graph_id id);
 /* Bytes that would be free without the object; 0 when it is not reachable. */
 uint64_t graph_retained(struct graph *g, graph_id id);
-/* The objects that `id` dominates immediately, the most retained bytes first; of GRAPH_NONE: those
- * that only the roots hold. The caller frees *ret. */
-size_t graph_dominated(struct graph *g, graph_id id, graph_id **ret);
+/* The objects that `id` dominates immediately, in the order of their addresses; of GRAPH_NONE:
+ * those that only the roots together hold. Valid until graph_free(). */
+const graph_id *graph_dominated(struct graph *g, graph_id id, size_t *ret_n);
 
-/* paths.c */
+/* graph_paths.c */
 struct graph_path_node {
-	uint32_t parent; /* index in the tree; the first node is its own parent */
+	uint32_t parent; /* index of the node above; GRAPH_NONE: the way begins here, at roots */
 	uint32_t class;
-	uint32_t label;    /* of the reference from this node to its parent */
-	uint64_t n, bytes; /* objects on this node; shallow size of the wanted objects below it */
-	graph_id id;       /* one of the objects */
-	const char *root;  /* the kind when the path ends here at a root, or NULL */
+	uint32_t label; /* of the reference from the node above; an index stands for all of them */
+	const char *root; /* kind of root, when it begins here */
+	uint64_t n; /* objects on this node; those of one class behind each other are one node, but
+			      * for objects that are classes */
+	uint64_t wanted; /* wanted objects on this node and below */
+	uint64_t bytes;  /* their shallow sizes */
+	graph_id id;     /* one of its objects */
 };
 struct graph_paths {
-	struct graph_path_node *v; /* a node comes behind its parent */
-	uint32_t n;
-	uint64_t without; /* wanted objects that no root reaches */
+	VEC(struct graph_path_node) nodes; /* a node comes behind the one above it */
+	uint64_t wanted;                   /* objects that a root reaches */
+	uint64_t without;                  /* that no root reaches */
 };
-/* The shortest path from a root to each of these objects, merged by class and label from the
- * objects up to the roots. */
-void graph_paths(struct graph *g, const graph_id *ids, size_t n, struct graph_paths *ret);
-void graph_paths_free(struct graph_paths *p);
-/* The shortest path to one object, from the root to it. The caller frees *ret. Returns its length,
- * 0 when there is none. */
-size_t graph_path(struct graph *g, graph_id id, graph_id **ret);
+/* The shortest path from a root to each object for which wanted() is true, merged by class and
+ * label from the roots down. */
+void graph_paths(struct graph *g, bool (*wanted)(void *arg, graph_id id), void *arg,
+		 struct graph_paths *ret);
+void graph_paths_fini(struct graph_paths *p);
 
-/* suspects.c */
+/* graph_suspects.c */
 struct graph_suspect {
-	graph_id id; /* one object; or GRAPH_NONE: all objects of `class` that roots hold */
+	graph_id id; /* one object; GRAPH_NONE: the objects of `class` that only roots hold */
 	uint32_t class;
-	uint64_t n;        /* objects: 1, or the number of the group */
+	uint64_t n;        /* objects: 1, or those of the group */
 	uint64_t retained; /* bytes */
-	graph_id point;    /* where the memory accumulates; GRAPH_NONE: at no one object */
+	graph_id point;    /* where the memory accumulates; GRAPH_NONE: of a group */
 	uint64_t point_retained;
-	uint32_t held_class; /* the class that most of the bytes below the point belong to */
-	uint64_t held, held_bytes;
+	uint64_t point_held;    /* objects that the point dominates immediately */
+	struct graph_row below; /* of the class with the most bytes below the point */
 };
 struct graph_suspects {
 	struct graph_suspect *v; /* the most retained bytes first */
 	uint32_t n;
 };
-/* Objects, and groups of objects of one class, that retain at least `percent` of the reachable
- * bytes. The accumulation point is the last object on the way down the dominator tree along the
- * biggest child before retained memory falls below 80 % of the parent's. */
+/* By the rules of Eclipse's Memory Analyzer: objects that no other object dominates and that retain
+ * at least `percent` of the reachable bytes, and the groups by class of the others that do so
+ * together. The accumulation point is the last object on the way down along the child that retains
+ * most, before a child that retains less than 70 % of its parent; of objects of one class in a row,
+ * the first. */
 void graph_suspects(struct graph *g, unsigned percent, struct graph_suspects *ret);
 void graph_suspects_free(struct graph_suspects *s);
 
-/* content.c */
+/* graph_content.c */
 struct graph_duplicate {
 	uint32_t class;
 	uint64_t n, bytes; /* objects with these contents, and their sizes together */

@@ -5,7 +5,9 @@
 #ifndef DESCRY_MEMORY_HEAP_HEAP_H
 #define DESCRY_MEMORY_HEAP_HEAP_H
 
+#include "base/out.h"
 #include "memory/graph/source.h"
+#include "view/stacktree.h"
 
 #define SOURCE(name) extern const struct heap_source heap_source_##name;
 #include "memory/heap/sources.def"
@@ -26,5 +28,52 @@ struct heap_pause {
 };
 struct err *heap_read_space(struct space *s, struct heap_pause *p, const struct graph_wanted *w,
 			    struct graph **ret, const struct heap_source **ret_source);
+
+/* ---- What is shown ---- */
+
+struct heap_shown {
+	const char *name; /* of the file, process or core */
+	const struct heap_source *source;
+	uint64_t pause_ns; /* as long was the process stopped; 0: it was not */
+	uint32_t most;     /* rows that are listed */
+	uint32_t percent;  /* of the reachable bytes, from which on something is a suspect */
+	bool json;         /* JSON lines in place of tables */
+};
+
+/* heap_summary.c: the sums, and the leak suspects. */
+void heap_show_summary(struct graph *g, const struct heap_shown *how, struct out *o);
+void heap_show_suspects(struct graph *g, const struct heap_shown *how, struct out *o);
+
+/* heap_tables.c */
+void heap_show_histogram(struct graph *g, enum graph_which which, const struct heap_shown *how,
+			 struct out *o);
+void heap_show_retained(struct graph *g, const struct heap_shown *how, struct out *o);
+void heap_show_biggest(struct graph *g, const struct heap_shown *how, struct out *o);
+void heap_show_duplicates(struct graph *g, const struct heap_shown *how, struct out *o);
+void heap_show_diff(struct graph *before, struct graph *after, const struct heap_shown *how,
+		    struct out *o);
+
+/* heap_reach.c: `what` is a class's name or an object's address. ENOENT: there is none. */
+struct err *heap_show_paths(struct graph *g, const char *what, const struct heap_shown *how,
+			    struct out *o);
+struct err *heap_show_refs(struct graph *g, const char *address, const struct heap_shown *how,
+			   struct out *o);
+
+/* heap_find.c: the objects for which an expression of D is true. EINVAL: the expression is wrong;
+ * the error has the diagnostics. */
+struct err *heap_show_find(struct graph *g, const char *expression, const struct heap_shown *how,
+			   struct out *o);
+
+/* heap_tree.c: the dominator tree, objects of one class under the same parent merged, as a stack
+ * tree with retained bytes. */
+void heap_stacktree(struct graph *g, struct stacktree *ret);
+
+/* Shared by these: "0x7f.. (java.lang.String)" of an object, "12.5 MB", a member of a JSON line. */
+void heap_put_object(struct graph *g, graph_id id, struct out *o);
+void heap_put_bytes(struct out *o, uint64_t n);
+void heap_put_percent(struct out *o, uint64_t part, uint64_t all);
+void heap_json_text(struct out *o, const char *name, const char *text);
+void heap_json_number(struct out *o, const char *name, uint64_t v);
+void heap_json_address(struct out *o, const char *name, uint64_t v);
 
 #endif

@@ -1,0 +1,241 @@
+/* descry heap: the objects of a heap, who holds them, and how much each retains. */
+#include "commands.h"
+
+#include <errno.h>
+
+#include "memory/heap/heap.h"
+#include "program/space/space.h"
+#include "program/target/target.h"
+#include "render/writers.h"
+#include "tool.h"
+
+struct asker {
+	struct heap_shown shown;
+	pid_t pid;
+	bool histogram, retained, unreachable, duplicates;
+	const char *paths, *refs, *find, *diff, *page;
+};
+#define OPTS_OF struct asker
+
+// clang-format off
+const struct opt heap_opts[] = {
+	{ 'p', NULL, "PID", OPT_PROCESS, "of this process, which is stopped while its memory is copied" },
+	{ 0, NULL, NULL, NULL, "Questions; without one: the sums, the leak suspects and the biggest objects" },
+	{ OPT_LONG, "histogram", NULL, NULL, "objects and bytes of each class", FLAG(histogram) },
+	{ OPT_LONG, "retained", NULL, NULL, "what the objects of each class retain", FLAG(retained) },
+	{ OPT_LONG, "unreachable", NULL, NULL, "the classes of what no root reaches", FLAG(unreachable) },
+	{ OPT_LONG, "duplicates", NULL, NULL, "strings and arrays with equal contents", FLAG(duplicates) },
+	{ OPT_LONG, "paths", "CLASS|ADDRESS", NULL, "the shortest paths from roots to these objects", TEXT(paths) },
+	{ OPT_LONG, "refs", "ADDRESS", NULL, "what an object refers to, and what refers to it", TEXT(refs) },
+	{ OPT_LONG, "find", "EXPRESSION", NULL, "the objects for which it is true: 'class == \"X\" && size > 100'", TEXT(find) },
+	{ OPT_LONG, "diff", "FILE", OPT_FILE, "the classes that have more or less than in this older dump", TEXT(diff) },
+	{ 'o', NULL, "FILE", OPT_FILE, "a picture of what retains what: .html, .svg, .folded or .json", TEXT(page) },
+	{ 0, NULL, NULL, NULL, "How" },
+	{ 'n', NULL, "N", NULL, "lists at most N rows (30)", INTEGER(shown.most, 1, UINT32_MAX) },
+	{ OPT_LONG, "percent", "N", NULL, "a suspect retains at least N percent (20)", INTEGER(shown.percent, 1, 100) },
+	{ OPT_LONG, "json", NULL, NULL, "JSON lines", FLAG(shown.json) },
+	OPT_HELP,
+	{ 0 },
+};
+// clang-format on
+
+static const char help[] =
+	"usage: descry heap [options] FILE\n"
+	"       descry heap [options] -p PID\n"
+	"\n"
+	"Reads the objects of a language's heap from a dump file, a core file or a process, and answers who holds the memory.\n"
+	"\n";
+
+enum { STOP_MS = 2000 };
+
+static struct err *process_stop(void *arg)
+{
+	return control_stop(arg, STOP_MS);
+}
+
+static struct err *process_resume(void *arg)
+{
+	return control_resume(arg);
+}
+
+static struct err *read_process(struct asker *a, const struct graph_wanted *w, struct graph **ret)
+{
+	struct space *space = NULL;
+	struct control *c = NULL;
+	struct heap_pause pause = { .stop = process_stop, .resume = process_resume };
+	struct err *e = control_open(a->pid, &c);
+	static char name[64];
+
+	e = e ?: control_space(c, &space);
+	pause.arg = c;
+	e = e ?: heap_read_space(space, &pause, w, ret, &a->shown.source);
+	if (!e) {
+		snprintf(name, sizeof(name), "%s", space->name);
+		a->shown.name = name;
+		a->shown.pause_ns = pause.ns;
+	}
+	space_free(space);
+	control_free(c);
+	return e;
+}
+
+static struct err *read_core(struct asker *a, const char *path, const struct graph_wanted *w,
+			     struct graph **ret)
+{
+	struct heap_pause pause = { 0 };
+	struct space *s;
+	struct err *e = space_core(path, &s);
+	const char *remark;
+
+	if (e)
+		return e;
+	e = heap_read_space(s, &pause, w, ret, &a->shown.source);
+	for (uint32_t i = 0; (remark = space_core_remark(s, i)); i++)
+		tool_wrong("%s: %s", path, remark);
+	space_free(s);
+	return e;
+}
+
+/* Reads a dump, or a core. */
+static struct err *read_path(struct asker *a, const char *path, const struct graph_wanted *w,
+			     struct graph **ret)
+{
+	struct err *e = heap_read_file(path, w, ret, &a->shown.source), *core;
+
+	if (!e || e->code != ENOEXEC)
+		return e;
+	core = read_core(a, path, w, ret);
+	if (!core || core->code == ENOENT) {
+		err_free(e);
+		return core;
+	}
+	err_free(core);
+	return e;
+}
+
+static struct err *write_page(struct asker *a, struct graph *g)
+{
+	static const char *const forms[] = { "html", "svg", "folded", "json" };
+	const struct stack_writer *writer = stack_writer_of(a->page);
+	struct flame_options picture = {
+		.title = "Retained memory",
+		.subtitle = a->shown.name,
+		.count_name = "bytes",
+		.inverted = true,
+	};
+	struct stack_output output = { .picture = &picture };
+	struct stacktree tree;
+	struct err *e = NULL, *end;
+	struct out o;
+	FILE *file;
+	bool known = false;
+
+	for (size_t i = 0; writer && i < ARRAY_SIZE(forms); i++)
+		known |= !strcmp(writer->name, forms[i]);
+	if (!known)
+		return err_new(EINVAL,
+			       "%s: the name ends in none of .html, .svg, .folded and .json",
+			       a->page);
+	e = tool_out_begin(&o, a->page, &file);
+	if (e)
+		return e;
+	stacktree_init(&tree);
+	heap_stacktree(g, &tree);
+	output.tree = &tree;
+	writer->write(&output, &o);
+	end = tool_out_end(&o, a->page, file);
+	stacktree_fini(&tree);
+	return end;
+}
+
+static struct err *show_diff(struct asker *a, struct graph *g, const struct graph_wanted *w,
+			     struct out *o)
+{
+	const struct heap_source *source = a->shown.source;
+	struct graph *before = NULL;
+	struct err *e = read_path(a, a->diff, w, &before);
+
+	a->shown.source = source;
+	if (!e)
+		heap_show_diff(before, g, &a->shown, o);
+	graph_free(before);
+	return e;
+}
+
+/* Answers the questions in the order of the help. */
+static struct err *answer(struct asker *a, struct graph *g, const struct graph_wanted *w)
+{
+	struct err *e = NULL, *flushed;
+	struct out o;
+
+	for (uint32_t i = 0; i < graph_remarks(g) && !a->shown.json; i++)
+		tool_wrong("%s: %s", a->shown.name, graph_remark_text(g, i));
+	out_init(&o, stdout);
+	if (a->histogram)
+		heap_show_histogram(g, GRAPH_ALL, &a->shown, &o);
+	if (a->retained)
+		heap_show_retained(g, &a->shown, &o);
+	if (a->unreachable)
+		heap_show_histogram(g, GRAPH_UNREACHABLE, &a->shown, &o);
+	if (a->duplicates)
+		heap_show_duplicates(g, &a->shown, &o);
+	if (a->paths)
+		e = heap_show_paths(g, a->paths, &a->shown, &o);
+	if (a->refs && !e)
+		e = heap_show_refs(g, a->refs, &a->shown, &o);
+	if (a->find && !e)
+		e = heap_show_find(g, a->find, &a->shown, &o);
+	if (a->diff && !e)
+		e = show_diff(a, g, w, &o);
+	if (a->page && !e)
+		e = write_page(a, g);
+	if (!a->histogram && !a->retained && !a->unreachable && !a->duplicates && !a->paths &&
+	    !a->refs && !a->find && !a->diff && !a->page) {
+		heap_show_summary(g, &a->shown, &o);
+		heap_show_suspects(g, &a->shown, &o);
+		heap_show_biggest(g, &a->shown, &o);
+	}
+	flushed = out_flush(&o);
+	out_fini(&o);
+	if (e)
+		err_free(flushed);
+	return e ?: flushed;
+}
+
+static int take(void *into, const struct opt *o, const char *arg)
+{
+	struct asker *a = into;
+
+	return o->id == 'p' ? tool_pid("-p", arg, &a->pid) : -1;
+}
+
+int cmd_heap(int argc, char **argv)
+{
+	struct asker a = { .shown = { .most = 30, .percent = 20 } };
+	struct opt_parse parse = { .table = heap_opts, .help = help, .into = &a, .take = take };
+	int failed = opts_take(&parse, argc, argv);
+	struct graph_wanted w;
+	struct graph *g = NULL;
+	struct err *e;
+
+	if (failed)
+		return failed;
+	if (!a.pid && optind == argc)
+		return tool_wrong("no heap is named: give a dump or core file, or -p PID");
+	if (optind + !a.pid < argc)
+		return tool_wrong("one heap at a time: %s is too many", argv[optind + !a.pid]);
+	w = (struct graph_wanted){
+		.labels = a.paths || a.refs ||
+			  (!a.histogram && !a.retained && !a.unreachable && !a.duplicates &&
+			   !a.find && !a.diff && !a.page),
+		.contents = a.duplicates,
+	};
+	a.shown.name = argv[optind];
+	e = a.pid ? read_process(&a, &w, &g) : read_path(&a, argv[optind], &w, &g);
+	e = e ?: answer(&a, g, &w);
+	if (e)
+		failed = tool_failed(e);
+	err_free(e);
+	graph_free(g);
+	return failed;
+}

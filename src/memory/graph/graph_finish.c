@@ -1,0 +1,280 @@
+/* graph_finish(): from objects by arrival to the compact form by address. */
+#include <errno.h>
+
+#include "graph_private.h"
+
+static int compare_apart(const void *x, const void *y)
+{
+	const struct graph_apart *a = x, *b = y;
+
+	return COMPARE(a->from, b->from) ?: COMPARE(a->to, b->to);
+}
+
+static int compare_roots(const void *x, const void *y)
+{
+	const struct graph_root_of *a = x, *b = y;
+
+	return COMPARE(a->id, b->id);
+}
+
+static int compare_big_sizes(const void *x, const void *y)
+{
+	const struct graph_big_size *a = x, *b = y;
+
+	return COMPARE(a->at, b->at);
+}
+
+/* Gives each object by arrival its id; GRAPH_NONE: its address is taken. Returns NULL when arrival
+ * is the order of addresses. */
+static graph_id *ids_by_arrival(struct graph *g)
+{
+	uint64_t *seen = xcalloc(g->nobjects / 64 + 1, sizeof(*seen));
+	graph_id *ids = xmalloc(((size_t)g->nobjects + 1) * sizeof(*ids));
+	bool same = true;
+
+	for (uint32_t i = 0; i < g->nobjects; i++) {
+		graph_id id = graph_index_find(&g->index, g->addresses[i]);
+
+		if (graph_bit(seen, id)) {
+			id = GRAPH_NONE;
+			g->totals.repeated++;
+		} else {
+			graph_bit_set(seen, id);
+		}
+		ids[i] = id;
+		same &= id == i;
+	}
+	free(seen);
+	free(g->addresses);
+	g->addresses = NULL;
+	if (!same)
+		return ids;
+	free(ids);
+	return NULL;
+}
+
+/* Turns the coded addresses of edges into ids, in place. */
+static void edges_resolve(struct graph *g, const graph_id *ids)
+{
+	uint32_t *to = g->to.v, *labels = g->labels.v;
+	size_t at = 0, kept = 0, edge = 0;
+
+	for (uint32_t i = 0; i < g->nobjects; i++) {
+		size_t first = kept;
+
+		for (uint32_t k = 0; k < g->degree[i]; k++, edge++) {
+			graph_id id = graph_index_find(&g->index, graph_decode(g, &at));
+
+			if (ids && ids[i] == GRAPH_NONE)
+				continue;
+			if (id == GRAPH_NONE) {
+				g->totals.dangling++;
+				continue;
+			}
+			to[kept] = id;
+			if (labels)
+				labels[kept] = labels[edge];
+			kept++;
+		}
+		g->degree[i] = (uint32_t)(kept - first);
+	}
+	g->to.n = kept;
+	g->to.v = xrealloc(g->to.v, (kept + 1) * sizeof(*to));
+	if (labels)
+		g->labels.v = xrealloc(g->labels.v, (kept + 1) * sizeof(*to));
+}
+
+/* Copies the runs of an array of edges to where the objects' offsets are. */
+static uint32_t *edges_move(const struct graph *g, const graph_id *ids, uint32_t *v)
+{
+	uint32_t *moved = xmalloc((g->to.n + 1) * sizeof(*moved));
+	size_t at = 0;
+
+	for (uint32_t i = 0; i < g->nobjects; i++) {
+		if (ids[i] != GRAPH_NONE)
+			memcpy(moved + g->offset[ids[i]], v + at, g->degree[i] * sizeof(*v));
+		at += g->degree[i];
+	}
+	free(v);
+	return moved;
+}
+
+static uint32_t *objects_move(const struct graph *g, const graph_id *ids, uint32_t *v)
+{
+	uint32_t *moved = xmalloc(((size_t)g->index.n + 1) * sizeof(*moved));
+
+	for (uint32_t i = 0; i < g->nobjects; i++)
+		if (ids[i] != GRAPH_NONE)
+			moved[ids[i]] = v[i];
+	free(v);
+	return moved;
+}
+
+/* Puts objects and their edges in the order of ids. ids NULL: they are. */
+static void objects_order(struct graph *g, graph_id *ids)
+{
+	uint32_t kept = 0, sum = 0;
+
+	g->offset = xcalloc((size_t)g->index.n + 1, sizeof(*g->offset));
+	for (uint32_t i = 0; i < g->nobjects; i++) {
+		graph_id id = ids ? ids[i] : i;
+
+		if (id != GRAPH_NONE)
+			g->offset[id] = g->degree[i];
+	}
+	for (uint32_t i = 0; i <= g->index.n; i++) {
+		uint32_t degree = i < g->index.n ? g->offset[i] : 0;
+
+		g->offset[i] = sum;
+		sum += degree;
+	}
+	if (ids) {
+		g->to.v = edges_move(g, ids, g->to.v);
+		if (g->labels.v)
+			g->labels.v = edges_move(g, ids, g->labels.v);
+	}
+	free(g->degree);
+	g->degree = NULL;
+	if (!ids)
+		return;
+	g->class = objects_move(g, ids, g->class);
+	g->sizes = objects_move(g, ids, g->sizes);
+	for (uint32_t i = 0; i < g->big_sizes.n; i++) {
+		g->big_sizes.v[kept] = g->big_sizes.v[i];
+		g->big_sizes.v[kept].at = ids[g->big_sizes.v[i].at];
+		kept += g->big_sizes.v[kept].at != GRAPH_NONE;
+	}
+	g->big_sizes.n = kept;
+	if (kept)
+		qsort(g->big_sizes.v, kept, sizeof(*g->big_sizes.v), compare_big_sizes);
+	free(ids);
+}
+
+/* Turns the addresses of references that are kept apart into ids, and sorts them. */
+static uint32_t apart_resolve(struct graph *g, struct graph_apart *v, uint32_t n)
+{
+	uint32_t kept = 0;
+
+	for (uint32_t i = 0; i < n; i++) {
+		struct graph_apart a = v[i];
+
+		a.from = graph_index_find(&g->index, a.from);
+		a.to = graph_index_find(&g->index, a.to);
+		if (a.from == GRAPH_NONE || a.to == GRAPH_NONE)
+			g->totals.dangling++;
+		else
+			v[kept++] = a;
+	}
+	if (kept)
+		qsort(v, kept, sizeof(*v), compare_apart);
+	return kept;
+}
+
+/* Adds the strong references that were kept apart to the others. */
+static struct err *more_insert(struct graph *g)
+{
+	uint32_t n = apart_resolve(g, g->more.v, g->more.n), k = 0;
+	size_t from = g->to.n, into = g->to.n + n;
+
+	if (into > GRAPH_OBJECTS_MAX)
+		return err_new(EFBIG, "the heap has more than %u references", GRAPH_OBJECTS_MAX);
+	g->to.v = xrealloc(g->to.v, (into + 1) * sizeof(uint32_t));
+	if (g->labels.v)
+		g->labels.v = xrealloc(g->labels.v, (into + 1) * sizeof(uint32_t));
+	g->to.n = into;
+	for (uint32_t i = n; i-- > 0;) {
+		const struct graph_apart *a = &g->more.v[i];
+		uint32_t end = g->offset[a->from + 1], *to = g->to.v, *labels = g->labels.v;
+		size_t move = from - end;
+
+		from = end;
+		into -= move;
+		memmove(to + into, to + from, move * sizeof(*to));
+		if (labels)
+			memmove(labels + into, labels + from, move * sizeof(*labels));
+		to[--into] = (uint32_t)a->to;
+		if (labels)
+			labels[into] = a->label;
+	}
+	for (uint32_t id = 0; n && id <= g->index.n; id++) {
+		while (k < n && g->more.v[k].from < id)
+			k++;
+		g->offset[id] += k;
+	}
+	vec_fini(&g->more);
+	return NULL;
+}
+
+static void roots_resolve(struct graph *g)
+{
+	const struct graph_raw_root *raw = g->raw_roots.v;
+
+	g->roots = xmalloc((g->raw_roots.n + 1) * sizeof(*g->roots));
+	for (size_t i = 0; i < g->raw_roots.n; i++) {
+		graph_id id = graph_index_find(&g->index, raw[i].address);
+
+		if (id == GRAPH_NONE)
+			g->totals.dangling++;
+		else
+			g->roots[g->nroots++] = (struct graph_root_of){ id, raw[i].kind };
+	}
+	qsort(g->roots, g->nroots, sizeof(*g->roots), compare_roots);
+	free(g->raw_roots.v);
+	g->raw_roots = (struct graph_list){ 0 };
+}
+
+static int compare_class_objects(const void *x, const void *y)
+{
+	const struct graph_class_of *a = x, *b = y;
+
+	return COMPARE(a->id, b->id) ?: COMPARE(a->class, b->class);
+}
+
+static void classes_finish(struct graph *g)
+{
+	for (uint32_t i = 0; i < g->classes.n; i++) {
+		struct graph_class *c = &g->classes.v[i];
+
+		c->id = c->object ? graph_index_find(&g->index, c->object) : GRAPH_NONE;
+		if (c->id != GRAPH_NONE)
+			vec_push(&g->by_object, (struct graph_class_of){ c->id, i });
+		if (c->size > GRAPH_SIZE_MAX)
+			c->size = GRAPH_SIZE_MAX;
+		vec_push(&g->class_texts,
+			 c->name ? NULL : xasprintf("class 0x%llx", (unsigned long long)c->key));
+	}
+	if (g->by_object.n)
+		qsort(g->by_object.v, g->by_object.n, sizeof(*g->by_object.v),
+		      compare_class_objects);
+}
+
+struct err *graph_finish(struct graph *g)
+{
+	struct err *e = g->failed;
+	graph_id *ids;
+
+	/* Ids and the moved edges; the arrays of before are still there. */
+	if (!e && graph_room(g, 8ull * g->nobjects + 4 * g->to.n))
+		graph_index_make(&g->index, g->addresses, g->nobjects);
+	e = g->failed;
+	g->failed = NULL;
+	if (e)
+		return e;
+	ids = ids_by_arrival(g);
+	edges_resolve(g, ids);
+	objects_order(g, ids);
+	g->nobjects = g->index.n;
+	e = more_insert(g);
+	if (e)
+		return e;
+	g->weak.n = apart_resolve(g, g->weak.v, g->weak.n);
+	roots_resolve(g);
+	classes_finish(g);
+	g->totals.objects = g->nobjects;
+	g->totals.edges = g->to.n;
+	g->totals.weak_edges = g->weak.n;
+	g->totals.roots = g->nroots;
+	for (uint32_t i = 0; i < g->nobjects; i++)
+		g->totals.bytes += graph_size(g, i);
+	return NULL;
+}

@@ -1,0 +1,299 @@
+/* The making of a graph: what a source adds, kept by arrival until graph_finish(). */
+#include <errno.h>
+#include <stdarg.h>
+
+#include "base/meminfo.h"
+#include "graph_private.h"
+
+enum {
+	ROOM_CHECKED =
+		64 << 20, /* bytes from which on an array's growth asks for the free memory */
+	REMARKS_MAX = 32,
+};
+#define CODE_ESCAPE 0x80000000u
+
+struct graph *graph_new(const struct graph_wanted *w)
+{
+	struct graph *g = xcalloc(1, sizeof(*g));
+
+	if (w)
+		g->wanted = *w;
+	intern_init(&g->names);
+	intern_init(&g->label_names);
+	return g;
+}
+
+void graph_free(struct graph *g)
+{
+	if (!g)
+		return;
+	for (uint32_t i = 0; i < g->remarks.n; i++)
+		free(g->remarks.v[i]);
+	for (uint32_t i = 0; i < g->class_texts.n; i++)
+		free(g->class_texts.v[i]);
+	vec_fini(&g->remarks);
+	vec_fini(&g->class_texts);
+	vec_fini(&g->classes);
+	hash_fini(&g->class_ids);
+	intern_fini(&g->names);
+	intern_fini(&g->label_names);
+	graph_index_fini(&g->index);
+	vec_fini(&g->big_sizes);
+	vec_fini(&g->more);
+	vec_fini(&g->by_object);
+	vec_fini(&g->weak);
+	free(g->addresses);
+	free(g->class);
+	free(g->sizes);
+	free(g->degree);
+	free(g->to.v);
+	free(g->labels.v);
+	free(g->raw_roots.v);
+	free(g->offset);
+	free(g->roots);
+	free(g->in_offset);
+	free(g->in_from);
+	free(g->weak_by_to);
+	free(g->reached);
+	free(g->reached_weakly);
+	free(g->dominator);
+	free(g->retained);
+	free(g->child_offset);
+	free(g->children);
+	graph_content_fini(g);
+	err_free(g->failed);
+	free(g);
+}
+
+const struct graph_wanted *graph_wanted(const struct graph *g)
+{
+	return &g->wanted;
+}
+
+/* Sets the error of a graph unless it has one, and drops what is added from now on. */
+void graph_fail(struct graph *g, struct err *e)
+{
+	if (g->failed)
+		err_free(e);
+	else
+		g->failed = e;
+}
+
+bool graph_room(struct graph *g, uint64_t more)
+{
+	uint64_t left;
+
+	if (more < ROOM_CHECKED)
+		return !g->failed;
+	left = meminfo_available();
+	if (left && more > left)
+		graph_fail(g,
+			   err_new(ENOMEM,
+				   "the heap has too many objects for the memory of this machine: "
+				   "%u objects were read, and %llu MB are left",
+				   g->nobjects, (unsigned long long)(left >> 20)));
+	return !g->failed;
+}
+
+static void *list_add(struct graph *g, struct graph_list *l, size_t size, size_t n)
+{
+	if (l->n + n > l->cap) {
+		size_t cap = l->cap ? l->cap * 2 : 1024;
+
+		if (!graph_room(g, (cap - l->cap) * size / 2))
+			return NULL;
+		l->v = xrealloc(l->v, cap * size);
+		l->cap = cap;
+	}
+	l->n += n;
+	return (char *)l->v + (l->n - n) * size;
+}
+
+uint32_t graph_class(struct graph *g, uint64_t key)
+{
+	uint64_t *id;
+
+	if (g->classes.n && key == g->last_key)
+		return g->last_class;
+	id = hash_put(&g->class_ids, &key, sizeof(key), NULL);
+	if (!*id) {
+		vec_push(&g->classes, (struct graph_class){ .key = key });
+		*id = g->classes.n;
+	}
+	g->last_key = key;
+	return g->last_class = (uint32_t)*id - 1;
+}
+
+void graph_class_name(struct graph *g, uint32_t class, const char *name, size_t n)
+{
+	g->classes.v[class].name = intern_strn(&g->names, name, n);
+}
+
+void graph_class_object(struct graph *g, uint32_t class, uint64_t address)
+{
+	g->classes.v[class].object = address;
+}
+
+void graph_class_size(struct graph *g, uint32_t class, uint64_t size)
+{
+	g->classes.v[class].size = size;
+}
+
+uint32_t graph_label(struct graph *g, const char *name, size_t n)
+{
+	return g->wanted.labels ? intern_strn(&g->label_names, name, n) : GRAPH_LABEL_NONE;
+}
+
+static bool objects_grow(struct graph *g)
+{
+	size_t cap = g->object_cap ? g->object_cap * 2 : 1024;
+
+	if (!graph_room(g, (cap - g->object_cap) * 20 / 2))
+		return false;
+	g->addresses = xrealloc(g->addresses, cap * sizeof(*g->addresses));
+	g->class = xrealloc(g->class, cap * sizeof(*g->class));
+	g->sizes = xrealloc(g->sizes, cap * sizeof(*g->sizes));
+	g->degree = xrealloc(g->degree, cap * sizeof(*g->degree));
+	g->object_cap = cap;
+	return true;
+}
+
+void graph_object(struct graph *g, uint64_t address, uint32_t class, uint64_t size)
+{
+	uint32_t i = g->nobjects;
+
+	if (i >= GRAPH_OBJECTS_MAX)
+		graph_fail(g,
+			   err_new(EFBIG, "the heap has more than %u objects", GRAPH_OBJECTS_MAX));
+	if (g->failed || (i == g->object_cap && !objects_grow(g)))
+		return;
+	if (size == GRAPH_SIZE_OF_CLASS) {
+		g->sizes[i] = SIZE_IN_CLASS;
+	} else if (size < SIZE_IN_LIST) {
+		g->sizes[i] = (uint32_t)size;
+	} else {
+		/* The sum of all sizes fits in 64 bits. */
+		g->sizes[i] = SIZE_IN_LIST;
+		vec_push(&g->big_sizes, (struct graph_big_size){
+						i, size < GRAPH_SIZE_MAX ? size : GRAPH_SIZE_MAX });
+	}
+	if (!g->coded) {
+		g->coded = true;
+		g->code_base = address;
+		g->code_shift = address % 8 ? 0 : 3;
+	}
+	g->addresses[i] = address;
+	g->class[i] = class;
+	g->degree[i] = 0;
+	g->nobjects++;
+}
+
+void graph_object_add(struct graph *g, uint64_t more)
+{
+	uint32_t *size = &g->sizes[g->nobjects - 1];
+
+	if (!g->failed && *size < SIZE_IN_LIST && more < SIZE_IN_LIST - *size)
+		*size += (uint32_t)more;
+}
+
+/* Most addresses are near the first object's, so that their distance takes one word. */
+static bool code_edge(struct graph *g, uint64_t to)
+{
+	int64_t far = (int64_t)(to - g->code_base) >> g->code_shift;
+	uint32_t *w;
+
+	if (far > INT32_MIN && far <= INT32_MAX &&
+	    ((uint64_t)far << g->code_shift) == to - g->code_base) {
+		w = list_add(g, &g->to, sizeof(*w), 1);
+		if (w)
+			*w = (uint32_t)far;
+		return w;
+	}
+	w = list_add(g, &g->to, sizeof(*w), 3);
+	if (!w)
+		return false;
+	w[0] = CODE_ESCAPE;
+	w[1] = (uint32_t)to;
+	w[2] = (uint32_t)(to >> 32);
+	return true;
+}
+
+uint64_t graph_decode(const struct graph *g, size_t *at)
+{
+	const uint32_t *w = (const uint32_t *)g->to.v + *at;
+
+	if (*w != CODE_ESCAPE) {
+		++*at;
+		return g->code_base + ((uint64_t)(int32_t)*w << g->code_shift);
+	}
+	*at += 3;
+	return w[1] | (uint64_t)w[2] << 32;
+}
+
+void graph_edge(struct graph *g, uint64_t to, uint32_t label, enum graph_strength strength)
+{
+	uint32_t *l;
+
+	if (!to || g->failed || !g->nobjects)
+		return;
+	if (strength) {
+		graph_edge_from(g, g->addresses[g->nobjects - 1], to, label, strength);
+		return;
+	}
+	if (++g->totals.edges > GRAPH_OBJECTS_MAX) {
+		graph_fail(g, err_new(EFBIG, "the heap has more than %u references",
+				      GRAPH_OBJECTS_MAX));
+		return;
+	}
+	if (!code_edge(g, to))
+		return;
+	g->degree[g->nobjects - 1]++;
+	if (!g->wanted.labels)
+		return;
+	l = list_add(g, &g->labels, sizeof(*l), 1);
+	if (l)
+		*l = label;
+}
+
+static bool apart_room(struct graph *g, uint32_t n, uint32_t cap)
+{
+	if (n >= GRAPH_OBJECTS_MAX / 2)
+		graph_fail(g, err_new(EFBIG, "the heap has more than %u weak references", n));
+	return !g->failed && (n < cap || graph_room(g, (uint64_t)cap * sizeof(struct graph_apart)));
+}
+
+void graph_edge_from(struct graph *g, uint64_t from, uint64_t to, uint32_t label,
+		     enum graph_strength strength)
+{
+	struct graph_apart a = { from, to, label, strength };
+
+	if (!to || g->failed)
+		return;
+	if (strength && apart_room(g, g->weak.n, g->weak.cap))
+		vec_push(&g->weak, a);
+	else if (!strength && apart_room(g, g->more.n, g->more.cap))
+		vec_push(&g->more, a);
+}
+
+void graph_root(struct graph *g, uint64_t address, const char *kind)
+{
+	struct graph_raw_root *r;
+
+	if (g->failed)
+		return;
+	r = list_add(g, &g->raw_roots, sizeof(*r), 1);
+	if (r)
+		*r = (struct graph_raw_root){ address,
+					      intern_text(&g->names, intern_str(&g->names, kind)) };
+}
+
+void graph_remark(struct graph *g, const char *fmt, ...)
+{
+	va_list ap;
+
+	if (g->remarks.n >= REMARKS_MAX)
+		return;
+	va_start(ap, fmt);
+	vec_push(&g->remarks, xvasprintf(fmt, ap));
+	va_end(ap);
+}

@@ -1,0 +1,176 @@
+/* The inside of struct graph, shared by the files of this folder. */
+#ifndef DESCRY_MEMORY_GRAPH_GRAPH_PRIVATE_H
+#define DESCRY_MEMORY_GRAPH_GRAPH_PRIVATE_H
+
+#include "base/hash.h"
+#include "base/sorted.h"
+#include "memory/graph/graph.h"
+
+/* Values of sizes[] that are no size. */
+#define SIZE_IN_CLASS UINT32_MAX      /* class_size of the class */
+#define SIZE_IN_LIST (UINT32_MAX - 1) /* in big_sizes */
+#define GRAPH_OBJECTS_MAX (UINT32_MAX - 16)
+#define GRAPH_SIZE_MAX (1ull << 56) /* of an object; larger ones are damage */
+
+/* The addresses of the objects as ranks. The pages that have objects are numbered; a cell has a
+ * bit for each of 32 slots, and the number of bits before it. */
+enum {
+	CELL_SLOTS = 32,
+	PAGE_CELLS = 64,
+	PAGE_BITS = 11, /* log2 of a page's slots */
+};
+_Static_assert(CELL_SLOTS *PAGE_CELLS == 1 << PAGE_BITS, "a page's slots");
+struct graph_cell {
+	uint32_t rank;
+	uint32_t bits;
+};
+struct graph_index {
+	uint32_t n;      /* objects, each address once */
+	uint64_t base;   /* address of slot 0 */
+	unsigned shift;  /* log2 of the bytes of a slot */
+	uint64_t npages; /* of page[] */
+	uint32_t *page;  /* number + 1 of the page, 0: it has no objects; NULL: hashed[] has it */
+	struct {
+		uint64_t page;
+		uint32_t number; /* + 1 */
+	} * hashed;
+	uint32_t hash_mask;
+	uint64_t *page_at; /* the pages, by number */
+	uint32_t nused;
+	struct graph_cell *cells; /* PAGE_CELLS for each number */
+	uint64_t *sorted;         /* all addresses, when cells would take too much; else NULL */
+};
+
+/* A reference that is kept apart: weak, or from an object other than the last. */
+struct graph_apart {
+	uint64_t from, to; /* addresses, later ids */
+	uint32_t label;
+	enum graph_strength strength;
+};
+
+struct graph_class {
+	uint64_t key, size, object; /* object: address; 0: none */
+	uint32_t name;              /* in names; 0: none */
+	graph_id id;                /* of the object */
+};
+
+struct graph_big_size {
+	uint32_t at; /* number of the object by arrival, later its id */
+	uint64_t size;
+};
+
+/* A growing array of more than UINT32_MAX elements; g->failed is set when there is no room. */
+struct graph_list {
+	void *v;
+	size_t n, cap;
+};
+
+struct graph_raw_root {
+	uint64_t address;
+	const char *kind;
+};
+
+struct graph {
+	struct graph_wanted wanted;
+	struct graph_totals totals;
+	struct err *failed; /* the first error of making it */
+	VEC(char *) remarks;
+
+	VEC(struct graph_class) classes;
+	struct hash class_ids; /* key -> number + 1 */
+	uint64_t last_key;     /* the class that was asked for last */
+	uint32_t last_class;
+	VEC(char *) class_texts; /* of classes without a name */
+	struct intern names;
+	struct intern label_names;
+
+	/* By arrival, while it is made; later by id. */
+	uint32_t nobjects;
+	uint64_t *addresses; /* while it is made */
+	uint32_t *class, *sizes;
+	uint32_t *degree; /* while it is made: edges of each object */
+	size_t object_cap;
+	VEC(struct graph_big_size) big_sizes;
+	struct graph_list to;     /* uint32_t: coded addresses (code_address()), later ids */
+	struct graph_list labels; /* uint32_t, one for each edge, when wanted */
+	bool coded;               /* the code's origin is known */
+	unsigned code_shift;
+	uint64_t code_base;
+	VEC(struct graph_apart) more; /* strong ones from any object, while it is made */
+	VEC(struct graph_apart) weak; /* later by from */
+	struct graph_list raw_roots;  /* struct graph_raw_root */
+
+	/* Of the finished graph. */
+	struct graph_index index;
+	VEC(struct graph_class_of {
+		graph_id id;
+		uint32_t class;
+	}) by_object;     /* in order of ids */
+	uint32_t *offset; /* nobjects + 1: edges of id are to.v[offset[id]] to to.v[offset[id + 1]] */
+	struct graph_root_of *roots;
+	size_t nroots;
+
+	/* The inverse, when it was asked for. */
+	uint32_t *in_offset, *in_from;
+	uint32_t *weak_by_to; /* the weak ones by their target */
+
+	/* dominators.c */
+	struct graph_reach reach;
+	uint64_t *reached; /* a bit for each object */
+	uint64_t *reached_weakly;
+	graph_id *dominator;
+	uint64_t *retained;
+	uint32_t *child_offset; /* nobjects + 2; the children of GRAPH_NONE are at [nobjects] */
+	graph_id *children;
+
+	/* content.c */
+	struct graph_duplicate *contents;
+	uint64_t *content_hash;
+	uint32_t ncontents, content_cap;
+};
+
+static inline bool graph_bit(const uint64_t *bits, graph_id i)
+{
+	return bits[i / 64] >> (i % 64) & 1;
+}
+
+static inline void graph_bit_set(uint64_t *bits, graph_id i)
+{
+	bits[i / 64] |= 1ull << (i % 64);
+}
+
+/* graph_index.c */
+void graph_index_make(struct graph_index *x, const uint64_t *addresses, uint32_t n);
+void graph_index_fini(struct graph_index *x);
+graph_id graph_index_find(const struct graph_index *x, uint64_t address);
+uint64_t graph_index_address(const struct graph_index *x, graph_id id);
+
+void graph_fail(struct graph *g, struct err *e);
+/* graph_make.c: reads the address at *at, and moves *at behind it. */
+uint64_t graph_decode(const struct graph *g, size_t *at);
+
+/* graph_content.c */
+void graph_content_fini(struct graph *g);
+
+/* graph_look.c */
+/* Searches the first `most` references of `from`. Returns the label of the one to `to`; when it is
+ * not among them, none, or GRAPH_LABEL_INDEX when `from` has elements. */
+uint32_t graph_label_between(const struct graph *g, graph_id from, graph_id to, uint32_t most);
+
+/* graph_dominators.c */
+void graph_dominators(struct graph *g);
+/* Calls for the k-th strong reference of an object; the last is the implied one to its class.
+ * Returns false behind the last. */
+static inline bool graph_edge_at(const struct graph *g, graph_id id, uint32_t k, graph_id *ret)
+{
+	uint32_t at = g->offset[id] + k, end = g->offset[id + 1];
+
+	if (at < end) {
+		*ret = ((const uint32_t *)g->to.v)[at];
+		return true;
+	}
+	*ret = g->classes.v[g->class[id]].id;
+	return at == end && *ret != GRAPH_NONE;
+}
+
+#endif

@@ -1,0 +1,75 @@
+/* The dominator tree from above: the objects that each object dominates, and walks down. */
+#include "graph_tree.h"
+
+static void children_make(struct graph *g)
+{
+	uint32_t *at, n = g->nobjects;
+
+	graph_dominators(g);
+	at = xcalloc((size_t)n + 2, sizeof(*at));
+	for (graph_id id = 0; id < n; id++)
+		if (graph_bit(g->reached, id))
+			at[(g->dominator[id] == GRAPH_NONE ? n : g->dominator[id]) + 1]++;
+	for (uint32_t i = 0; i <= n; i++)
+		at[i + 1] += at[i];
+	g->children = xmalloc(((size_t)n + 1) * sizeof(*g->children));
+	for (graph_id id = 0; id < n; id++)
+		if (graph_bit(g->reached, id))
+			g->children[at[g->dominator[id] == GRAPH_NONE ? n : g->dominator[id]]++] =
+				id;
+	memmove(at + 1, at, ((size_t)n + 1) * sizeof(*at));
+	at[0] = 0;
+	g->child_offset = at;
+}
+
+const graph_id *graph_dominated(struct graph *g, graph_id id, size_t *ret_n)
+{
+	uint32_t i = id == GRAPH_NONE ? g->nobjects : id;
+
+	if (!g->child_offset)
+		children_make(g);
+	*ret_n = g->child_offset[i + 1] - g->child_offset[i];
+	return g->children + g->child_offset[i];
+}
+
+void graph_descent_init(struct graph_descent *d, struct graph *g, graph_id top)
+{
+	size_t n;
+
+	*d = (struct graph_descent){ .g = g, .top = top, .at = top };
+	graph_dominated(g, top, &n);
+	d->next = xmalloc(((size_t)g->nobjects + 1) * sizeof(*d->next));
+	memcpy(d->next, g->child_offset, ((size_t)g->nobjects + 1) * sizeof(*d->next));
+}
+
+bool graph_descent_next(struct graph_descent *d, graph_id *ret, bool *ret_entered)
+{
+	const struct graph *g = d->g;
+	uint32_t i = d->at == GRAPH_NONE ? g->nobjects : d->at;
+
+	if (d->done)
+		return false;
+	if (!d->begun && d->top != GRAPH_NONE) {
+		d->begun = true;
+		*ret = d->top;
+		*ret_entered = true;
+		return true;
+	}
+	if (d->next[i] < g->child_offset[i + 1]) {
+		d->at = *ret = g->children[d->next[i]++];
+		*ret_entered = true;
+		return true;
+	}
+	d->done = d->at == d->top;
+	if (d->at == GRAPH_NONE)
+		return false;
+	*ret = d->at;
+	*ret_entered = false;
+	d->at = g->dominator[d->at];
+	return true;
+}
+
+void graph_descent_fini(struct graph_descent *d)
+{
+	free(d->next);
+}
