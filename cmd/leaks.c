@@ -38,7 +38,7 @@ static const char help[] =
 
 enum { STOP_MS = 2000, TRIES = 5, WAIT_MS = 20 };
 
-static struct err *show(struct finder *f, struct leaks *l, const struct leaks_copy *c,
+static struct err *show(struct finder *f, struct leaks *l, const struct memory_copy *c,
 			struct space *s)
 {
 	struct err *e;
@@ -60,34 +60,34 @@ static struct err *show(struct finder *f, struct leaks *l, const struct leaks_co
 
 /* Copies the memory of the process while it is stopped. */
 static struct err *copy_stopped(struct finder *f, struct control *c, struct space *s,
-				struct leaks_copy **ret)
+				struct memory_copy **ret)
 {
 	uint64_t begin = now_ns();
 	struct err *e = control_stop(c, STOP_MS), *again;
 
 	if (e)
 		return e;
-	e = leaks_copy(s, ret);
+	e = memory_copy(s, ret);
 	again = control_resume(c);
 	f->shown.pause_ns += now_ns() - begin;
 	if (!e && again)
-		leaks_copy_free(*ret);
+		memory_copy_free(*ret);
 	if (e)
 		err_free(again);
 	return e ?: again;
 }
 
-static void free_both(struct leaks *l, struct leaks_copy *copy)
+static void free_both(struct leaks *l, struct memory_copy *copy)
 {
 	leaks_free(l);
-	leaks_copy_free(copy);
+	memory_copy_free(copy);
 }
 
 /* A thread may be stopped in the middle of malloc(3), whose chunks are then not whole: tries it
  * again a moment later. */
 static struct err *find_in_process(struct finder *f, pid_t pid)
 {
-	struct leaks_copy *copy = NULL;
+	struct memory_copy *copy = NULL;
 	struct space *space = NULL;
 	struct control *c = NULL;
 	struct leaks *l = NULL;
@@ -119,7 +119,7 @@ static struct err *find_in_process(struct finder *f, pid_t pid)
 
 static struct err *find_in_core(struct finder *f, const char *path)
 {
-	struct leaks_copy *copy = NULL;
+	struct memory_copy *copy = NULL;
 	struct leaks *l = NULL;
 	struct space *s;
 	const char *remark;
@@ -127,7 +127,7 @@ static struct err *find_in_core(struct finder *f, const char *path)
 
 	if (e)
 		return e;
-	e = leaks_copy(s, &copy);
+	e = memory_copy(s, &copy);
 	e = e ?: leaks_find(copy, &l);
 	e = e ? err_wrap(e, "%s", s->name) : show(f, l, copy, s);
 	for (uint32_t i = 0; (remark = space_core_remark(s, i)); i++)

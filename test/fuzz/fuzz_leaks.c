@@ -11,7 +11,7 @@ enum { CHUNKS = 40, PATCH = 10 };
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static struct heap_memory m;
-	struct leaks_copy *c = NULL;
+	struct memory_copy *c = NULL;
 	struct leaks *l = NULL;
 	uint64_t before = 0, held = 0;
 	struct err *e;
@@ -29,7 +29,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 		memcpy(m.bytes[word / (HM_SIZE / 8)] + word % (HM_SIZE / 8) * 8, data + 2, 8);
 	}
-	e = leaks_copy(&m.space, &c);
+	e = memory_copy(&m.space, &c);
 	assert(!e);
 	e = leaks_find(c, &l);
 	if (!e) {
@@ -40,6 +40,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		leaks_free(l);
 	}
 	err_free(e);
-	leaks_copy_free(c);
+	memory_copy_free(c);
 	return 0;
 }

@@ -16,12 +16,12 @@ static int setup(void **state)
 
 static struct leaks *find(void)
 {
-	struct leaks_copy *c = NULL;
+	struct memory_copy *c = NULL;
 	struct leaks *l = NULL;
 
-	assert_null(leaks_copy(&mem.space, &c));
+	assert_null(memory_copy(&mem.space, &c));
 	assert_null(leaks_find(c, &l));
-	leaks_copy_free(c);
+	memory_copy_free(c);
 	return l;
 }
 
@@ -147,29 +147,29 @@ static void damage(void **state)
 
 static void not_glibc(void **state)
 {
-	struct leaks_copy *c = NULL;
+	struct memory_copy *c = NULL;
 	struct leaks *l = NULL;
 	struct err *e;
 
 	(void)state;
 	heap_memory_put(&mem, HM_ARENA + ARENA_BINS + 64, 7);
-	assert_null(leaks_copy(&mem.space, &c));
+	assert_null(memory_copy(&mem.space, &c));
 	e = leaks_find(c, &l);
 	assert_non_null(e);
 	assert_int_equal(e->code, ENOENT);
 	err_free(e);
-	leaks_copy_free(c);
+	memory_copy_free(c);
 }
 
 /* A process can have more memory than the machine: the same pages, in many places. */
 static void too_large(void **state)
 {
-	struct leaks_copy *c = NULL;
+	struct memory_copy *c = NULL;
 	struct err *e;
 
 	(void)state;
 	mem.map[HM_PARTS - 1].end = mem.map[HM_PARTS - 1].start + (1ull << 44);
-	e = leaks_copy(&mem.space, &c);
+	e = memory_copy(&mem.space, &c);
 	assert_non_null(e);
 	assert_int_equal(e->code, ENOMEM);
 	assert_non_null(strstr(e->text, "available"));

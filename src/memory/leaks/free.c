@@ -28,13 +28,13 @@ static bool too_many_links(const struct leaks_heap *h)
 
 /* Follows a list of chunks. first: address of its first block. slot: offset of the link from the
  * block. size: that each chunk has, 0: any. Returns true when it ends as a list does. */
-static bool follow(const struct leaks_copy *c, struct leaks_heap *h, uint64_t first, uint64_t size,
+static bool follow(const struct memory_copy *c, struct leaks_heap *h, uint64_t first, uint64_t size,
 		   uint32_t most, bool mangled, chunk_vec *ret)
 {
 	ret->n = 0;
 	for (uint64_t at = first; at; ret->n++) {
 		uint32_t i = at % 16 ? LEAKS_NONE : heap_chunk_at(h, at - CHUNK_HEADER);
-		const void *link = leaks_at(c, at, sizeof(at));
+		const void *link = memory_at(c, at, sizeof(at));
 		uint64_t next;
 
 		h->links++;
@@ -49,7 +49,7 @@ static bool follow(const struct leaks_copy *c, struct leaks_heap *h, uint64_t fi
 	return true;
 }
 
-static bool follow_any(const struct leaks_copy *c, struct leaks_heap *h, uint64_t first,
+static bool follow_any(const struct memory_copy *c, struct leaks_heap *h, uint64_t first,
 		       uint64_t size, uint32_t most, chunk_vec *ret)
 {
 	return follow(c, h, first, size, most, true, ret) ||
@@ -65,10 +65,10 @@ static void mark_all(struct leaks_heap *h, const chunk_vec *v)
 /* Returns true when the block is a thread's cache, all of whose lists are whole; or marks its
  * chunks. A thread that stops within malloc(3) may have counted a chunk that is no longer, or not
  * yet, in the list. */
-static bool take_cache(const struct leaks_copy *c, struct leaks_heap *h, uint64_t addr, bool mark,
+static bool take_cache(const struct memory_copy *c, struct leaks_heap *h, uint64_t addr, bool mark,
 		       chunk_vec *list)
 {
-	const uint8_t *p = leaks_at(c, addr, ENTRIES + BINS * 8);
+	const uint8_t *p = memory_at(c, addr, ENTRIES + BINS * 8);
 	bool any = false;
 
 	for (uint32_t i = 0; p && i < BINS; i++) {
@@ -89,19 +89,19 @@ static bool take_cache(const struct leaks_copy *c, struct leaks_heap *h, uint64_
 	return any;
 }
 
-static void mark_fast(const struct leaks_copy *c, struct leaks_heap *h, uint64_t arena,
+static void mark_fast(const struct memory_copy *c, struct leaks_heap *h, uint64_t arena,
 		      chunk_vec *list)
 {
-	const struct leaks_region *r = leaks_region_at(c, arena);
+	const struct memory_region *r = memory_region_at(c, arena);
 
 	for (uint32_t i = 0; i < ARENA_NFASTBINS; i++) {
-		uint64_t first = leaks_word(r, arena + ARENA_FASTBINS + 8ull * i);
+		uint64_t first = memory_word(r, arena + ARENA_FASTBINS + 8ull * i);
 
 		/* Fast bins link chunks, not blocks. The link lies where the block begins. */
 		list->n = 0;
 		for (uint64_t at = first; at && list->n < FAST_MAX;) {
 			uint32_t k = at % 16 ? LEAKS_NONE : heap_chunk_at(h, at);
-			const void *link = leaks_at(c, at + CHUNK_HEADER, sizeof(at));
+			const void *link = memory_at(c, at + CHUNK_HEADER, sizeof(at));
 			uint64_t next, plain;
 
 			if (k == LEAKS_NONE || !link || (h->chunks.v[k].bits & CHUNK_FREE))
@@ -117,7 +117,7 @@ static void mark_fast(const struct leaks_copy *c, struct leaks_heap *h, uint64_t
 	}
 }
 
-void heap_mark_free(const struct leaks_copy *c, struct leaks_heap *h, const uint64_t *arenas,
+void heap_mark_free(const struct memory_copy *c, struct leaks_heap *h, const uint64_t *arenas,
 		    uint32_t n)
 {
 	chunk_vec list = { 0 };

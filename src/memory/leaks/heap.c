@@ -36,7 +36,7 @@ enum chain_end { CHAIN_TOP, CHAIN_FENCE, CHAIN_BROKEN };
 
 /* A walk from chunk to chunk. */
 struct chain {
-	const struct leaks_region *region;
+	const struct memory_region *region;
 	uint64_t start, top, end; /* end: no chunk reaches over it */
 	uint64_t at;              /* out: the topmost chunk, the fence or the damage */
 	uint32_t n;               /* out: chunks */
@@ -55,16 +55,16 @@ void heap_remark(struct leaks_heap *h, char *text)
 /* Walks a chain. Adds its chunks when `add`. */
 static enum chain_end walk(struct leaks_heap *h, struct chain *c, bool add)
 {
-	const struct leaks_region *r = c->region;
+	const struct memory_region *r = c->region;
 	uint64_t last_size = 0;
 
 	c->n = 0;
 	for (c->at = c->start; c->at + CHUNK_HEADER <= c->end && c->at >= c->start;) {
-		uint64_t field = leaks_word(r, c->at + LEAKS_WORD), size = field & ~SIZE_FLAGS;
+		uint64_t field = memory_word(r, c->at + MEMORY_WORD), size = field & ~SIZE_FLAGS;
 		bool before_used = field & PREV_INUSE;
 
 		if (c->n && !before_used) {
-			if (leaks_word(r, c->at) != last_size)
+			if (memory_word(r, c->at) != last_size)
 				return CHAIN_BROKEN;
 			if (add)
 				vec_last(&h->chunks)->bits |= CHUNK_FREE;
@@ -113,12 +113,12 @@ int ranges_by_start(const void *a, const void *b)
 /* --- arenas --- */
 
 /* The bins of an arena are lists, linked through memory that is laid out as their heads. */
-static bool is_bin(const struct leaks_copy *copy, const struct leaks_region *r, uint64_t arena,
+static bool is_bin(const struct memory_copy *copy, const struct memory_region *r, uint64_t arena,
 		   uint32_t i, bool *ret_empty)
 {
 	uint64_t head = arena + ARENA_BINS - CHUNK_HEADER + 16ull * i;
-	uint64_t fd = leaks_word(r, head + CHUNK_HEADER);
-	uint64_t bk = leaks_word(r, head + CHUNK_HEADER + LEAKS_WORD);
+	uint64_t fd = memory_word(r, head + CHUNK_HEADER);
+	uint64_t bk = memory_word(r, head + CHUNK_HEADER + MEMORY_WORD);
 	const void *first;
 
 	*ret_empty = fd == head && bk == head;
@@ -126,19 +126,19 @@ static bool is_bin(const struct leaks_copy *copy, const struct leaks_region *r, 
 		return true;
 	if (fd == head || bk == head || fd % 16 || bk % 16)
 		return false;
-	first = leaks_at(copy, fd, CHUNK_MIN);
-	return first && leaks_at(copy, bk, CHUNK_MIN) &&
+	first = memory_at(copy, fd, CHUNK_MIN);
+	return first && memory_at(copy, bk, CHUNK_MIN) &&
 	       !memcmp((const uint8_t *)first + 24, &head, sizeof(head));
 }
 
-static bool is_arena(const struct leaks_copy *copy, const struct leaks_region *r, uint64_t arena)
+static bool is_arena(const struct memory_copy *copy, const struct memory_region *r, uint64_t arena)
 {
 	enum { QUICK = 4 };
 	uint64_t top, mem, most;
 	uint32_t empty = 0;
 	bool is_empty;
 
-	if (arena % LEAKS_WORD || arena < r->start || r->end - arena < ARENA_SIZE)
+	if (arena % MEMORY_WORD || arena < r->start || r->end - arena < ARENA_SIZE)
 		return false;
 	/* The bins of the largest sizes are nearly always empty. */
 	for (uint32_t i = ARENA_NBINS - QUICK; i < ARENA_NBINS; i++)
@@ -151,18 +151,18 @@ static bool is_arena(const struct leaks_copy *copy, const struct leaks_region *r
 		if (!is_bin(copy, r, arena, i, &is_empty))
 			return false;
 	}
-	top = leaks_word(r, arena + ARENA_TOP);
-	mem = leaks_word(r, arena + ARENA_SYSTEM_MEM);
-	most = leaks_word(r, arena + ARENA_MAX_SYSTEM_MEM);
-	return top % 8 == 0 && mem <= most && leaks_word(r, arena + ARENA_NEXT);
+	top = memory_word(r, arena + ARENA_TOP);
+	mem = memory_word(r, arena + ARENA_SYSTEM_MEM);
+	most = memory_word(r, arena + ARENA_MAX_SYSTEM_MEM);
+	return top % 8 == 0 && mem <= most && memory_word(r, arena + ARENA_NEXT);
 }
 
 /* Finds the main arenas: in regions that map files, as the data of programs and libraries does. */
-static void find_main(const struct leaks_copy *c, address_vec *ret)
+static void find_main(const struct memory_copy *c, address_vec *ret)
 {
 	for (uint32_t i = 0, k = 0; i < c->runs.n; i++) {
 		const struct space_range *run = &c->runs.v[i];
-		const struct leaks_region *r;
+		const struct memory_region *r;
 		uint64_t at = round_up(run->start, 32);
 
 		while (c->regions.v[k].end <= run->start)
@@ -180,17 +180,17 @@ static void find_main(const struct leaks_copy *c, address_vec *ret)
 }
 
 /* Adds the arenas of the list that begins at a main arena. */
-static void follow_list(const struct leaks_copy *c, uint64_t first, address_vec *ret)
+static void follow_list(const struct memory_copy *c, uint64_t first, address_vec *ret)
 {
 	uint64_t at = first;
 
 	for (uint32_t i = 0; i < ARENAS_MAX && ret->n < ARENAS_MAX; i++) {
-		const struct leaks_region *r = leaks_region_at(c, at);
+		const struct memory_region *r = memory_region_at(c, at);
 
 		if (!r || !is_arena(c, r, at))
 			return;
 		vec_push(ret, at);
-		at = leaks_word(r, at + ARENA_NEXT);
+		at = memory_word(r, at + ARENA_NEXT);
 		if (at == first)
 			return;
 	}
@@ -214,16 +214,16 @@ static bool search_start(struct leaks_heap *h, struct chain *c, uint64_t from)
 	return false;
 }
 
-static void add_main(const struct leaks_copy *copy, struct leaks_heap *h, uint64_t arena)
+static void add_main(const struct memory_copy *copy, struct leaks_heap *h, uint64_t arena)
 {
-	const struct leaks_region *r = leaks_region_at(copy, arena);
-	uint64_t top = leaks_word(r, arena + ARENA_TOP), size, start, at;
-	uint64_t mem = leaks_word(r, arena + ARENA_SYSTEM_MEM);
+	const struct memory_region *r = memory_region_at(copy, arena);
+	uint64_t top = memory_word(r, arena + ARENA_TOP), size, start, at;
+	uint64_t mem = memory_word(r, arena + ARENA_SYSTEM_MEM);
 	struct chain c;
 
 	if (!mem) /* nothing is allocated yet: the topmost chunk is the arena itself */
 		return;
-	r = leaks_region_at(copy, top);
+	r = memory_region_at(copy, top);
 	if (!r || top % 16 || r->end - top < CHUNK_HEADER) {
 		heap_remark(
 			h,
@@ -231,7 +231,7 @@ static void add_main(const struct leaks_copy *copy, struct leaks_heap *h, uint64
 				  (unsigned long long)top));
 		return;
 	}
-	size = leaks_word(r, top + LEAKS_WORD) & ~SIZE_FLAGS;
+	size = memory_word(r, top + MEMORY_WORD) & ~SIZE_FLAGS;
 	if (size > r->end - top) {
 		heap_remark(
 			h, xasprintf("the main arena's topmost chunk, at 0x%llx, has a size beyond "
@@ -267,13 +267,13 @@ static void add_main(const struct leaks_copy *copy, struct leaks_heap *h, uint64
 
 /* --- the other arenas' chunks --- */
 
-static void add_heaps(const struct leaks_copy *copy, struct leaks_heap *h, uint64_t arena)
+static void add_heaps(const struct memory_copy *copy, struct leaks_heap *h, uint64_t arena)
 {
 	const uint64_t mask = ~(uint64_t)(HEAP_ALIGN - 1), head = arena - (arena & mask);
-	const struct leaks_region *r = leaks_region_at(copy, arena);
-	uint64_t top = leaks_word(r, arena + ARENA_TOP), heap = top & mask, size;
+	const struct memory_region *r = memory_region_at(copy, arena);
+	uint64_t top = memory_word(r, arena + ARENA_TOP), heap = top & mask, size;
 
-	for (uint32_t i = 0; heap && i < HEAPS_MAX; i++, heap = leaks_word(r, heap + 8)) {
+	for (uint32_t i = 0; heap && i < HEAPS_MAX; i++, heap = memory_word(r, heap + 8)) {
 		struct chain c = { .top = top };
 		enum chain_end end;
 		bool is_new;
@@ -281,16 +281,16 @@ static void add_heaps(const struct leaks_copy *copy, struct leaks_heap *h, uint6
 		hash_put(&h->seen, &heap, sizeof(heap), &is_new);
 		if (!is_new)
 			return; /* a circle */
-		r = leaks_region_at(copy, heap);
+		r = memory_region_at(copy, heap);
 		/* Heaps that are not at multiples could overlap, thousands in the same memory. */
-		if (!r || heap % HEAP_ALIGN || r->end - heap < LEAKS_PAGE ||
-		    leaks_word(r, heap) != arena) {
+		if (!r || heap % HEAP_ALIGN || r->end - heap < MEMORY_PAGE ||
+		    memory_word(r, heap) != arena) {
 			heap_remark(h,
 				    xasprintf("the arena at 0x%llx has no heap at 0x%llx",
 					      (unsigned long long)arena, (unsigned long long)heap));
 			return;
 		}
-		size = leaks_word(r, heap + 16);
+		size = memory_word(r, heap + 16);
 		if (size > r->end - heap || size > HEAP_ALIGN)
 			size = r->end - heap < HEAP_ALIGN ? r->end - heap : HEAP_ALIGN;
 		vec_push(&h->own, (struct space_range){ heap, heap + size });
@@ -310,24 +310,24 @@ static void add_heaps(const struct leaks_copy *copy, struct leaks_heap *h, uint6
 
 /* Returns the size of the mapped chunk that begins at addr and whose mapping begins at `start`, or
  * 0. */
-static uint64_t mapped_size(const struct leaks_region *r, uint64_t start, uint64_t addr)
+static uint64_t mapped_size(const struct memory_region *r, uint64_t start, uint64_t addr)
 {
 	uint64_t before, field, size;
 
 	if (r->end - addr < CHUNK_MIN)
 		return 0;
-	before = leaks_word(r, addr);
-	field = leaks_word(r, addr + LEAKS_WORD);
+	before = memory_word(r, addr);
+	field = memory_word(r, addr + MEMORY_WORD);
 	size = field & ~SIZE_FLAGS;
 	if ((field & SIZE_FLAGS) != IS_MMAPPED || before != addr - start || size % 16 || !size ||
-	    size > r->end - addr || (before + size) % LEAKS_PAGE)
+	    size > r->end - addr || (before + size) % MEMORY_PAGE)
 		return 0;
 	return size;
 }
 
 /* memalign(3) moves a chunk so that its block lies at a multiple, and leaves the first header as it
  * is. */
-static uint64_t find_mapped(const struct leaks_region *r, uint64_t page, uint64_t *ret_addr)
+static uint64_t find_mapped(const struct memory_region *r, uint64_t page, uint64_t *ret_addr)
 {
 	uint64_t whole = mapped_size(r, page, page);
 
@@ -359,30 +359,30 @@ static space_range_vec arenas_memory(const struct leaks_heap *h)
 	return v;
 }
 
-static void add_mapped(const struct leaks_copy *c, struct leaks_heap *h)
+static void add_mapped(const struct memory_copy *c, struct leaks_heap *h)
 {
 	space_range_vec skip = arenas_memory(h);
 	uint64_t until = 0;
 
 	for (uint32_t i = 0, k = 0, j = 0; i < c->runs.n; i++) {
 		const struct space_range *run = &c->runs.v[i];
-		const struct leaks_region *r;
-		uint64_t at = round_up(run->start, LEAKS_PAGE), addr, size;
+		const struct memory_region *r;
+		uint64_t at = round_up(run->start, MEMORY_PAGE), addr, size;
 
 		while (c->regions.v[k].end <= run->start)
 			k++;
 		r = &c->regions.v[k];
 		at = at < until ? until : at;
-		while (!r->shared && at < run->end && r->end - at >= LEAKS_PAGE) {
+		while (!r->shared && at < run->end && r->end - at >= MEMORY_PAGE) {
 			while (j < skip.n && skip.v[j].end <= at)
 				j++;
 			if (j < skip.n && skip.v[j].start <= at) {
-				at = round_up(skip.v[j].end, LEAKS_PAGE);
+				at = round_up(skip.v[j].end, MEMORY_PAGE);
 				continue;
 			}
 			size = find_mapped(r, at, &addr);
 			if (!size) {
-				at += LEAKS_PAGE;
+				at += MEMORY_PAGE;
 				continue;
 			}
 			vec_push(&h->areas, (struct leaks_area){ .start = addr,
@@ -392,7 +392,7 @@ static void add_mapped(const struct leaks_copy *c, struct leaks_heap *h)
 								 .n = 1 });
 			vec_push(&h->chunks, (struct leaks_chunk){ addr, size | CHUNK_MAPPED });
 			h->maps++;
-			until = at = round_up(addr + size, LEAKS_PAGE);
+			until = at = round_up(addr + size, MEMORY_PAGE);
 		}
 	}
 	vec_fini(&skip);
@@ -443,7 +443,7 @@ static struct err *check_span(const struct leaks_heap *h)
 				 (unsigned long long)(span >> 20));
 }
 
-struct err *heap_find(const struct leaks_copy *c, struct leaks_heap *h)
+struct err *heap_find(const struct memory_copy *c, struct leaks_heap *h)
 {
 	address_vec mains = { 0 }, arenas = { 0 };
 	struct err *e = NULL;

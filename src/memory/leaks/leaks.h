@@ -11,14 +11,9 @@
 #define DESCRY_MEMORY_LEAKS_LEAKS_H
 
 #include "base/out.h"
+#include "memory/copy/memory_copy.h"
 #include "program/space/space.h"
 #include "program/symbol/symbol.h"
-
-/* copy.c: the memory and registers of one moment. */
-struct leaks_copy;
-/* Reads all that leaks_find() needs. A process must be stopped meanwhile. */
-struct err *leaks_copy(struct space *s, struct leaks_copy **ret);
-void leaks_copy_free(struct leaks_copy *c);
 
 /* Leaked blocks of one kind. */
 struct leaks_group {
@@ -49,10 +44,10 @@ struct leaks {
 };
 
 /* Finds the leaks in a copy. ENOENT: there is no heap of glibc's malloc in it. */
-struct err *leaks_find(const struct leaks_copy *c, struct leaks **ret);
+struct err *leaks_find(const struct memory_copy *c, struct leaks **ret);
 /* types.c: names the types of leaked blocks and makes the groups. The space supplies the memory
  * that is not in the copy: the tables of C++ types. */
-void leaks_group(struct leaks *l, const struct leaks_copy *c, struct space *s,
+void leaks_group(struct leaks *l, const struct memory_copy *c, struct space *s,
 		 struct symbols *symbols);
 void leaks_free(struct leaks *l);
 
@@ -63,7 +58,7 @@ struct leaks_shown {
 	bool blocks;       /* each block of these */
 };
 /* print.c */
-void leaks_print(const struct leaks *l, const struct leaks_copy *c, const struct leaks_shown *how,
+void leaks_print(const struct leaks *l, const struct memory_copy *c, const struct leaks_shown *how,
 		 struct out *o);
 void leaks_json(const struct leaks *l, const struct leaks_shown *how, struct out *o);
 

@@ -5,41 +5,6 @@
 #include "base/hash.h"
 #include "memory/leaks/leaks.h"
 
-enum { LEAKS_PAGE = 4096, LEAKS_WORD = 8 };
-
-/* Adjacent mappings that can be written. */
-struct leaks_region {
-	uint64_t start, end;
-	uint8_t *bytes; /* of all of it; zeros where the process has touched nothing */
-	bool file;      /* a part of it maps a file */
-	bool stack;     /* the main thread's */
-	bool shared;    /* a part of it is shared with other processes */
-};
-
-struct leaks_thread {
-	uint64_t sp; /* what lies below it is of no function */
-	uint64_t fs; /* address of its struct pthread */
-};
-
-struct leaks_copy {
-	VEC(struct leaks_region) regions; /* by address, disjoint */
-	space_range_vec runs; /* the parts that the process has made; by address, disjoint */
-	VEC(uint64_t) registers;
-	VEC(struct leaks_thread) threads;
-};
-
-/* Returns the region that holds addr, or NULL. */
-const struct leaks_region *leaks_region_at(const struct leaks_copy *c, uint64_t addr);
-/* Returns the address in the copy of n bytes, or NULL when it does not have all of them. */
-const void *leaks_at(const struct leaks_copy *c, uint64_t addr, uint64_t n);
-static inline uint64_t leaks_word(const struct leaks_region *r, uint64_t addr)
-{
-	uint64_t v;
-
-	memcpy(&v, r->bytes + (addr - r->start), sizeof(v));
-	return v;
-}
-
 /* --- heap.c: the blocks --- */
 
 /* A chunk of glibc: a header of 16 bytes and the block, whose last word lies in the next chunk's
@@ -59,13 +24,13 @@ static inline uint64_t chunk_size(const struct leaks_chunk *c)
 /* Returns how many bytes the program can use of it. */
 static inline uint64_t chunk_usable(const struct leaks_chunk *c)
 {
-	return chunk_size(c) - (c->bits & CHUNK_MAPPED ? CHUNK_HEADER : CHUNK_HEADER - LEAKS_WORD);
+	return chunk_size(c) - (c->bits & CHUNK_MAPPED ? CHUNK_HEADER : CHUNK_HEADER - MEMORY_WORD);
 }
 
 /* Chunks that lie one behind the other. */
 struct leaks_area {
 	uint64_t start, end;
-	const struct leaks_region *region;
+	const struct memory_region *region;
 	uint32_t first, n; /* of leaks_heap.chunks */
 	/* bits has a bit for each 16 bytes, set where a chunk begins. rank: the number of chunks
 	 * before each word of bits. NULL for a single chunk. */
@@ -92,7 +57,7 @@ int ranges_by_start(const void *a, const void *b);
 enum { LEAKS_NONE = UINT32_MAX };
 
 /* Finds the arenas and their chunks. */
-struct err *heap_find(const struct leaks_copy *c, struct leaks_heap *h);
+struct err *heap_find(const struct memory_copy *c, struct leaks_heap *h);
 void heap_fini(struct leaks_heap *h);
 /* Notes that the heap is not whole. Frees the text. */
 void heap_remark(struct leaks_heap *h, char *text);
@@ -103,7 +68,7 @@ uint32_t heap_chunk(const struct leaks_heap *h, uint64_t addr);
 /* Returns the index of the chunk that begins at this address, or LEAKS_NONE. */
 uint32_t heap_chunk_at(const struct leaks_heap *h, uint64_t addr);
 /* free.c: marks the chunks of thread caches and fast bins, which look as if they were in use. */
-void heap_mark_free(const struct leaks_copy *c, struct leaks_heap *h, const uint64_t *arenas,
+void heap_mark_free(const struct memory_copy *c, struct leaks_heap *h, const uint64_t *arenas,
 		    uint32_t n);
 
 /* struct malloc_state of glibc 2.27 to 2.41. */
@@ -122,6 +87,6 @@ enum {
 /* --- mark.c --- */
 
 /* Marks what is reachable, and adds the roots of the rest to l->blocks. */
-void leaks_mark(const struct leaks_copy *c, struct leaks_heap *h, struct leaks *l);
+void leaks_mark(const struct memory_copy *c, struct leaks_heap *h, struct leaks *l);
 
 #endif

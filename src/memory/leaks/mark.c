@@ -10,14 +10,14 @@ enum { SMALL = 4096, PTHREAD_MAX = 4096 };
 typedef VEC(uint32_t) chunk_vec;
 
 struct marker {
-	const struct leaks_copy *c;
+	const struct memory_copy *c;
 	struct leaks_heap *h;
 	struct leaks *l;
 	chunk_vec found; /* reached, not scanned yet */
 };
 
 /* Calls fn for the parts of [start, end) that the process has made. */
-static void each_part(const struct leaks_copy *c, uint64_t start, uint64_t end,
+static void each_part(const struct memory_copy *c, uint64_t start, uint64_t end,
 		      void (*fn)(void *arg, uint64_t start, uint64_t end), void *arg)
 {
 	uint32_t i = partition_point(c->runs.n, k, c->runs.v[k].end <= start);
@@ -44,20 +44,20 @@ static void reach(struct marker *m, uint64_t word)
 	vec_push(&m->found, i);
 }
 
-static void reach_words(struct marker *m, const struct leaks_region *r, uint64_t start,
+static void reach_words(struct marker *m, const struct memory_region *r, uint64_t start,
 			uint64_t end)
 {
-	start = round_up(start, LEAKS_WORD);
+	start = round_up(start, MEMORY_WORD);
 	end = end < r->end ? end : r->end;
 	m->l->scanned += end > start ? end - start : 0;
-	for (; start + LEAKS_WORD <= end; start += LEAKS_WORD)
-		reach(m, leaks_word(r, start));
+	for (; start + MEMORY_WORD <= end; start += MEMORY_WORD)
+		reach(m, memory_word(r, start));
 }
 
 static void reach_part(void *arg, uint64_t start, uint64_t end)
 {
 	struct marker *m = arg;
-	const struct leaks_region *r = leaks_region_at(m->c, start);
+	const struct memory_region *r = memory_region_at(m->c, start);
 
 	reach_words(m, r, start, end);
 	/* Words are searched as they are found, so that the list of found ones stays short. */
@@ -65,7 +65,7 @@ static void reach_part(void *arg, uint64_t start, uint64_t end)
 		const struct leaks_chunk *c = &m->h->chunks.v[m->found.v[--m->found.n]];
 		uint64_t from = c->addr + CHUNK_HEADER, to = from + chunk_usable(c);
 
-		r = leaks_region_at(m->c, from);
+		r = memory_region_at(m->c, from);
 		if (to - from <= SMALL) {
 			reach_words(m, r, from, to);
 			continue;
@@ -83,9 +83,9 @@ static void reach_part(void *arg, uint64_t start, uint64_t end)
 /* Finds where a thread's stack begins. Its struct pthread, on top of the stack, has the words
  * {stackblock, stackblock_size, guardsize} at a place that differs between versions. Returns 0 when
  * it is not known. */
-static uint64_t stack_begin(const struct leaks_copy *c, const struct leaks_thread *t)
+static uint64_t stack_begin(const struct memory_copy *c, const struct memory_thread *t)
 {
-	const struct leaks_region *r = leaks_region_at(c, t->sp);
+	const struct memory_region *r = memory_region_at(c, t->sp);
 	uint64_t end;
 
 	if (!r)
@@ -95,9 +95,9 @@ static uint64_t stack_begin(const struct leaks_copy *c, const struct leaks_threa
 	if (t->fs <= t->sp || t->fs >= r->end) /* a core file can have any number there */
 		return 0;
 	end = r->end - t->fs < PTHREAD_MAX ? r->end : t->fs + PTHREAD_MAX;
-	for (uint64_t at = t->fs; at % 8 == 0 && at + 24 <= end; at += LEAKS_WORD) {
-		uint64_t block = leaks_word(r, at), size = leaks_word(r, at + 8);
-		uint64_t guard = leaks_word(r, at + 16);
+	for (uint64_t at = t->fs; at % 8 == 0 && at + 24 <= end; at += MEMORY_WORD) {
+		uint64_t block = memory_word(r, at), size = memory_word(r, at + 8);
+		uint64_t guard = memory_word(r, at + 16);
 
 		if (block && block <= t->sp && size > t->fs - block && guard < size &&
 		    block + size <= r->end && block + guard >= r->start && block + guard <= t->sp)
@@ -113,7 +113,7 @@ static int by_number(const void *a, const void *b)
 
 /* Adds the part of each thread's stack that no function has. A stack that lies in a block of the
  * heap is that block's. */
-static void add_dead_stacks(const struct leaks_copy *c, space_range_vec *ret)
+static void add_dead_stacks(const struct memory_copy *c, space_range_vec *ret)
 {
 	VEC(uint64_t) sps = { 0 };
 
@@ -186,26 +186,26 @@ static uint32_t next_leaked(struct marker *m, struct visit *p)
 {
 	const struct leaks_chunk *c = &m->h->chunks.v[p->chunk];
 	uint64_t end = c->addr + CHUNK_HEADER + chunk_usable(c);
-	const struct leaks_region *r = leaks_region_at(m->c, c->addr);
+	const struct memory_region *r = memory_region_at(m->c, c->addr);
 
 	end = end < r->end ? end : r->end;
-	while (p->next + LEAKS_WORD <= end) {
+	while (p->next + MEMORY_WORD <= end) {
 		uint64_t at = p->next, word = 0;
 		uint32_t i;
 
-		if (at % LEAKS_PAGE == 0 || at == c->addr + CHUNK_HEADER) {
+		if (at % MEMORY_PAGE == 0 || at == c->addr + CHUNK_HEADER) {
 			/* passes over what was not touched */
 			uint32_t k = partition_point(m->c->runs.n, j, m->c->runs.v[j].end <= at);
 
 			if (k == m->c->runs.n || m->c->runs.v[k].start >= end)
 				break;
 			if (m->c->runs.v[k].start > at) {
-				p->next = round_up(m->c->runs.v[k].start, LEAKS_WORD);
+				p->next = round_up(m->c->runs.v[k].start, MEMORY_WORD);
 				continue;
 			}
 		}
-		p->next = at + LEAKS_WORD;
-		word = leaks_word(r, at);
+		p->next = at + MEMORY_WORD;
+		word = memory_word(r, at);
 		if (word < m->h->lo || word >= m->h->hi + CHUNK_HEADER)
 			continue;
 		i = heap_chunk(m->h, word);
@@ -295,7 +295,7 @@ static int by_bytes(const void *a, const void *b)
 	return (x->addr > y->addr) - (x->addr < y->addr);
 }
 
-void leaks_mark(const struct leaks_copy *c, struct leaks_heap *h, struct leaks *l)
+void leaks_mark(const struct memory_copy *c, struct leaks_heap *h, struct leaks *l)
 {
 	struct marker m = { .c = c, .h = h, .l = l };
 
@@ -317,7 +317,7 @@ void leaks_mark(const struct leaks_copy *c, struct leaks_heap *h, struct leaks *
 	vec_fini(&m.found);
 }
 
-struct err *leaks_find(const struct leaks_copy *c, struct leaks **ret)
+struct err *leaks_find(const struct memory_copy *c, struct leaks **ret)
 {
 	struct leaks *l = xcalloc(1, sizeof(*l));
 	struct leaks_heap h = { .l = l };

@@ -27,10 +27,10 @@ static void put_bytes(struct out *o, uint64_t n)
 }
 
 /* The block's type, or its text if it holds one. */
-static void put_content(struct out *o, const struct leaks_copy *c, const struct leaks_group *g)
+static void put_content(struct out *o, const struct memory_copy *c, const struct leaks_group *g)
 {
 	uint64_t n = g->size < PREVIEW ? g->size : PREVIEW, i = 0;
-	const char *p = leaks_at(c, g->first, n);
+	const char *p = memory_at(c, g->first, n);
 
 	if (g->type) {
 		out_str(o, g->type);
@@ -45,7 +45,7 @@ static void put_content(struct out *o, const struct leaks_copy *c, const struct 
 	out_str(o, i == PREVIEW ? "..." : "\"");
 }
 
-static void put_group(struct out *o, const struct leaks_copy *c, const struct leaks_group *g)
+static void put_group(struct out *o, const struct memory_copy *c, const struct leaks_group *g)
 {
 	out_printf(o, "%8llu %10llu %10llu %10llu %10llu  %#14llx  ", (unsigned long long)g->n,
 		   (unsigned long long)g->bytes, (unsigned long long)g->held,
@@ -69,7 +69,7 @@ static void put_blocks(struct out *o, const struct leaks *l, uint32_t group)
 	}
 }
 
-void leaks_print(const struct leaks *l, const struct leaks_copy *c, const struct leaks_shown *how,
+void leaks_print(const struct leaks *l, const struct memory_copy *c, const struct leaks_shown *how,
 		 struct out *o)
 {
 	out_printf(o, "%s: ", how->name);

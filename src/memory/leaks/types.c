@@ -27,9 +27,9 @@ static const char *read_type(struct namer *n, uint64_t table)
 	cleanup_free char *text = NULL, *symbol = NULL;
 	const char *name;
 
-	if (table % LEAKS_WORD || table < sizeof(head) ||
+	if (table % MEMORY_WORD || table < sizeof(head) ||
 	    space_read_some(n->space, table - sizeof(head), head, sizeof(head)) != sizeof(head) ||
-	    head[0] || !head[1] || head[1] % LEAKS_WORD ||
+	    head[0] || !head[1] || head[1] % MEMORY_WORD ||
 	    space_read_some(n->space, head[1], info, sizeof(info)) != sizeof(info))
 		return NULL;
 	text = space_string(n->space, info[1], NAME_MAX_BYTES);
@@ -51,7 +51,7 @@ static const char *type_of(struct namer *n, uint64_t word)
 	bool is_new;
 	uint64_t *at;
 
-	if (word < LEAKS_PAGE || n->tables.n >= TYPES_MAX)
+	if (word < MEMORY_PAGE || n->tables.n >= TYPES_MAX)
 		return NULL;
 	at = hash_put(&n->tables, &word, sizeof(word), &is_new);
 	if (is_new)
@@ -59,9 +59,9 @@ static const char *type_of(struct namer *n, uint64_t word)
 	return (const char *)(uintptr_t)*at;
 }
 
-static void add_block(struct namer *n, const struct leaks_copy *c, struct leaks_block *b)
+static void add_block(struct namer *n, const struct memory_copy *c, struct leaks_block *b)
 {
-	const uint64_t *first = leaks_at(c, b->addr, sizeof(*first));
+	const uint64_t *first = memory_at(c, b->addr, sizeof(*first));
 	uint64_t word = 0;
 	struct {
 		const char *type;
@@ -100,7 +100,7 @@ static int by_bytes(const void *a, const void *b)
 	return (x->first > y->first) - (x->first < y->first);
 }
 
-void leaks_group(struct leaks *l, const struct leaks_copy *c, struct space *s,
+void leaks_group(struct leaks *l, const struct memory_copy *c, struct space *s,
 		 struct symbols *symbols)
 {
 	struct namer n = { .l = l, .space = s, .symbols = symbols };

@@ -5,7 +5,7 @@
 
 #include "base/meminfo.h"
 #include "base/sorted.h"
-#include "memory/leaks/leaks_private.h"
+#include "memory/copy/memory_copy.h"
 
 enum { PIECE = 1 << 20, RED_ZONE = 128 };
 #define USER_END (1ull << 56) /* no address of a process is higher */
@@ -22,11 +22,11 @@ static bool is_wanted(const struct mapping *m)
 	       !strncmp(m->path, "/dev/zero", 9);
 }
 
-static void list_regions(struct leaks_copy *c, const struct mappings *maps)
+static void list_regions(struct memory_copy *c, const struct mappings *maps)
 {
 	for (uint32_t i = 0; i < maps->n; i++) {
 		const struct mapping *m = &maps->v[i];
-		struct leaks_region *last = c->regions.n ? vec_last(&c->regions) : NULL;
+		struct memory_region *last = c->regions.n ? vec_last(&c->regions) : NULL;
 
 		if (!is_wanted(m))
 			continue;
@@ -42,19 +42,19 @@ static void list_regions(struct leaks_copy *c, const struct mappings *maps)
 }
 
 /* Reads one run. Pages that cannot be read stay zeros. */
-static void read_run(struct space *s, struct leaks_region *r, struct space_range run)
+static void read_run(struct space *s, struct memory_region *r, struct space_range run)
 {
 	for (uint64_t at = run.start; at < run.end;) {
 		uint32_t n = run.end - at < PIECE ? (uint32_t)(run.end - at) : PIECE;
 		uint32_t got = space_read_some(s, at, r->bytes + (at - r->start), n);
 
-		at += got == n ? n : (got / LEAKS_PAGE + 1) * LEAKS_PAGE;
+		at += got == n ? n : (got / MEMORY_PAGE + 1) * MEMORY_PAGE;
 	}
 }
 
 /* Lists the pages that are copied. A process can map the same page thousands of times, and a core
  * file can name the same bytes as often, so that the copy can be far larger than either. */
-static struct err *list_runs(struct leaks_copy *c, struct space *s)
+static struct err *list_runs(struct memory_copy *c, struct space *s)
 {
 	const uint64_t room = meminfo_available();
 	struct err *e = NULL;
@@ -76,7 +76,7 @@ static struct err *list_runs(struct leaks_copy *c, struct space *s)
 }
 
 /* Copies a region, whose runs begin at c->runs.v[*run]. */
-static struct err *read_region(struct leaks_copy *c, struct space *s, struct leaks_region *r,
+static struct err *read_region(struct memory_copy *c, struct space *s, struct memory_region *r,
 			       uint32_t *run)
 {
 	void *p = mmap(NULL, r->end - r->start, PROT_READ | PROT_WRITE,
@@ -91,7 +91,7 @@ static struct err *read_region(struct leaks_copy *c, struct space *s, struct lea
 	return NULL;
 }
 
-static struct err *read_registers(struct leaks_copy *c, struct space *s)
+static struct err *read_registers(struct memory_copy *c, struct space *s)
 {
 	const struct space_thread *t = NULL;
 	uint32_t n = 0;
@@ -107,15 +107,15 @@ static struct err *read_registers(struct leaks_copy *c, struct space *s)
 		for (uint32_t k = 0; k < ARRAY_SIZE(words); k++)
 			vec_push(&c->registers, words[k]);
 		vec_push(&c->threads,
-			 (struct leaks_thread){ r->rsp > RED_ZONE ? r->rsp - RED_ZONE : 0,
-						r->fs_base });
+			 (struct memory_thread){ r->rsp > RED_ZONE ? r->rsp - RED_ZONE : 0,
+						 r->fs_base });
 	}
 	return e;
 }
 
-struct err *leaks_copy(struct space *s, struct leaks_copy **ret)
+struct err *memory_copy(struct space *s, struct memory_copy **ret)
 {
-	struct leaks_copy *c = xcalloc(1, sizeof(*c));
+	struct memory_copy *c = xcalloc(1, sizeof(*c));
 	const struct mappings *maps = NULL;
 	struct err *e = space_mappings(s, 0, &maps);
 
@@ -127,13 +127,13 @@ struct err *leaks_copy(struct space *s, struct leaks_copy **ret)
 	for (uint32_t i = 0, run = 0; !e && i < c->regions.n; i++)
 		e = read_region(c, s, &c->regions.v[i], &run);
 	if (e)
-		leaks_copy_free(c);
+		memory_copy_free(c);
 	else
 		*ret = c;
 	return e;
 }
 
-void leaks_copy_free(struct leaks_copy *c)
+void memory_copy_free(struct memory_copy *c)
 {
 	if (!c)
 		return;
@@ -147,16 +147,16 @@ void leaks_copy_free(struct leaks_copy *c)
 	free(c);
 }
 
-const struct leaks_region *leaks_region_at(const struct leaks_copy *c, uint64_t addr)
+const struct memory_region *memory_region_at(const struct memory_copy *c, uint64_t addr)
 {
 	uint32_t i = partition_point(c->regions.n, k, c->regions.v[k].end <= addr);
 
 	return i < c->regions.n && c->regions.v[i].start <= addr ? &c->regions.v[i] : NULL;
 }
 
-const void *leaks_at(const struct leaks_copy *c, uint64_t addr, uint64_t n)
+const void *memory_at(const struct memory_copy *c, uint64_t addr, uint64_t n)
 {
-	const struct leaks_region *r = leaks_region_at(c, addr);
+	const struct memory_region *r = memory_region_at(c, addr);
 
 	return r && n <= r->end - addr ? r->bytes + (addr - r->start) : NULL;
 }

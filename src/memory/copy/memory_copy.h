@@ -1,0 +1,56 @@
+/* A copy of the memory that a program can write, and of its threads' registers, at one moment.
+ *
+ * In: an address space, of a process that is stopped or of a core file. Out: its bytes, by region,
+ * which stay the same when the process goes on.
+ * Always true: nothing changes the process. Pages that it has not touched take no memory in the
+ * copy. The copy is refused when this machine has no room for it.
+ */
+#ifndef DESCRY_MEMORY_COPY_MEMORY_COPY_H
+#define DESCRY_MEMORY_COPY_MEMORY_COPY_H
+
+#include "program/space/space.h"
+
+enum { MEMORY_PAGE = 4096, MEMORY_WORD = 8 };
+
+/* Adjacent mappings that can be written. */
+struct memory_region {
+	uint64_t start, end;
+	uint8_t *bytes; /* of all of it; zeros where the process has touched nothing */
+	bool file;      /* a part of it maps a file */
+	bool stack;     /* the main thread's */
+	bool shared;    /* a part of it is shared with other processes */
+};
+
+struct memory_thread {
+	uint64_t sp; /* what lies below it is of no function */
+	uint64_t fs; /* address of its struct pthread */
+};
+
+struct memory_copy {
+	VEC(struct memory_region) regions; /* by address, disjoint */
+	space_range_vec runs; /* the parts that the process has made; by address, disjoint */
+	VEC(uint64_t) registers;
+	VEC(struct memory_thread) threads;
+};
+
+/* Reads all of it. A process must be stopped meanwhile. */
+struct err *memory_copy(struct space *s, struct memory_copy **ret);
+void memory_copy_free(struct memory_copy *c);
+
+/* Returns the region that holds addr, or NULL. */
+const struct memory_region *memory_region_at(const struct memory_copy *c, uint64_t addr);
+/* Returns the address in the copy of n bytes, or NULL when it does not have all of them. */
+const void *memory_at(const struct memory_copy *c, uint64_t addr, uint64_t n);
+static inline uint64_t memory_word(const struct memory_region *r, uint64_t addr)
+{
+	uint64_t v;
+
+	memcpy(&v, r->bytes + (addr - r->start), sizeof(v));
+	return v;
+}
+
+/* Returns a space whose memory is the copy's. Pages that the copy does not have, as those of code
+ * and constants, are read in `from`, which gives the mappings, too. Borrows both. */
+struct space *memory_copy_space(const struct memory_copy *c, struct space *from);
+
+#endif
