@@ -2,71 +2,15 @@
 #ifndef DESCRY_MEMORY_LEAKS_PRIVATE_H
 #define DESCRY_MEMORY_LEAKS_PRIVATE_H
 
-#include "base/hash.h"
+#include "memory/leaks/blocks.h"
 #include "memory/leaks/leaks.h"
-
-/* --- heap.c: the blocks --- */
-
-/* A chunk of glibc: a header of 16 bytes and the block, whose last word lies in the next chunk's
- * header. Its size is a multiple of 16, so that the low bits are free for these flags. */
-enum { CHUNK_FREE = 1, CHUNK_REACHED = 2, CHUNK_MAPPED = 4, CHUNK_SEEN = 8, CHUNK_FLAGS = 15 };
-struct leaks_chunk {
-	uint64_t addr; /* of the header */
-	uint64_t bits; /* its size, and CHUNK_* */
-};
-enum { CHUNK_HEADER = 16, CHUNK_MIN = 32 };
-
-static inline uint64_t chunk_size(const struct leaks_chunk *c)
-{
-	return c->bits & ~(uint64_t)CHUNK_FLAGS;
-}
-
-/* Returns how many bytes the program can use of it. */
-static inline uint64_t chunk_usable(const struct leaks_chunk *c)
-{
-	return chunk_size(c) - (c->bits & CHUNK_MAPPED ? CHUNK_HEADER : CHUNK_HEADER - MEMORY_WORD);
-}
-
-/* Chunks that lie one behind the other. */
-struct leaks_area {
-	uint64_t start, end;
-	const struct memory_region *region;
-	uint32_t first, n; /* of leaks_heap.chunks */
-	/* bits has a bit for each 16 bytes, set where a chunk begins. rank: the number of chunks
-	 * before each word of bits. NULL for a single chunk. */
-	uint64_t *bits;
-	uint32_t *rank;
-};
-
-struct leaks_heap {
-	VEC(struct leaks_chunk) chunks;
-	VEC(struct leaks_area) areas; /* by address, disjoint */
-	space_range_vec own;          /* memory that malloc keeps for itself, and free memory */
-	struct hash seen;             /* addresses of heaps that were walked */
-	uint64_t lo, hi;              /* all areas are between these */
-	uint32_t arenas, maps;
-	uint64_t most;   /* chunks */
-	uint64_t steps;  /* of walks of chains; see STEPS_MAX */
-	uint64_t links;  /* of lists of free chunks that were followed; see free.c */
-	struct leaks *l; /* takes the remarks */
-};
 
 /* For qsort(3) of struct space_range. */
 int ranges_by_start(const void *a, const void *b);
 
-enum { LEAKS_NONE = UINT32_MAX };
-
-/* Finds the arenas and their chunks. */
-struct err *heap_find(const struct memory_copy *c, struct leaks_heap *h);
-void heap_fini(struct leaks_heap *h);
-/* Notes that the heap is not whole. Frees the text. */
+/* heap.c: notes that the heap is not whole. Frees the text. */
 void heap_remark(struct leaks_heap *h, char *text);
-/* Makes the tables of areas, by which heap_chunk() works. */
-void heap_index(struct leaks_heap *h);
-/* Returns the index of the chunk whose block has this address, or LEAKS_NONE. */
-uint32_t heap_chunk(const struct leaks_heap *h, uint64_t addr);
-/* Returns the index of the chunk that begins at this address, or LEAKS_NONE. */
-uint32_t heap_chunk_at(const struct leaks_heap *h, uint64_t addr);
+
 /* free.c: marks the chunks of thread caches and fast bins, which look as if they were in use. */
 void heap_mark_free(const struct memory_copy *c, struct leaks_heap *h, const uint64_t *arenas,
 		    uint32_t n);

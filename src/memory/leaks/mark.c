@@ -13,7 +13,9 @@ struct marker {
 	const struct memory_copy *c;
 	struct leaks_heap *h;
 	struct leaks *l;
-	chunk_vec found; /* reached, not scanned yet */
+	const struct leaks_seek *seek; /* NULL: only blocks are reached */
+	const char *kind;              /* of the memory that leads to the word */
+	chunk_vec found;               /* reached, not scanned yet */
 };
 
 /* Calls fn for the parts of [start, end) that the process has made. */
@@ -35,6 +37,8 @@ static void reach(struct marker *m, uint64_t word)
 {
 	uint32_t i;
 
+	if (m->seek)
+		m->seek->fn(m->seek->arg, word, m->kind);
 	if (word < m->h->lo || word >= m->h->hi + CHUNK_HEADER)
 		return;
 	i = heap_chunk(m->h, word);
@@ -54,11 +58,20 @@ static void reach_words(struct marker *m, const struct memory_region *r, uint64_
 		reach(m, memory_word(r, start));
 }
 
+static const char *kind_of(const struct memory_copy *c, const struct memory_region *r)
+{
+	for (uint32_t i = 0; i < c->threads.n; i++)
+		if (c->threads.v[i].sp >= r->start && c->threads.v[i].sp < r->end)
+			return "native stack";
+	return r->file ? "native variable" : "native memory";
+}
+
 static void reach_part(void *arg, uint64_t start, uint64_t end)
 {
 	struct marker *m = arg;
 	const struct memory_region *r = memory_region_at(m->c, start);
 
+	m->kind = kind_of(m->c, r);
 	reach_words(m, r, start, end);
 	/* Words are searched as they are found, so that the list of found ones stays short. */
 	while (m->found.n) {
@@ -149,8 +162,11 @@ static void reach_from_roots(struct marker *m)
 		vec_push(&no, m->h->own.v[i]);
 	for (uint32_t i = 0; i < m->h->areas.n; i++)
 		vec_push(&no, (struct space_range){ m->h->areas.v[i].start, m->h->areas.v[i].end });
+	for (uint32_t i = 0; m->seek && i < m->seek->nskip; i++)
+		vec_push(&no, m->seek->skip[i]);
 	if (no.n)
 		qsort(no.v, no.n, sizeof(*no.v), ranges_by_start);
+	m->kind = "register";
 	for (uint32_t i = 0; i < m->c->registers.n; i++)
 		reach(m, m->c->registers.v[i]);
 	for (uint32_t i = 0; i <= no.n; i++) {
@@ -165,6 +181,15 @@ static void reach_from_roots(struct marker *m)
 	if (m->found.n && m->c->runs.n)
 		reach_part(m, m->c->runs.v[0].start, m->c->runs.v[0].start);
 	vec_fini(&no);
+}
+
+void leaks_seek(const struct memory_copy *c, struct leaks_heap *h, const struct leaks_seek *seek)
+{
+	struct leaks l = { 0 };
+	struct marker m = { .c = c, .h = h, .l = &l, .seek = seek };
+
+	reach_from_roots(&m);
+	vec_fini(&m.found);
 }
 
 /* --- what holds what --- */

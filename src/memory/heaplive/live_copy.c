@@ -1,0 +1,50 @@
+/* The copy that a heap is read from, and the interpreter in it. */
+#include "memory/heaplive/live_copy.h"
+
+#include <errno.h>
+
+bool live_has(struct space *s, const struct runtime_type *type, bool unknown)
+{
+	struct runtime *r = NULL;
+	struct err *e = runtime_find(s, &r);
+	bool has = e ? unknown : r && r->type == type;
+
+	err_free(e);
+	runtime_free(r);
+	return has;
+}
+
+struct err *live_copy(struct space *s, void **ret)
+{
+	struct memory_copy *c = NULL;
+	struct err *e = memory_copy(s, &c);
+
+	if (!e)
+		*ret = c;
+	return e;
+}
+
+void live_copy_free(void *copy)
+{
+	memory_copy_free(copy);
+}
+
+struct err *live_open(const struct memory_copy *c, struct space *s, const struct runtime_type *type,
+		      struct space **ret_space, struct runtime **ret)
+{
+	struct space *space = memory_copy_space(c, s);
+	struct runtime *r = NULL;
+	struct err *e = runtime_find(space, &r);
+
+	if (!e && (!r || r->type != type))
+		e = err_new(ESRCH, "its interpreter has gone: it ended, or executed another "
+				   "program");
+	if (e) {
+		runtime_free(r);
+		space_free(space);
+		return e;
+	}
+	*ret_space = space;
+	*ret = r;
+	return NULL;
+}
