@@ -1,0 +1,124 @@
+/* CPython's objects in a copy of a process's memory. Private to this folder. */
+#ifndef DESCRY_MEMORY_HEAPLIVE_PYTHON_HEAP_H
+#define DESCRY_MEMORY_HEAPLIVE_PYTHON_HEAP_H
+
+#include "memory/copy/memory_copy.h"
+#include "memory/graph/graph.h"
+#include "memory/leaks/blocks.h"
+#include "memory/leaks/leaks.h"
+#include "program/runtime/python/python.h"
+
+/* PyTypeObject: the same in 3.6 to 3.13. */
+enum {
+	PYTHON_TYPE_NAME = 24,
+	PYTHON_TYPE_BASIC = 32,
+	PYTHON_TYPE_ITEM = 40,
+	PYTHON_TYPE_FLAGS = 168,
+	PYTHON_TYPE_BASE = 256,
+	PYTHON_TYPE_DICT_OFFSET = 288,
+	PYTHON_TYPE_SIZE = 408,
+};
+/* Of its flags. */
+#define PYTHON_FLAG_VALUES (1ull << 4) /* 3.11 on: the variables are in front of the object */
+#define PYTHON_FLAG_HEAP (1ull << 9)
+#define PYTHON_FLAG_GC (1ull << 14)
+#define PYTHON_FLAG_LONG (1ull << 24)
+#define PYTHON_FLAG_LIST (1ull << 25)
+#define PYTHON_FLAG_TUPLE (1ull << 26)
+#define PYTHON_FLAG_BYTES (1ull << 27)
+#define PYTHON_FLAG_STR (1ull << 28)
+#define PYTHON_FLAG_DICT (1ull << 29)
+#define PYTHON_FLAG_TYPE (1ull << 31)
+
+enum { PYTHON_3_11 = 0x030b, PYTHON_3_12 = 0x030c, PYTHON_3_13 = 0x030d };
+
+/* What the memory of a type's objects is like. */
+enum python_kind {
+	PYTHON_OTHER,
+	PYTHON_PLAIN, /* int, float, bytes: no references */
+	PYTHON_STR,
+	PYTHON_LIST,
+	PYTHON_TUPLE,
+	PYTHON_DICT,
+	PYTHON_SET,
+	PYTHON_A_TYPE,
+};
+
+/* A type, or an address that is none. */
+struct python_type {
+	uint64_t address;
+	bool valid;
+	enum python_kind kind;
+	bool named;
+	uint32_t number; /* class of the graph + 1; 0: not made yet */
+	uint64_t flags, basic, item;
+};
+
+/* Addresses: open addressing, 0 is free. */
+struct python_set {
+	uint64_t *v;
+	uint64_t mask, n;
+};
+
+struct python_reader {
+	struct python *python;
+	struct space *space; /* of the copy */
+	const struct memory_copy *copy;
+	const struct memory_region *last;
+	struct graph *graph;
+	struct leaks remarks; /* of heap_find() */
+	struct leaks_heap blocks;
+	bool has_blocks;
+	uint64_t budget; /* words that may still be looked through */
+	struct python_set seen;
+	struct python_set pages; /* of the library's regions, with objects of the collector */
+	VEC(uint64_t) queue;     /* objects that are seen and not added */
+	VEC(struct python_type) types;
+	uint32_t *type_slots, type_mask;
+	VEC(uint32_t) found;         /* blocks of an object that are still to be searched */
+	uint64_t tracked, untracked; /* objects that the collector has, and others */
+	uint64_t generations[4];     /* objects of each; the last is of gc.freeze() */
+	bool torn;                   /* a list of the collector does not close */
+};
+
+/* --- python_objects.c --- */
+const uint8_t *python_memory(struct python_reader *x, uint64_t addr, uint64_t n);
+static inline uint64_t python_at(const uint8_t *p, uint32_t offset)
+{
+	uint64_t v;
+
+	memcpy(&v, p + offset, sizeof(v));
+	return v;
+}
+/* Returns the type at an address, which is valid until the next call. NULL: there is none. */
+struct python_type *python_type(struct python_reader *x, uint64_t addr);
+/* Returns the type of the object at an address. NULL: there is no object. */
+struct python_type *python_object(struct python_reader *x, uint64_t addr);
+/* Adds an object to the queue, when it is new. Returns false when there is no object. */
+bool python_see(struct python_reader *x, uint64_t addr);
+/* Returns true when the address was added. */
+bool python_set_put(struct python_set *s, uint64_t addr);
+void python_objects_fini(struct python_reader *x);
+/* Marks the block of malloc(3) around an address as an object's own. */
+void python_own(struct python_reader *x, uint64_t addr);
+
+/* --- python_sizes.c --- */
+/* Returns sys.getsizeof() of an object, for types that measure themselves as far as it is known. */
+uint64_t python_size(struct python_reader *x, uint64_t addr, const struct python_type *t);
+
+/* The keys of a dict. */
+struct python_keys {
+	uint64_t entries; /* address */
+	uint64_t n;       /* entries that are in use or deleted */
+	uint64_t room;    /* values of a dict that shares the keys */
+	uint32_t entry;   /* bytes of an entry; value is its last word, key the one before */
+	uint64_t bytes;
+	uint64_t references; /* to the keys */
+};
+bool python_keys(struct python_reader *x, uint64_t addr, struct python_keys *ret);
+
+/* --- python_refs.c --- */
+/* Adds the references of the object that was added last. */
+void python_refs(struct python_reader *x, uint64_t addr, const struct python_type *t);
+
+#endif

@@ -1,0 +1,189 @@
+/* Recognises objects and types of CPython by their first words. An object has a small number of
+ * references and a type; a type is an object whose own type is a type of types. */
+#include "memory/heaplive/python_heap.h"
+
+enum {
+	TYPES_MAX = 1 << 22,
+	BASIC_MAX = 1 << 20,
+	BASES_MAX = 256,
+	NAME_MAX_ = 256,
+};
+#define REFERENCES_MAX (1ull << 32) /* immortal objects have nearly as many */
+
+const uint8_t *python_memory(struct python_reader *x, uint64_t addr, uint64_t n)
+{
+	const struct memory_region *r = x->last;
+
+	if (!r || addr < r->start || addr >= r->end) {
+		r = memory_region_at(x->copy, addr);
+		if (!r)
+			return NULL;
+		x->last = r;
+	}
+	return n <= r->end - addr ? r->bytes + (addr - r->start) : NULL;
+}
+
+/* Types of the interpreter's library may lie in pages that the process has not written, which are
+ * not in the copy. */
+static bool read_type(struct python_reader *x, uint64_t addr, uint8_t ret[PYTHON_TYPE_SIZE])
+{
+	return space_read_some(x->space, addr, ret, PYTHON_TYPE_SIZE) == PYTHON_TYPE_SIZE;
+}
+
+static uint64_t type_flags(struct python_reader *x, uint64_t type)
+{
+	uint64_t flags = 0;
+
+	return !(type & 7) && space_word(x->space, type + PYTHON_TYPE_FLAGS, &flags) ? flags : 0;
+}
+
+static bool is_set(struct python_reader *x, uint64_t type)
+{
+	for (uint32_t i = 0; type && i < BASES_MAX; i++) {
+		uint64_t name;
+		char text[16] = { 0 };
+
+		if (!space_word(x->space, type + PYTHON_TYPE_NAME, &name))
+			return false;
+		space_read_some(x->space, name, text, sizeof(text) - 1);
+		if (!(type_flags(x, type) & PYTHON_FLAG_HEAP) &&
+		    (!strcmp(text, "set") || !strcmp(text, "frozenset")))
+			return true;
+		if (!space_word(x->space, type + PYTHON_TYPE_BASE, &type))
+			return false;
+	}
+	return false;
+}
+
+static void fill_type(struct python_reader *x, struct python_type *t, const uint8_t *p)
+{
+	t->flags = python_at(p, PYTHON_TYPE_FLAGS);
+	t->basic = python_at(p, PYTHON_TYPE_BASIC);
+	t->item = python_at(p, PYTHON_TYPE_ITEM);
+	t->valid = t->basic >= 16 && t->basic <= BASIC_MAX && t->item <= BASIC_MAX;
+	if (t->flags & PYTHON_FLAG_TYPE)
+		t->kind = PYTHON_A_TYPE;
+	else if (t->flags & PYTHON_FLAG_STR)
+		t->kind = PYTHON_STR;
+	else if (t->flags & PYTHON_FLAG_LIST)
+		t->kind = PYTHON_LIST;
+	else if (t->flags & PYTHON_FLAG_TUPLE)
+		t->kind = PYTHON_TUPLE;
+	else if (t->flags & PYTHON_FLAG_DICT)
+		t->kind = PYTHON_DICT;
+	else if (is_set(x, t->address))
+		t->kind = PYTHON_SET;
+	else if (!(t->flags & (PYTHON_FLAG_GC | PYTHON_FLAG_HEAP)) &&
+		 (t->flags & (PYTHON_FLAG_LONG | PYTHON_FLAG_BYTES) || t->basic <= 32))
+		t->kind = PYTHON_PLAIN;
+}
+
+static void grow_types(struct python_reader *x)
+{
+	uint32_t n = x->type_mask ? (x->type_mask + 1) * 2 : 4096;
+
+	free(x->type_slots);
+	x->type_slots = xcalloc(n, sizeof(*x->type_slots));
+	x->type_mask = n - 1;
+	for (uint32_t i = 0; i < x->types.n; i++) {
+		uint32_t k = (uint32_t)(x->types.v[i].address * 0x9e3779b97f4a7c15ull >> 40);
+
+		while (x->type_slots[k & x->type_mask])
+			k++;
+		x->type_slots[k & x->type_mask] = i + 1;
+	}
+}
+
+struct python_type *python_type(struct python_reader *x, uint64_t addr)
+{
+	uint32_t k = (uint32_t)(addr * 0x9e3779b97f4a7c15ull >> 40), i;
+	uint8_t p[PYTHON_TYPE_SIZE];
+	struct python_type *t;
+
+	if (addr & 7 || addr < 4096)
+		return NULL;
+	if (x->types.n * 2ull >= x->type_mask)
+		grow_types(x);
+	for (; (i = x->type_slots[k & x->type_mask]); k++)
+		if (x->types.v[i - 1].address == addr)
+			return x->types.v[i - 1].valid ? &x->types.v[i - 1] : NULL;
+	if (x->types.n == TYPES_MAX || !x->budget)
+		return NULL;
+	x->budget--;
+	t = vec_add(&x->types);
+	t->address = addr;
+	x->type_slots[k & x->type_mask] = x->types.n;
+	if (memory_region_at(x->copy, addr) && read_type(x, addr, p) && python_at(p, 0) &&
+	    python_at(p, 0) < REFERENCES_MAX && type_flags(x, python_at(p, 8)) & PYTHON_FLAG_TYPE)
+		fill_type(x, t, p);
+	return t->valid ? t : NULL;
+}
+
+struct python_type *python_object(struct python_reader *x, uint64_t addr)
+{
+	const uint8_t *p = addr & 7 || addr < 4096 ? NULL : python_memory(x, addr, 24);
+	uint64_t references;
+
+	if (!p)
+		return NULL;
+	references = python_at(p, 0);
+	return references && references < REFERENCES_MAX ? python_type(x, python_at(p, 8)) : NULL;
+}
+
+static void grow_set(struct python_set *s)
+{
+	struct python_set old = *s;
+
+	s->mask = old.mask ? old.mask * 2 + 1 : (1 << 16) - 1;
+	s->v = xcalloc(s->mask + 1, sizeof(*s->v));
+	s->n = 0;
+	for (uint64_t i = 0; old.v && i <= old.mask; i++)
+		if (old.v[i])
+			python_set_put(s, old.v[i]);
+	free(old.v);
+}
+
+bool python_set_put(struct python_set *s, uint64_t addr)
+{
+	uint64_t k = addr * 0x9e3779b97f4a7c15ull >> 20;
+
+	if (s->n * 2 >= s->mask) {
+		grow_set(s);
+		return python_set_put(s, addr);
+	}
+	for (; s->v[k & s->mask]; k++)
+		if (s->v[k & s->mask] == addr)
+			return false;
+	s->v[k & s->mask] = addr;
+	s->n++;
+	return true;
+}
+
+void python_own(struct python_reader *x, uint64_t addr)
+{
+	uint32_t k = heap_chunk(&x->blocks, addr);
+
+	if (k != LEAKS_NONE)
+		x->blocks.chunks.v[k].bits |= CHUNK_REACHED;
+}
+
+bool python_see(struct python_reader *x, uint64_t addr)
+{
+	if (!python_object(x, addr))
+		return false;
+	if (python_set_put(&x->seen, addr)) {
+		vec_push(&x->queue, addr);
+		python_own(x, addr);
+	}
+	return true;
+}
+
+void python_objects_fini(struct python_reader *x)
+{
+	free(x->seen.v);
+	free(x->pages.v);
+	vec_fini(&x->queue);
+	vec_fini(&x->types);
+	free(x->type_slots);
+	vec_fini(&x->found);
+}

@@ -1,0 +1,283 @@
+/* The source of graphs "python": the objects in the collector's lists, all that these refer to, and
+ * all that the roots lead to. */
+#include "memory/heaplive/live_copy.h"
+#include "memory/heaplive/objects.h"
+#include "memory/heaplive/python_heap.h"
+
+enum {
+	SEARCHED = 1 << 17, /* bytes of the runtime and of an interpreter */
+	GENERATIONS = 3,
+	GENERATION_SIZE = 24,
+	GENERATION_0 = GENERATIONS * GENERATION_SIZE, /* the pointer to the first one */
+	FROZEN = GENERATION_0 + 8,
+	INTERPRETERS_MAX = 64,
+	THREADS_MAX = 1 << 16,
+	HEAD = 16,
+	NAME_SIZE = 256,
+	STACK_CHUNK = 296, /* of a thread of 3.11 */
+	STACK_CHUNKS_MAX = 1 << 12,
+	STACK_CHUNK_MAX = 1 << 22,
+};
+
+/* Finds the collector's lists: the pointer behind them leads to the first one. */
+static uint64_t find_lists(struct python_reader *x, uint64_t addr)
+{
+	const struct memory_region *r = addr & 7 ? NULL : memory_region_at(x->copy, addr);
+	uint64_t end;
+
+	if (!r)
+		return 0;
+	end = r->end - addr < SEARCHED ? r->end : addr + SEARCHED;
+	for (uint64_t at = addr; at + FROZEN + GENERATION_SIZE <= end; at += 8)
+		if (memory_word(r, at + GENERATION_0) == at)
+			return at;
+	return 0;
+}
+
+/* Sees the objects of a list. A list that is not closed ends at the first word that is no link. */
+static uint64_t see_list(struct python_reader *x, uint64_t head)
+{
+	const uint8_t *p = python_memory(x, head, HEAD);
+	uint64_t n = 0, at = p ? python_at(p, 0) : head;
+
+	while (at != head) {
+		p = at & 7 || !x->budget ? NULL : python_memory(x, at, HEAD);
+		if (!p || !python_object(x, at + HEAD) || !python_set_put(&x->seen, at + HEAD)) {
+			x->torn = true;
+			break;
+		}
+		x->budget--;
+		vec_push(&x->queue, at + HEAD);
+		python_own(x, at + HEAD);
+		if (x->last->file && heap_chunk(&x->blocks, at + HEAD) == LEAKS_NONE)
+			python_set_put(&x->pages, (at + HEAD) & ~(MEMORY_PAGE - 1ull));
+		n++;
+		at = python_at(p, 0) & ~3ull;
+	}
+	return n;
+}
+
+static void name_type(struct python_reader *x, struct python_type *t)
+{
+	cleanup_free char *name = NULL;
+	uint64_t at;
+
+	t->number = graph_class(x->graph, t->address) + 1;
+	if (space_word(x->space, t->address + PYTHON_TYPE_NAME, &at))
+		name = space_string(x->space, at, NAME_SIZE);
+	if (name && *name)
+		graph_class_name(x->graph, t->number - 1, name, strlen(name));
+	graph_class_object(x->graph, t->number - 1, t->address);
+}
+
+static void add_objects(struct python_reader *x)
+{
+	while (x->queue.n) {
+		uint64_t addr = x->queue.v[--x->queue.n], address;
+		struct python_type *t = python_object(x, addr);
+
+		if (!t)
+			continue;
+		if (!t->number)
+			name_type(x, t);
+		address = t->address;
+		graph_object(x->graph, addr, t->number - 1, python_size(x, addr, t));
+		t = python_type(x, address);
+		python_see(x, address);
+		t = python_type(x, address);
+		if (t)
+			python_refs(x, addr, t);
+	}
+}
+
+static void add_root(void *arg, uint64_t word, const char *kind)
+{
+	struct python_reader *x = arg;
+
+	if (!(word & 7) && word >= 4096 && python_see(x, word))
+		graph_root(x->graph, word, kind);
+}
+
+/* The stacks of variables that 3.11 has for the functions of a thread. */
+static void seek_stacks(struct python_reader *x, uint64_t thread)
+{
+	uint64_t chunk, header[3];
+
+	if (x->python->layout.version < PYTHON_3_11 ||
+	    !space_word(x->space, thread + STACK_CHUNK, &chunk))
+		return;
+	for (uint32_t i = 0; chunk && i < STACK_CHUNKS_MAX; i++, chunk = header[0]) {
+		const uint8_t *p;
+
+		if (space_read_some(x->space, chunk, header, sizeof(header)) != sizeof(header) ||
+		    header[1] > STACK_CHUNK_MAX || x->budget < header[1] / 8)
+			return;
+		p = python_memory(x, chunk, header[1]);
+		x->budget -= header[1] / 8;
+		for (uint64_t k = sizeof(header); p && k + 8 <= header[1]; k += 8)
+			add_root(x, python_at(p + k, 0), "Python frame");
+	}
+}
+
+/* Memory that is no data of a library, no stack and no block of malloc(3) holds Python's own
+ * objects. So do pages behind a library's data that have objects of the collector. */
+static void skip_anonymous(struct python_reader *x, space_range_vec *ret)
+{
+	for (uint32_t i = 0; i < x->copy->regions.n; i++) {
+		const struct memory_region *r = &x->copy->regions.v[i];
+		bool stack = r->stack;
+
+		for (uint32_t k = 0; k < x->copy->threads.n; k++)
+			stack |= x->copy->threads.v[k].sp >= r->start &&
+				 x->copy->threads.v[k].sp < r->end;
+		if (!r->file && !stack)
+			vec_push(ret, (struct space_range){ r->start, r->end });
+	}
+	for (uint64_t i = 0; x->pages.v && i <= x->pages.mask; i++)
+		if (x->pages.v[i])
+			vec_push(ret, (struct space_range){ x->pages.v[i],
+							    x->pages.v[i] + MEMORY_PAGE });
+}
+
+static void add_roots(struct python_reader *x)
+{
+	struct leaks_seek seek = { add_root, x, NULL, 0 };
+	space_range_vec skip = { 0 };
+
+	skip_anonymous(x, &skip);
+	seek.skip = skip.v;
+	seek.nskip = skip.n;
+	leaks_seek(x->copy, &x->blocks, &seek);
+	vec_fini(&skip);
+	add_objects(x);
+}
+
+static void each_interpreter(struct python_reader *x,
+			     void (*fn)(struct python_reader *x, uint64_t interpreter))
+{
+	const struct python *p = x->python;
+	uint64_t at;
+
+	if (!space_word(x->space, p->interpreters, &at))
+		return;
+	for (uint32_t i = 0; at && i < INTERPRETERS_MAX; i++) {
+		fn(x, at);
+		if (!space_word(x->space, at + p->layout.interpreter_next, &at))
+			return;
+	}
+}
+
+static void see_generations(struct python_reader *x, uint64_t lists)
+{
+	for (uint32_t i = 0; lists && i < GENERATIONS; i++)
+		x->generations[i] += see_list(x, lists + i * GENERATION_SIZE);
+	if (lists)
+		x->generations[GENERATIONS] += see_list(x, lists + FROZEN);
+}
+
+static void see_interpreter(struct python_reader *x, uint64_t interpreter)
+{
+	see_generations(x, find_lists(x, interpreter));
+}
+
+static void seek_threads(struct python_reader *x, uint64_t interpreter)
+{
+	const struct python_layout *l = &x->python->layout;
+	uint64_t at;
+
+	if (!space_word(x->space, interpreter + l->interpreter_threads, &at))
+		return;
+	for (uint32_t i = 0; at && i < THREADS_MAX; i++) {
+		seek_stacks(x, at);
+		if (!space_word(x->space, at + l->thread_next, &at))
+			return;
+	}
+}
+
+static void add_remarks(struct python_reader *x)
+{
+	const uint64_t *g = x->generations;
+
+	graph_remark(x->graph,
+		     "Python's collector has %llu objects (%llu, %llu and %llu in its "
+		     "generations, %llu frozen); %llu others are found by references",
+		     (unsigned long long)x->tracked, (unsigned long long)g[0],
+		     (unsigned long long)g[1], (unsigned long long)g[2], (unsigned long long)g[3],
+		     (unsigned long long)(x->seen.n - x->tracked));
+	if (x->torn)
+		graph_remark(x->graph, "a list of the collector is damaged, or was being changed: "
+				       "objects may be missing");
+	if (!x->has_blocks)
+		graph_remark(x->graph, "the allocator is not glibc's: objects that only native "
+				       "memory refers to are missing");
+	if (x->budget < 64)
+		graph_remark(x->graph, "its objects claim more memory than the process has: some "
+				       "objects and references are missing");
+}
+
+static struct err *read_python(struct python_reader *x)
+{
+	struct err *blocks;
+
+	if (x->python->layout.version < 0x0308)
+		return err_new(0,
+			       "the heap of Python %s is not known to descry: it reads 3.8 to "
+			       "3.13",
+			       x->python->runtime.version);
+	for (uint32_t i = 0; i < x->copy->runs.n; i++)
+		x->budget += x->copy->runs.v[i].end - x->copy->runs.v[i].start;
+	x->budget = x->budget / 8 * 4 + (1 << 20);
+	blocks = heap_find(x->copy, &x->blocks);
+	x->has_blocks = !blocks;
+	err_free(blocks);
+	each_interpreter(x, see_interpreter);
+	if (!x->seen.n) /* 3.8 has the collector in the runtime, in front of the interpreters */
+		see_generations(x, find_lists(x, x->python->interpreters -
+							 x->python->layout.runtime_interpreters));
+	if (!x->seen.n)
+		return err_new(0,
+			       "the heap of Python %s is not as it should be: the lists of its "
+			       "collector are not found",
+			       x->python->runtime.version);
+	x->tracked = x->seen.n;
+	add_objects(x);
+	each_interpreter(x, seek_threads);
+	add_roots(x);
+	add_remarks(x);
+	return NULL;
+}
+
+static bool is_python(struct space *s)
+{
+	return live_has(s, &runtime_python, true);
+}
+
+static struct err *read_copy(void *copy, struct space *s, struct graph *g)
+{
+	struct python_reader x = { .copy = copy, .graph = g };
+	struct runtime *r;
+	struct err *e = live_open(copy, s, &runtime_python, &x.space, &r);
+
+	if (e)
+		return e;
+	x.python = (struct python *)r;
+	arena_init(&x.remarks.arena);
+	x.blocks.l = &x.remarks;
+	e = read_python(&x);
+	heap_fini(&x.blocks);
+	python_objects_fini(&x);
+	vec_fini(&x.remarks.remarks);
+	arena_fini(&x.remarks.arena);
+	runtime_free(r);
+	space_free(x.space);
+	return e;
+}
+
+const struct heap_source heap_source_python = {
+	.name = "python",
+	.what = "Python",
+	.is_space = is_python,
+	.copy_space = live_copy,
+	.read_copy = read_copy,
+	.free_copy = live_copy_free,
+};
