@@ -41,6 +41,7 @@ enum python_kind {
 	PYTHON_TUPLE,
 	PYTHON_DICT,
 	PYTHON_SET,
+	PYTHON_WEAK, /* a weak reference */
 	PYTHON_A_TYPE,
 };
 
@@ -54,9 +55,10 @@ struct python_type {
 	uint64_t flags, basic, item;
 };
 
-/* Addresses: open addressing, 0 is free. */
+/* Addresses with a number each: open addressing, 0 is free. */
 struct python_set {
 	uint64_t *v;
+	uint32_t *count;
 	uint64_t mask, n;
 };
 
@@ -69,8 +71,8 @@ struct python_reader {
 	struct leaks remarks; /* of heap_find() */
 	struct leaks_heap blocks;
 	bool has_blocks;
-	uint64_t budget; /* words that may still be looked through */
-	struct python_set seen;
+	uint64_t budget;         /* words that may still be looked through */
+	struct python_set seen;  /* with the number of references that were found */
 	struct python_set pages; /* of the library's regions, with objects of the collector */
 	VEC(uint64_t) queue;     /* objects that are seen and not added */
 	VEC(struct python_type) types;
@@ -94,8 +96,12 @@ static inline uint64_t python_at(const uint8_t *p, uint32_t offset)
 struct python_type *python_type(struct python_reader *x, uint64_t addr);
 /* Returns the type of the object at an address. NULL: there is no object. */
 struct python_type *python_object(struct python_reader *x, uint64_t addr);
-/* Adds an object to the queue, when it is new. Returns false when there is no object. */
-bool python_see(struct python_reader *x, uint64_t addr);
+/* Adds an object to the queue, when it is new. Counts a reference when another object has it.
+ * Returns false when there is no object. */
+bool python_see(struct python_reader *x, uint64_t addr, bool counts);
+/* Returns true when something that is no object has a reference: more of them are counted in the
+ * object than were found. */
+bool python_is_held(struct python_reader *x, uint64_t addr);
 /* Returns true when the address was added. */
 bool python_set_put(struct python_set *s, uint64_t addr);
 void python_objects_fini(struct python_reader *x);

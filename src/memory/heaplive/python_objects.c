@@ -37,22 +37,28 @@ static uint64_t type_flags(struct python_reader *x, uint64_t type)
 	return !(type & 7) && space_word(x->space, type + PYTHON_TYPE_FLAGS, &flags) ? flags : 0;
 }
 
-static bool is_set(struct python_reader *x, uint64_t type)
+/* Sets and weak references have no flag: a class is what the static type is that it is derived
+ * from. */
+static enum python_kind kind_by_name(struct python_reader *x, uint64_t type)
 {
 	for (uint32_t i = 0; type && i < BASES_MAX; i++) {
 		uint64_t name;
-		char text[16] = { 0 };
+		char text[32] = { 0 };
 
 		if (!space_word(x->space, type + PYTHON_TYPE_NAME, &name))
-			return false;
+			break;
 		space_read_some(x->space, name, text, sizeof(text) - 1);
-		if (!(type_flags(x, type) & PYTHON_FLAG_HEAP) &&
-		    (!strcmp(text, "set") || !strcmp(text, "frozenset")))
-			return true;
+		if (!(type_flags(x, type) & PYTHON_FLAG_HEAP)) {
+			if (!strcmp(text, "set") || !strcmp(text, "frozenset"))
+				return PYTHON_SET;
+			if (!strncmp(text, "weakref", 7) || !strncmp(text, "weakproxy", 9) ||
+			    !strncmp(text, "weakcallableproxy", 17))
+				return PYTHON_WEAK;
+		}
 		if (!space_word(x->space, type + PYTHON_TYPE_BASE, &type))
-			return false;
+			break;
 	}
-	return false;
+	return PYTHON_OTHER;
 }
 
 static void fill_type(struct python_reader *x, struct python_type *t, const uint8_t *p)
@@ -71,11 +77,11 @@ static void fill_type(struct python_reader *x, struct python_type *t, const uint
 		t->kind = PYTHON_TUPLE;
 	else if (t->flags & PYTHON_FLAG_DICT)
 		t->kind = PYTHON_DICT;
-	else if (is_set(x, t->address))
-		t->kind = PYTHON_SET;
 	else if (!(t->flags & (PYTHON_FLAG_GC | PYTHON_FLAG_HEAP)) &&
 		 (t->flags & (PYTHON_FLAG_LONG | PYTHON_FLAG_BYTES) || t->basic <= 32))
 		t->kind = PYTHON_PLAIN;
+	else
+		t->kind = kind_by_name(x, t->address);
 }
 
 static void grow_types(struct python_reader *x)
@@ -130,33 +136,61 @@ struct python_type *python_object(struct python_reader *x, uint64_t addr)
 	return references && references < REFERENCES_MAX ? python_type(x, python_at(p, 8)) : NULL;
 }
 
+static uint64_t set_slot(const struct python_set *s, uint64_t addr)
+{
+	uint64_t k = addr * 0x9e3779b97f4a7c15ull >> 20 & s->mask;
+
+	while (s->v[k] && s->v[k] != addr)
+		k = (k + 1) & s->mask;
+	return k;
+}
+
 static void grow_set(struct python_set *s)
 {
 	struct python_set old = *s;
 
 	s->mask = old.mask ? old.mask * 2 + 1 : (1 << 16) - 1;
 	s->v = xcalloc(s->mask + 1, sizeof(*s->v));
-	s->n = 0;
+	s->count = xcalloc(s->mask + 1, sizeof(*s->count));
 	for (uint64_t i = 0; old.v && i <= old.mask; i++)
-		if (old.v[i])
-			python_set_put(s, old.v[i]);
+		if (old.v[i]) {
+			uint64_t k = set_slot(s, old.v[i]);
+
+			s->v[k] = old.v[i];
+			s->count[k] = old.count[i];
+		}
 	free(old.v);
+	free(old.count);
+}
+
+/* Returns the slot of an address, which is added when it is new. */
+static uint64_t put_slot(struct python_set *s, uint64_t addr, bool *ret_new)
+{
+	uint64_t k;
+
+	if (s->n * 2 >= s->mask)
+		grow_set(s);
+	k = set_slot(s, addr);
+	*ret_new = !s->v[k];
+	s->n += *ret_new;
+	s->v[k] = addr;
+	return k;
 }
 
 bool python_set_put(struct python_set *s, uint64_t addr)
 {
-	uint64_t k = addr * 0x9e3779b97f4a7c15ull >> 20;
+	bool new;
 
-	if (s->n * 2 >= s->mask) {
-		grow_set(s);
-		return python_set_put(s, addr);
-	}
-	for (; s->v[k & s->mask]; k++)
-		if (s->v[k & s->mask] == addr)
-			return false;
-	s->v[k & s->mask] = addr;
-	s->n++;
-	return true;
+	put_slot(s, addr, &new);
+	return new;
+}
+
+bool python_is_held(struct python_reader *x, uint64_t addr)
+{
+	const uint8_t *p = python_memory(x, addr, 8);
+	uint64_t k = x->seen.v ? set_slot(&x->seen, addr) : 0;
+
+	return !x->seen.v || !x->seen.v[k] || (p && python_at(p, 0) > x->seen.count[k]);
 }
 
 void python_own(struct python_reader *x, uint64_t addr)
@@ -167,11 +201,16 @@ void python_own(struct python_reader *x, uint64_t addr)
 		x->blocks.chunks.v[k].bits |= CHUNK_REACHED;
 }
 
-bool python_see(struct python_reader *x, uint64_t addr)
+bool python_see(struct python_reader *x, uint64_t addr, bool counts)
 {
+	uint64_t k;
+	bool new;
+
 	if (!python_object(x, addr))
 		return false;
-	if (python_set_put(&x->seen, addr)) {
+	k = put_slot(&x->seen, addr, &new);
+	x->seen.count[k] += counts && x->seen.count[k] < UINT32_MAX;
+	if (new) {
 		vec_push(&x->queue, addr);
 		python_own(x, addr);
 	}
@@ -181,7 +220,9 @@ bool python_see(struct python_reader *x, uint64_t addr)
 void python_objects_fini(struct python_reader *x)
 {
 	free(x->seen.v);
+	free(x->seen.count);
 	free(x->pages.v);
+	free(x->pages.count);
 	vec_fini(&x->queue);
 	vec_fini(&x->types);
 	free(x->type_slots);

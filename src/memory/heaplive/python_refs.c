@@ -6,6 +6,7 @@ enum {
 	ITEMS = 16,
 	LIST_ITEMS = 24,
 	TUPLE_ITEMS = 24,
+	WEAK_SIZE = 56,
 	SET_MASK = 32,
 	SET_TABLE = 40,
 	SET_ENTRY = 16,
@@ -30,7 +31,7 @@ static const uint8_t *look(struct python_reader *x, uint64_t addr, uint64_t n)
 
 static void refer(struct python_reader *x, uint64_t addr, uint32_t label)
 {
-	if (addr && python_see(x, addr))
+	if (addr && python_see(x, addr, true))
 		graph_edge(x->graph, addr, label, GRAPH_STRONG);
 }
 
@@ -84,7 +85,8 @@ static void refer_keys(struct python_reader *x, uint64_t keys, uint64_t values)
 		if (!value)
 			continue;
 		refer(x, value, label_of(x, key));
-		refer(x, key, GRAPH_LABEL_NONE);
+		if (!values) /* else the keys are the class's */
+			refer(x, key, GRAPH_LABEL_NONE);
 	}
 }
 
@@ -105,6 +107,22 @@ static void refer_set(struct python_reader *x, const uint8_t *p)
 	python_own(x, table);
 	for (uint64_t i = 0; e && i < n; i++)
 		refer(x, python_at(e + i * SET_ENTRY, 0), GRAPH_LABEL_NONE);
+}
+
+/* The names of the variables of a class's objects. */
+static void refer_names(struct python_reader *x, uint64_t addr)
+{
+	const uint8_t *p =
+		x->python->layout.version == PYTHON_3_11 ? python_memory(x, addr, HEAP_TYPE) : NULL;
+	const struct python_type *t = p ? python_type(x, addr) : NULL;
+	struct python_keys k;
+
+	if (!t || !(t->flags & PYTHON_FLAG_HEAP) || !python_keys(x, python_at(p, CACHED_KEYS), &k))
+		return;
+	python_own(x, python_at(p, CACHED_KEYS));
+	p = look(x, k.entries, k.n * k.entry);
+	for (uint64_t i = 0; p && i < k.n; i++)
+		refer(x, python_at(p + i * k.entry, k.entry - 16), GRAPH_LABEL_NONE);
 }
 
 /* The variables of an object of 3.11, whose names its class has, or its dict. */
@@ -159,6 +177,21 @@ static void refer_body(struct python_reader *x, uint64_t addr, uint64_t n)
 	}
 }
 
+/* A weak reference: the object, what is called when it goes, the hash, its neighbours in the
+ * object's list. */
+static void refer_weakly(struct python_reader *x, uint64_t addr, const uint8_t *p, uint64_t n)
+{
+	const uint64_t to = n >= WEAK_SIZE ? python_at(p, 16) : 0;
+
+	if (to && python_see(x, to, false))
+		graph_edge(x->graph, to, GRAPH_LABEL_NONE, GRAPH_WEAK);
+	if (n < WEAK_SIZE)
+		return;
+	refer(x, python_at(p, 24), GRAPH_LABEL_NONE);
+	if (n > WEAK_SIZE)
+		refer_body(x, addr + WEAK_SIZE - 16, n - WEAK_SIZE + 16);
+}
+
 void python_refs(struct python_reader *x, uint64_t addr, const struct python_type *type)
 {
 	const struct python_type t = *type; /* may move */
@@ -180,6 +213,7 @@ void python_refs(struct python_reader *x, uint64_t addr, const struct python_typ
 		break;
 	case PYTHON_DICT: refer_dict(x, p); break;
 	case PYTHON_SET: refer_set(x, p); break;
+	case PYTHON_WEAK: refer_weakly(x, addr, p, t.basic); return;
 	case PYTHON_STR:
 	case PYTHON_PLAIN: break;
 	case PYTHON_A_TYPE:
@@ -188,6 +222,8 @@ void python_refs(struct python_reader *x, uint64_t addr, const struct python_typ
 		if (t.item && python_at(p, ITEMS) < BODY_MAX)
 			end += python_at(p, ITEMS) * t.item;
 		refer_body(x, addr, end);
+		if (t.kind == PYTHON_A_TYPE)
+			refer_names(x, addr);
 		return;
 	}
 	/* what a class derived from a list, a dict and so on adds */

@@ -154,6 +154,7 @@ uint64_t python_size(struct python_reader *x, uint64_t addr, const struct python
 		       type_size(x, addr, t);
 	case PYTHON_OTHER:
 	case PYTHON_PLAIN:
+	case PYTHON_WEAK:
 	case PYTHON_TUPLE: break;
 	}
 	if (t->flags & PYTHON_FLAG_LONG && x->python->layout.version < PYTHON_3_12)

@@ -83,7 +83,7 @@ static void add_objects(struct python_reader *x)
 		address = t->address;
 		graph_object(x->graph, addr, t->number - 1, python_size(x, addr, t));
 		t = python_type(x, address);
-		python_see(x, address);
+		python_see(x, address, true);
 		t = python_type(x, address);
 		if (t)
 			python_refs(x, addr, t);
@@ -94,27 +94,35 @@ static void add_root(void *arg, uint64_t word, const char *kind)
 {
 	struct python_reader *x = arg;
 
-	if (!(word & 7) && word >= 4096 && python_see(x, word))
+	/* pointers that are no longer in use lead to objects whose references are all known */
+	if (!(word & 7) && word >= 4096 && python_object(x, word) && python_is_held(x, word) &&
+	    python_see(x, word, false))
 		graph_root(x->graph, word, kind);
 }
 
-/* The stacks of variables that 3.11 has for the functions of a thread. */
+/* The stacks of variables that 3.11 has for the functions of a thread: in pieces, of which the thread
+ * knows the end of the last, and each other one its own. */
 static void seek_stacks(struct python_reader *x, uint64_t thread)
 {
-	uint64_t chunk, header[3];
+	uint64_t chunk, top, header[3];
 
-	if (x->python->layout.version < PYTHON_3_11 ||
-	    !space_word(x->space, thread + STACK_CHUNK, &chunk))
+	if (x->python->layout.version != PYTHON_3_11 ||
+	    !space_word(x->space, thread + STACK_CHUNK, &chunk) ||
+	    !space_word(x->space, thread + STACK_CHUNK + 8, &top))
 		return;
 	for (uint32_t i = 0; chunk && i < STACK_CHUNKS_MAX; i++, chunk = header[0]) {
 		const uint8_t *p;
+		uint64_t n;
 
 		if (space_read_some(x->space, chunk, header, sizeof(header)) != sizeof(header) ||
 		    header[1] > STACK_CHUNK_MAX || x->budget < header[1] / 8)
 			return;
-		p = python_memory(x, chunk, header[1]);
-		x->budget -= header[1] / 8;
-		for (uint64_t k = sizeof(header); p && k + 8 <= header[1]; k += 8)
+		n = i ? sizeof(header) + header[2] * 8 : top - chunk;
+		if (n > header[1])
+			n = header[1];
+		p = python_memory(x, chunk, n);
+		x->budget -= n / 8;
+		for (uint64_t k = sizeof(header); p && k + 8 <= n; k += 8)
 			add_root(x, python_at(p + k, 0), "Python frame");
 	}
 }

@@ -124,7 +124,8 @@ struct ruby_reader {
 	struct leaks remarks; /* of heap_find() */
 	struct leaks_heap blocks;
 	bool has_blocks;
-	uint64_t budget; /* words that may still be looked through */
+	struct space_range transient; /* where items are that malloc(3) has not */
+	uint64_t budget;              /* words that may still be looked through */
 	uint64_t counts[RUBY_TYPES];
 	/* Open addressing by the address of a class; 0: free, else index + 1 of classes. */
 	VEC(struct ruby_class) classes;

@@ -3,6 +3,8 @@
 #include "memory/heaplive/objects.h"
 #include "memory/heaplive/ruby_heap.h"
 
+enum { TRANSIENT_MAX = 32 << 20 };
+
 static const char *const count_names[RUBY_TYPES] = {
 	[RUBY_OBJECT] = "T_OBJECT", [RUBY_CLASS] = "T_CLASS",     [RUBY_MODULE] = "T_MODULE",
 	[RUBY_FLOAT] = "T_FLOAT",   [RUBY_STRING] = "T_STRING",   [RUBY_REGEXP] = "T_REGEXP",
@@ -33,12 +35,14 @@ static void remark_counts(struct ruby_reader *x)
 }
 
 /* Marks a block as an object's own, so that the search from the roots does not pass through it. */
-static void own_block(struct ruby_reader *x, uint64_t addr)
+static bool own_block(struct ruby_reader *x, uint64_t addr)
 {
 	uint32_t k = heap_chunk(&x->blocks, addr);
 
-	if (k != LEAKS_NONE)
-		x->blocks.chunks.v[k].bits |= CHUNK_REACHED;
+	if (k == LEAKS_NONE)
+		return false;
+	x->blocks.chunks.v[k].bits |= CHUNK_REACHED;
+	return true;
 }
 
 /* The VM and its threads have objects, but live without them. */
@@ -52,6 +56,23 @@ static bool is_of_vm(struct ruby_reader *x, const uint8_t *slot)
 	return real && ruby_class_of_vm(x, real);
 }
 
+/* Up to 3.2 the items of young arrays, hashes and objects lie in an area of the collector's own,
+ * which has old copies of them, too. */
+static void own_transient(struct ruby_reader *x, const struct ruby_part *p)
+{
+	struct space_range *t = &x->transient;
+	uint64_t end = p->addr + p->n;
+
+	if (!ruby_memory(x, p->addr, p->n) || p->kind == RUBY_PART_BYTES || !p->n)
+		return;
+	if (!t->end)
+		*t = (struct space_range){ p->addr, end };
+	else if (p->addr < t->start && t->end - p->addr <= TRANSIENT_MAX)
+		t->start = p->addr;
+	else if (end > t->end && end - t->start <= TRANSIENT_MAX)
+		t->end = end;
+}
+
 static void own_parts(struct ruby_reader *x, uint64_t addr, const uint8_t *slot, uint32_t size)
 {
 	struct ruby_parts parts;
@@ -60,7 +81,8 @@ static void own_parts(struct ruby_reader *x, uint64_t addr, const uint8_t *slot,
 		return;
 	ruby_parts(x, addr, slot, size, &parts);
 	for (uint32_t i = 0; i < parts.n; i++)
-		own_block(x, parts.v[i].addr);
+		if (!own_block(x, parts.v[i].addr))
+			own_transient(x, &parts.v[i]);
 }
 
 static void each_slot(struct ruby_reader *x, void (*fn)(struct ruby_reader *x, uint64_t addr,
@@ -108,6 +130,7 @@ static void seek_everywhere(struct ruby_reader *x)
 	for (uint32_t i = 0; i < x->heap.pages.n; i++)
 		vec_push(&pages,
 			 (struct space_range){ x->heap.pages.v[i].start, x->heap.pages.v[i].end });
+	vec_push(&pages, x->transient);
 	seek.skip = pages.v;
 	seek.nskip = pages.n;
 	leaks_seek(x->copy, &x->blocks, &seek);
