@@ -174,14 +174,14 @@ compare(p, ("-p", str(p.pid)), answers, True)
 
 # A program that makes and drops objects all the while is read, and goes on.
 p = start("import os\nos.write(1, b'ready\\n')\nwhile True: a = [[str(i), {i: float(i)}] for i in range(1000)]")
-for _ in range(5):
+for _ in range(3):
     rows = heap("-p", str(p.pid))
     check(rows and rows[0]["objects"] > 1000, rows[:1])
 check(p.poll() is None, "the program has ended", p.poll())
 end(p)
 
 # A program that is killed while it is read: an answer or one message.
-for _ in range(5):
+for _ in range(3):
     p = start(PROGRAM, "2000", os.path.join(TMP, "none"))
     d = subprocess.Popen([DESCRY, "heap", "-p", str(p.pid)], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     end(p)

@@ -40,6 +40,7 @@ $points = Array.new(N / 2) { |i| Point.new(i * 1e300, i) }
 $wide = Array.new(100) { |i| Wide.new("a", "b", "c", "d", i) }
 $table = {}
 (N / 10).times { |i| $table["k#{i}"] = { a: i, b: "v#{i}" } }
+$floats = Array.new(ARGV[2].to_i) { |i| i * 1e300 }
 $big = (1..100).map { |i| 2**(i * 20) }
 $procs = Array.new(100) { |i| proc { $orders[i] } }
 def $big.single; end
@@ -174,12 +175,12 @@ if not version.startswith("3.1."):
     skip("ruby %s is not the version whose heap the test knows" % version)
 
 answers = os.path.join(TMP, "big.json")
-p = start(PROGRAM, "230000", answers)
+p = start(PROGRAM, "20000", answers, "900000")
 found = compare(p, ("-p", str(p.pid)), answers)
 check(found and sum(r["objects"] for r in found.values()) > 1000000, "a million objects")
 
 answers = os.path.join(TMP, "small.json")
-p = start(PROGRAM, "2000", answers)
+p = start(PROGRAM, "2000", answers, "0")
 ask(p)
 if shutil.which("gcore"):
     core = os.path.join(TMP, "core")
@@ -193,15 +194,15 @@ if shutil.which("gcore"):
 
 # A program that makes and drops objects all the while is read, and goes on.
 p = start("$stdout.syswrite(\"ready\\n\")\nloop { $a = Array.new(1000) { |i| [i.to_s, { i => i.to_f }] } }", "")
-for _ in range(5):
+for _ in range(3):
     rows = heap("-p", str(p.pid))
     check(rows and rows[0]["objects"] > 1000 and types(rows)["TOTAL"] > 10000, rows[:1])
 check(p.poll() is None, "the program has ended", p.poll())
 end(p)
 
 # A program that is killed while it is read: an answer or one message.
-for _ in range(5):
-    p = start(PROGRAM, "2000", os.path.join(TMP, "none"))
+for _ in range(3):
+    p = start(PROGRAM, "2000", os.path.join(TMP, "none"), "0")
     d = subprocess.Popen([DESCRY, "heap", "-p", str(p.pid)], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     end(p)
     out, err = d.communicate()

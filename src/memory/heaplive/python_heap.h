@@ -127,4 +127,8 @@ bool python_keys(struct python_reader *x, uint64_t addr, struct python_keys *ret
 /* Adds the references of the object that was added last. */
 void python_refs(struct python_reader *x, uint64_t addr, const struct python_type *t);
 
+/* --- python_source.c --- */
+/* Adds the objects, references and roots. p reads in the copy. */
+struct err *python_read(const struct memory_copy *c, struct python *p, struct graph *g);
+
 #endif

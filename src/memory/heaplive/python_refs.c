@@ -62,7 +62,8 @@ static void refer_items(struct python_reader *x, uint64_t addr, uint64_t n)
 		refer(x, python_at(p + i * 8, 0), GRAPH_LABEL_INDEX | (uint32_t)(i & INT32_MAX));
 }
 
-/* values: the address of the values of keys that several dicts share, 0: they are in the entries. */
+/* values: the address of the values of keys that several dicts share, 0: they are in the
+ * entries. */
 static void refer_keys(struct python_reader *x, uint64_t keys, uint64_t values)
 {
 	struct python_keys k;

@@ -100,8 +100,8 @@ static void add_root(void *arg, uint64_t word, const char *kind)
 		graph_root(x->graph, word, kind);
 }
 
-/* The stacks of variables that 3.11 has for the functions of a thread: in pieces, of which the thread
- * knows the end of the last, and each other one its own. */
+/* The stacks of variables that 3.11 has for the functions of a thread: in pieces, of which the
+ * thread knows the end of the last, and each other one its own. */
 static void seek_stacks(struct python_reader *x, uint64_t thread)
 {
 	uint64_t chunk, top, header[3];
@@ -260,15 +260,11 @@ static bool is_python(struct space *s)
 	return live_has(s, &runtime_python, true);
 }
 
-static struct err *read_copy(void *copy, struct space *s, struct graph *g)
+struct err *python_read(const struct memory_copy *c, struct python *p, struct graph *g)
 {
-	struct python_reader x = { .copy = copy, .graph = g };
-	struct runtime *r;
-	struct err *e = live_open(copy, s, &runtime_python, &x.space, &r);
+	struct python_reader x = { .copy = c, .graph = g, .python = p, .space = p->runtime.space };
+	struct err *e;
 
-	if (e)
-		return e;
-	x.python = (struct python *)r;
 	arena_init(&x.remarks.arena);
 	x.blocks.l = &x.remarks;
 	e = read_python(&x);
@@ -276,8 +272,20 @@ static struct err *read_copy(void *copy, struct space *s, struct graph *g)
 	python_objects_fini(&x);
 	vec_fini(&x.remarks.remarks);
 	arena_fini(&x.remarks.arena);
+	return e;
+}
+
+static struct err *read_copy(void *copy, struct space *s, struct graph *g)
+{
+	struct space *space;
+	struct runtime *r;
+	struct err *e = live_open(copy, s, &runtime_python, &space, &r);
+
+	if (e)
+		return e;
+	e = python_read(copy, (struct python *)r, g);
 	runtime_free(r);
-	space_free(x.space);
+	space_free(space);
 	return e;
 }
 

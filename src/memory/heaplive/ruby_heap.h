@@ -167,4 +167,8 @@ void ruby_classes_fini(struct ruby_reader *x);
 void ruby_edges(struct ruby_reader *x, uint64_t addr, const uint8_t *slot, uint32_t size,
 		uint64_t real, const struct ruby_parts *parts);
 
+/* --- ruby_source.c --- */
+/* Adds the objects, references and roots. r reads in the copy. */
+struct err *ruby_read(const struct memory_copy *c, struct ruby *r, struct graph *g);
+
 #endif

@@ -181,16 +181,11 @@ static bool is_ruby(struct space *s)
 	return live_has(s, &runtime_ruby, false);
 }
 
-static struct err *read_copy(void *copy, struct space *s, struct graph *g)
+struct err *ruby_read(const struct memory_copy *c, struct ruby *r, struct graph *g)
 {
-	struct ruby_reader x = { .copy = copy, .graph = g };
-	struct space *space;
-	struct runtime *r;
-	struct err *e = live_open(copy, s, &runtime_ruby, &space, &r);
+	struct ruby_reader x = { .copy = c, .graph = g, .ruby = r };
+	struct err *e;
 
-	if (e)
-		return e;
-	x.ruby = (struct ruby *)r;
 	arena_init(&x.remarks.arena);
 	x.blocks.l = &x.remarks;
 	e = read_ruby(&x);
@@ -200,6 +195,18 @@ static struct err *read_copy(void *copy, struct space *s, struct graph *g)
 	vec_fini(&x.found);
 	vec_fini(&x.remarks.remarks);
 	arena_fini(&x.remarks.arena);
+	return e;
+}
+
+static struct err *read_copy(void *copy, struct space *s, struct graph *g)
+{
+	struct space *space;
+	struct runtime *r;
+	struct err *e = live_open(copy, s, &runtime_ruby, &space, &r);
+
+	if (e)
+		return e;
+	e = ruby_read(copy, (struct ruby *)r, g);
 	runtime_free(r);
 	space_free(space);
 	return e;
