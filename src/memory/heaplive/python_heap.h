@@ -75,7 +75,8 @@ struct python_reader {
 	struct python_set seen;  /* with the number of references that were found */
 	struct python_set pages; /* of the library's regions, with objects of the collector */
 	VEC(uint64_t) queue;     /* objects that are seen and not added */
-	VEC(struct python_type) types;
+	struct arena arena;      /* has the types */
+	VEC(struct python_type *) types;
 	uint32_t *type_slots, type_mask;
 	VEC(uint32_t) found;         /* blocks of an object that are still to be searched */
 	uint64_t tracked, untracked; /* objects that the collector has, and others */
@@ -92,7 +93,7 @@ static inline uint64_t python_at(const uint8_t *p, uint32_t offset)
 	memcpy(&v, p + offset, sizeof(v));
 	return v;
 }
-/* Returns the type at an address, which is valid until the next call. NULL: there is none. */
+/* Returns the type at an address. NULL: there is none. */
 struct python_type *python_type(struct python_reader *x, uint64_t addr);
 /* Returns the type of the object at an address. NULL: there is no object. */
 struct python_type *python_object(struct python_reader *x, uint64_t addr);

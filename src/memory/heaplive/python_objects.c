@@ -92,7 +92,7 @@ static void grow_types(struct python_reader *x)
 	x->type_slots = xcalloc(n, sizeof(*x->type_slots));
 	x->type_mask = n - 1;
 	for (uint32_t i = 0; i < x->types.n; i++) {
-		uint32_t k = (uint32_t)(x->types.v[i].address * 0x9e3779b97f4a7c15ull >> 40);
+		uint32_t k = (uint32_t)(x->types.v[i]->address * 0x9e3779b97f4a7c15ull >> 40);
 
 		while (x->type_slots[k & x->type_mask])
 			k++;
@@ -111,13 +111,14 @@ struct python_type *python_type(struct python_reader *x, uint64_t addr)
 	if (x->types.n * 2ull >= x->type_mask)
 		grow_types(x);
 	for (; (i = x->type_slots[k & x->type_mask]); k++)
-		if (x->types.v[i - 1].address == addr)
-			return x->types.v[i - 1].valid ? &x->types.v[i - 1] : NULL;
+		if (x->types.v[i - 1]->address == addr)
+			return x->types.v[i - 1]->valid ? x->types.v[i - 1] : NULL;
 	if (x->types.n == TYPES_MAX || !x->budget)
 		return NULL;
 	x->budget--;
-	t = vec_add(&x->types);
+	t = arena_new(&x->arena, struct python_type);
 	t->address = addr;
+	vec_push(&x->types, t);
 	x->type_slots[k & x->type_mask] = x->types.n;
 	if (memory_region_at(x->copy, addr) && read_type(x, addr, p) && python_at(p, 0) &&
 	    python_at(p, 0) < REFERENCES_MAX && type_flags(x, python_at(p, 8)) & PYTHON_FLAG_TYPE)
@@ -225,6 +226,7 @@ void python_objects_fini(struct python_reader *x)
 	free(x->pages.count);
 	vec_fini(&x->queue);
 	vec_fini(&x->types);
+	arena_fini(&x->arena);
 	free(x->type_slots);
 	vec_fini(&x->found);
 }

@@ -193,17 +193,17 @@ static void refer_weakly(struct python_reader *x, uint64_t addr, const uint8_t *
 		refer_body(x, addr + WEAK_SIZE - 16, n - WEAK_SIZE + 16);
 }
 
-void python_refs(struct python_reader *x, uint64_t addr, const struct python_type *type)
+void python_refs(struct python_reader *x, uint64_t addr, const struct python_type *t)
 {
-	const struct python_type t = *type; /* may move */
-	const uint8_t *p = python_memory(x, addr, t.basic);
+	const uint8_t *p = python_memory(x, addr, t->basic);
 	uint64_t end;
 
-	if (!p || t.kind == PYTHON_PLAIN || (t.kind == PYTHON_STR && !(t.flags & PYTHON_FLAG_GC)))
+	if (!p || t->kind == PYTHON_PLAIN ||
+	    (t->kind == PYTHON_STR && !(t->flags & PYTHON_FLAG_GC)))
 		return;
-	if (t.flags & PYTHON_FLAG_VALUES && x->python->layout.version >= PYTHON_3_11)
-		refer_variables(x, addr, &t);
-	switch (t.kind) {
+	if (t->flags & PYTHON_FLAG_VALUES && x->python->layout.version >= PYTHON_3_11)
+		refer_variables(x, addr, t);
+	switch (t->kind) {
 	case PYTHON_LIST:
 		python_own(x, python_at(p, LIST_ITEMS));
 		refer_items(x, python_at(p, LIST_ITEMS), python_at(p, ITEMS));
@@ -214,20 +214,20 @@ void python_refs(struct python_reader *x, uint64_t addr, const struct python_typ
 		break;
 	case PYTHON_DICT: refer_dict(x, p); break;
 	case PYTHON_SET: refer_set(x, p); break;
-	case PYTHON_WEAK: refer_weakly(x, addr, p, t.basic); return;
+	case PYTHON_WEAK: refer_weakly(x, addr, p, t->basic); return;
 	case PYTHON_STR:
 	case PYTHON_PLAIN: break;
 	case PYTHON_A_TYPE:
 	case PYTHON_OTHER:
-		end = t.basic;
-		if (t.item && python_at(p, ITEMS) < BODY_MAX)
-			end += python_at(p, ITEMS) * t.item;
+		end = t->basic;
+		if (t->item && python_at(p, ITEMS) < BODY_MAX)
+			end += python_at(p, ITEMS) * t->item;
 		refer_body(x, addr, end);
-		if (t.kind == PYTHON_A_TYPE)
+		if (t->kind == PYTHON_A_TYPE)
 			refer_names(x, addr);
 		return;
 	}
 	/* what a class derived from a list, a dict and so on adds */
-	if (t.flags & PYTHON_FLAG_HEAP && t.kind != PYTHON_TUPLE)
-		refer_body(x, addr, t.basic);
+	if (t->flags & PYTHON_FLAG_HEAP && t->kind != PYTHON_TUPLE)
+		refer_body(x, addr, t->basic);
 }

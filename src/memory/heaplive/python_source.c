@@ -73,20 +73,16 @@ static void name_type(struct python_reader *x, struct python_type *t)
 static void add_objects(struct python_reader *x)
 {
 	while (x->queue.n) {
-		uint64_t addr = x->queue.v[--x->queue.n], address;
+		uint64_t addr = x->queue.v[--x->queue.n];
 		struct python_type *t = python_object(x, addr);
 
 		if (!t)
 			continue;
 		if (!t->number)
 			name_type(x, t);
-		address = t->address;
 		graph_object(x->graph, addr, t->number - 1, python_size(x, addr, t));
-		t = python_type(x, address);
-		python_see(x, address, true);
-		t = python_type(x, address);
-		if (t)
-			python_refs(x, addr, t);
+		python_see(x, t->address, true);
+		python_refs(x, addr, t);
 	}
 }
 
@@ -266,6 +262,7 @@ struct err *python_read(const struct memory_copy *c, struct python *p, struct gr
 	struct err *e;
 
 	arena_init(&x.remarks.arena);
+	arena_init(&x.arena);
 	x.blocks.l = &x.remarks;
 	e = read_python(&x);
 	heap_fini(&x.blocks);
