@@ -2,74 +2,14 @@
  * (LD_PRELOAD). Before the program begins, it makes the system calls that the tracer requests. It
  * is a shared object without a C library, and only its constructor ever runs. The other side is
  * src/program/target/served.c. */
-#include "agent/sys.h"
+#include "agent/environment.h"
 #include "wire/preload.h"
 
 enum {
-	AT_FDCWD_ = -100,
 	O_RDWR_CLOEXEC = 02000002,
 	GET_FS = 0x1003,
 	SIGKILL_ = 9,
-	START_STACK = 28, /* field of /proc/self/stat, proc(5) */
 };
-
-/* Finds the place where the kernel has put argc, argv and the environment, because not every C
- * library passes it to a constructor. */
-static uint64_t *start_of_stack(void)
-{
-	char text[384], *p = text, *end = text;
-	int64_t fd = sys4(SYS_OPENAT, (uint64_t)AT_FDCWD_, (uintptr_t) "/proc/self/stat", 0, 0), n;
-	uint64_t value = 0;
-
-	if (fd < 0)
-		return 0;
-	n = sys4(SYS_READ, (uint64_t)fd, (uintptr_t)text, sizeof(text), 0);
-	sys2(SYS_CLOSE, (uint64_t)fd, 0);
-	for (int64_t i = 0; i < n; i++)
-		if (text[i] == ')') /* of the process's name, the second field */
-			p = text + i;
-	end = text + (n > 0 ? n : 0);
-	for (int field = 2; p < end && field < START_STACK; p++)
-		field += *p == ' ';
-	for (; p < end && *p >= '0' && *p <= '9'; p++)
-		value = value * 10 + (uint64_t)(*p - '0');
-	return (uint64_t *)value;
-}
-
-/* Returns the text behind NAME=, 0: it is another variable. */
-static char *value_of(char *variable, const char *name)
-{
-	while (*name && *variable == *name) {
-		variable++;
-		name++;
-	}
-	return *name ? 0 : variable;
-}
-
-static uint32_t number(char **text)
-{
-	uint32_t n = 0;
-
-	for (; **text >= '0' && **text <= '9'; ++*text)
-		n = n * 10 + (uint32_t)(**text - '0');
-	++*text;
-	return n;
-}
-
-/* Restores the original LD_PRELOAD: the text behind the first colon. Returns false when the
- * variable did not exist. */
-static int restore(char *value)
-{
-	char *from = value;
-
-	while (*from && *from != ':')
-		from++;
-	if (!*from++)
-		return 0;
-	while ((*value++ = *from++))
-		;
-	return 1;
-}
 
 /* Removes descry's variables from the environment. Returns false when there were none. */
 static int take_numbers(char **env, struct preload_numbers *ret)

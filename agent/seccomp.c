@@ -5,7 +5,6 @@
 #include "agent/agent.h"
 
 enum {
-	SYS_SECCOMP = 317,
 	PR_SET_SECCOMP = 22,
 	SET_MODE_FILTER = 1, /* and 0, the strict mode of seccomp(2) */
 	MODE_STRICT = 1,     /* of prctl(2) */

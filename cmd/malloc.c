@@ -16,6 +16,7 @@ const struct opt malloc_opts[] = {
 	{ 'p', NULL, "PID", OPT_PROCESS, "this process; else a command is run" },
 	{ 'k', "stacks", "N", NULL, "records N frames of the stack of each call, 1 to 127; else none", INTEGER(depth, 1, 127) },
 	{ 'X', NULL, "NAME[=VALUE]", OPT_SETTING, "an option of descry(1): bufsize, switchrate..." },
+	{ OPT_LONG, "probes", NULL, NULL, "records a command by probes, too, and not by a preloaded library, which is faster", FLAG(probes) },
 	{ OPT_LONG, "show-d", NULL, NULL, "prints the D program instead of running it", FLAG(show_d) },
 	{ 0, NULL, NULL, NULL, "of report:" },
 	{ 'n', NULL, "N", NULL, "lists at most N stacks (10)", INTEGER(most, 1, UINT32_MAX) },
@@ -47,7 +48,10 @@ static int take(void *into, const struct opt *o, const char *arg)
 {
 	struct malloc_options *m = into;
 
-	return o->id == 'X' ? cmdline_take(&m->c, 'x', arg) : -1;
+	if (o->id != 'X')
+		return -1;
+	m->probes = true; /* whose options they are */
+	return cmdline_take(&m->c, 'x', arg);
 }
 
 static const struct {

@@ -8,6 +8,7 @@ struct malloc_options {
 	const char *path; /* -o */
 	uint32_t depth;   /* -k */
 	bool show_d, json, salvage;
+	bool probes;        /* record: by the D program, not by a preloaded library */
 	uint32_t most;      /* -n */
 	const char *of;     /* --of: which bytes or blocks stacks are drawn of */
 	const char *with;   /* --with: allocators */
@@ -18,6 +19,9 @@ struct malloc_options {
 };
 
 int malloc_record(struct malloc_options *o);
+/* malloc_shim.c: records a command by a preloaded library. Returns false when it cannot, after a
+ * message with the reason. */
+bool malloc_record_shim(struct malloc_options *o, int *ret_status);
 int malloc_report(struct malloc_options *o);
 int malloc_replay(struct malloc_options *o);
 int malloc_compare(struct malloc_options *o);

@@ -101,6 +101,8 @@ int malloc_record(struct malloc_options *o)
 		return tool_wrong("whose allocations? a command or -p PID");
 	if (!o->path && !o->show_d)
 		return tool_wrong("where to? -o FILE");
+	if (o->nwords && !o->probes && !o->show_d && malloc_record_shim(o, &status))
+		return status;
 	if (o->nwords) {
 		k.command = tool_quote(o->words);
 		vec_push(&o->c.commands, k.command);

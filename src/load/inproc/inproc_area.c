@@ -1,14 +1,13 @@
 /* Lays out the memory that the tracer and the traced processes share, for one image. */
 #define _GNU_SOURCE
 #include <errno.h>
-#include <linux/perf_event.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/ticks.h"
 #include "load/inproc/events/proc_events.h"
 #include "load/inproc/inproc_private.h"
 #include "load/inproc/memory/agent_blob.h"
@@ -263,82 +262,14 @@ static struct err *lay_out_maps(struct inproc_engine *e, const struct image *img
 
 /* --- clock --- */
 
-static uint64_t tsc(void)
-{
-	return __builtin_ia32_rdtsc();
-}
-
-/* Returns the kernel's own factor, as a fraction of 2^64, from the page that perf_event_open(2)
- * describes (cap_user_time). A counter slower than 1 GHz has none. */
-static uint64_t kernel_factor(void)
-{
-	struct perf_event_attr a = { .type = PERF_TYPE_SOFTWARE,
-				     .size = sizeof(a),
-				     .config = PERF_COUNT_SW_DUMMY,
-				     .exclude_kernel = 1 };
-	int fd = (int)syscall(SYS_perf_event_open, &a, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
-	const struct perf_event_mmap_page *p;
-	uint64_t mult = 0;
-
-	if (fd < 0)
-		return 0;
-	p = mmap(NULL, PAGE, PROT_READ, MAP_SHARED, fd, 0);
-	if (p != MAP_FAILED) {
-		if (p->cap_user_time && p->time_shift && p->time_shift < 64 &&
-		    !((uint64_t)p->time_mult >> p->time_shift))
-			mult = (uint64_t)p->time_mult << (64 - p->time_shift);
-		munmap((void *)p, PAGE);
-	}
-	close(fd);
-	return mult;
-}
-
-/* Reads nanoseconds and TSC at one instant. Of several tries, takes the one with the shortest
- * interruption. */
-static void instant(uint64_t *ret_tsc, uint64_t *ret_ns)
-{
-	uint64_t best = UINT64_MAX;
-
-	*ret_tsc = *ret_ns = 0;
-	for (int i = 0; i < 16; i++) {
-		uint64_t before = tsc(), ns = now_ns(), after = tsc();
-
-		if (after - before < best) {
-			best = after - before;
-			*ret_tsc = before + (after - before) / 2;
-			*ret_ns = ns;
-		}
-	}
-}
-
 static void set_clock(struct inproc_engine *e)
 {
-	static uint64_t factor; /* the machine's, read once */
-	struct wire_clock *c = &e->area->clock;
-	uint64_t begin_tsc, begin_ns, t, ns;
-	FILE *f = fopen("/sys/devices/system/clocksource/clocksource0/current_clocksource", "re");
-	char name[32] = "";
+	struct ticks_clock clock;
 
-	if (f && !fgets(name, sizeof(name), f))
-		name[0] = '\0';
-	if (f)
-		fclose(f);
-	/* kvm-clock is the scaled TSC */
-	if (strncmp(name, "tsc", 3) && strncmp(name, "kvm-clock", 9))
+	if (!ticks_clock(&clock))
 		return;
-	instant(&begin_tsc, &begin_ns);
-	if (!factor)
-		factor = kernel_factor();
-	if (!factor) {
-		do
-			instant(&t, &ns);
-		while (ns - begin_ns < 5000000);
-		if (ns - begin_ns < t - begin_tsc)
-			factor = (uint64_t)(((unsigned __int128)(ns - begin_ns) << 64) /
-					    (t - begin_tsc));
-	}
-	c->mult = factor;
-	c->base_ns = begin_ns - (uint64_t)((unsigned __int128)begin_tsc * c->mult >> 64);
+	e->area->clock.mult = clock.factor;
+	e->area->clock.base_ns = clock.ns - ticks_ns(&clock, clock.ticks);
 }
 
 /* --- thread slots --- */
@@ -382,7 +313,7 @@ static struct err *claim_self(struct inproc_engine *e)
 	t->uid = p->uid;
 	t->gid = p->gid;
 	t->task = o->task = p->task;
-	t->random = tsc() | 1;
+	t->random = ticks_now() | 1;
 	prctl(PR_GET_NAME, t->comm);
 	e->self = t;
 	return NULL;

@@ -5,11 +5,17 @@
  * there. The file is untrusted: every number is checked, and nothing is allocated by a size that
  * the file claims.
  *
- *	file    "DESCRYMA", u32 version, u32 0, blocks
+ *	file    "DESCRYMA", u32 version, u32 0 or ALLOC_UNFINISHED, blocks
  *	block   u32 ALLOC_BLOCK, u32 bytes unpacked, u32 bytes packed, u32 checksum of the unpacked
  *	        bytes, the packed bytes (zstd)
  *
- * A block unpacks to entries: u8 op, fields. Numbers are LEB128 (base/bytes.h), signed ones zigzag.
+ * Version 2 has blocks of a second kind, ALLOC_CHUNK, which unpack to: u32 ring, u32 0, u64 position,
+ * u64 sync, and what a thread of the program has written at this position of the ring (wire/alloc.h).
+ * Each block before this one has all events up to the ticks `sync` that no later block has, so a
+ * reader merges the rings by ticks up to there. INFO "clock=TICKS,FACTOR": the ticks at time 0, and
+ * the nanoseconds of a tick as a fraction of 2^64.
+ *
+ * An ALLOC_BLOCK unpacks to entries: u8 op, fields. Numbers are LEB128 (base/bytes.h), signed ones zigzag.
  * Bits of op: 0-3 enum alloc_op; ALLOC_THREAD: the thread's index follows, else it is that of the
  * entry before; ALLOC_STACK: the stack's number follows. Then the time since the entry before, in
  * ns, signed, and:
@@ -38,8 +44,12 @@
 #include "base/mem.h"
 
 enum {
-	ALLOC_VERSION = 1,
+	ALLOC_VERSION = 2,
 	ALLOC_BLOCK = 0x4b4c4244, /* "DBLK" */
+	ALLOC_CHUNK = 0x4b484344, /* "DCHK" */
+	ALLOC_CHUNK_HEAD = 24,
+	ALLOC_UNFINISHED =
+		1, /* the recorder still writes, or was killed: the last block may be cut off */
 	ALLOC_BLOCK_BYTES = 256 << 10,
 	ALLOC_BLOCK_MAX = 1 << 20, /* unpacked; more is refused */
 	ALLOC_TEXT_MAX = 4096,
@@ -85,6 +95,16 @@ uint32_t alloc_writer_thread(struct alloc_writer *w, uint32_t tid);
 uint32_t alloc_writer_frame(struct alloc_writer *w, const char *text, size_t len);
 uint32_t alloc_writer_stack(struct alloc_writer *w, const uint32_t *frames, uint32_t n);
 void alloc_write(struct alloc_writer *w, const struct alloc_event *e);
+/* What a thread has written to its ring. */
+struct alloc_chunk {
+	uint32_t ring;
+	uint64_t position, sync;
+	const uint8_t *bytes;
+	uint32_t n; /* at most WIRE_ALLOC_RING */
+};
+void alloc_writer_chunk(struct alloc_writer *w, const struct alloc_chunk *c, uint32_t events);
+/* Returns true after a write that failed: all further ones do nothing. */
+bool alloc_writer_failed(const struct alloc_writer *w);
 /* Writes what is held back, so that a reader finds all events so far. */
 void alloc_writer_flush(struct alloc_writer *w);
 /* Counts so far. */

@@ -1,12 +1,13 @@
 /* Reads the file of a program's allocations. */
 #include <errno.h>
+#include <stdio.h>
 #include <zstd.h>
 
 #include "base/bytes.h"
 #include "base/hash.h"
 #include "base/mapped.h"
 #include "base/meminfo.h"
-#include "memory/alloc/trace.h"
+#include "memory/alloc/trace_merge.h"
 
 enum { HEAD = 16 };
 
@@ -18,11 +19,20 @@ struct reader {
 	size_t current; /* where the block that is being read begins in the file */
 	char *name;
 	bool salvage, stopped;
+	bool unfinished; /* ALLOC_UNFINISHED */
 	uint8_t *raw;
 	struct bytes block; /* of raw */
 	uint64_t time, addr, events;
 	uint32_t thread;
 	struct arena text;
+	/* Of chunks; NULL: there were none. */
+	struct merge *merge;
+	bool merging;   /* events up to `until` are given out before the next block is read, */
+	uint64_t until; /* ticks; UINT64_MAX: all */
+	bool held;      /* then `chunk`, whose bytes are in raw, is added */
+	struct alloc_chunk chunk;
+	bool ending; /* the end was read: it counts so many events */
+	uint64_t end_count;
 };
 
 static struct reader *reader_of(struct alloc_trace *t)
@@ -41,7 +51,10 @@ static struct err *damaged(struct reader *r, const char *why)
 	size_t in = r->block.start ? (size_t)(r->block.pos - r->block.start) : 0;
 
 	r->stopped = true;
+	r->held = r->ending = false;
 	if (r->salvage) {
+		r->merging = r->merge != NULL;
+		r->until = UINT64_MAX;
 		r->trace.cut = arena_printf(&r->text, "%s: block at byte %zu, %zu bytes in it: %s",
 					    r->name, r->current, in, why);
 		return NULL;
@@ -52,6 +65,34 @@ static struct err *damaged(struct reader *r, const char *why)
 		r->name, r->current, in, why);
 }
 
+static uint64_t u64_at(const uint8_t *p)
+{
+	return u32_at(p) | (uint64_t)u32_at(p + 4) << 32;
+}
+
+/* Begins the chunk that raw has. Returns the reason when it is wrong, else NULL. */
+static const char *begin_chunk(struct reader *r, size_t n)
+{
+	unsigned long long ticks, factor;
+	const char *clock;
+
+	if (n < ALLOC_CHUNK_HEAD)
+		return "a chunk is too short";
+	if (!r->merge) {
+		clock = alloc_info(&r->trace, "clock");
+		if (!clock || sscanf(clock, "%llu,%llu", &ticks, &factor) != 2)
+			return "a chunk has no clock";
+		r->merge = merge_new(&r->trace, ticks, factor);
+	}
+	r->chunk = (struct alloc_chunk){ u32_at(r->raw), u64_at(r->raw + 8), u64_at(r->raw + 16),
+					 r->raw + ALLOC_CHUNK_HEAD,
+					 (uint32_t)(n - ALLOC_CHUNK_HEAD) };
+	r->held = r->merging = true;
+	if (r->until < r->chunk.sync)
+		r->until = r->chunk.sync;
+	return NULL;
+}
+
 /* Unpacks the next block. Returns false at the end of the file, or at damage. */
 static bool next_block(struct reader *r, struct err **ret_err)
 {
@@ -60,8 +101,10 @@ static bool next_block(struct reader *r, struct err **ret_err)
 
 	r->current = r->at;
 	r->block = (struct bytes){ 0 };
-	if (!left) {
+	if (!left || (r->unfinished && (left < HEAD || u32_at(h + 8) > left - HEAD))) {
 		r->stopped = true;
+		r->merging = r->merge != NULL;
+		r->until = UINT64_MAX;
 		return false;
 	}
 	if (left < HEAD) {
@@ -70,7 +113,8 @@ static bool next_block(struct reader *r, struct err **ret_err)
 	}
 	raw = u32_at(h + 4);
 	packed = u32_at(h + 8);
-	if (u32_at(h) != ALLOC_BLOCK || raw > ALLOC_BLOCK_MAX || !raw) {
+	if ((u32_at(h) != ALLOC_BLOCK && u32_at(h) != ALLOC_CHUNK) || raw > ALLOC_BLOCK_MAX ||
+	    !raw) {
 		*ret_err = damaged(r, "its head is no block's");
 		return false;
 	}
@@ -84,8 +128,15 @@ static bool next_block(struct reader *r, struct err **ret_err)
 		*ret_err = damaged(r, "its bytes are not those that were written");
 		return false;
 	}
-	r->block = bytes_of(r->raw, raw, r->name);
 	r->at += HEAD + packed;
+	if (u32_at(h) == ALLOC_CHUNK) {
+		const char *wrong = begin_chunk(r, raw);
+
+		if (wrong)
+			*ret_err = damaged(r, wrong);
+		return !wrong;
+	}
+	r->block = bytes_of(r->raw, raw, r->name);
 	r->time = r->addr = r->thread = 0;
 	return true;
 }
@@ -177,50 +228,78 @@ static const char *read_event(struct reader *r, uint8_t op, struct alloc_event *
 	return NULL;
 }
 
+/* Compares the count of the end with the events that were read. Returns the reason when it is
+ * wrong, else NULL. */
+static const char *check_end(struct reader *r)
+{
+	r->ending = false;
+	r->stopped = true;
+	r->trace.ended = r->end_count == r->events;
+	return r->trace.ended ? NULL : "the end counts other events than were read";
+}
+
+/* Gives out merged events. Returns true with one; false when there is no more, or with the reason
+ * in *ret_wrong. */
+static bool next_merged(struct reader *r, struct alloc_event *ret, const char **ret_wrong)
+{
+	if (merge_next(r->merge, r->until, ret, ret_wrong)) {
+		r->events++;
+		return true;
+	}
+	r->merging = false;
+	if (!*ret_wrong && r->held)
+		*ret_wrong = merge_add(r->merge, &r->chunk);
+	r->held = false;
+	if (!*ret_wrong && r->ending)
+		*ret_wrong = check_end(r);
+	return false;
+}
+
+/* Reads the entry at hand. Returns the reason when it is wrong, else NULL; *ret_event: it is an
+ * event. */
+static const char *next_entry(struct reader *r, struct alloc_event *ret, bool *ret_event)
+{
+	uint8_t op = bytes_u8(&r->block), kind = op & ALLOC_OP_MASK;
+	const char *wrong;
+
+	if (kind >= ALLOC_NOPS || op > (ALLOC_OP_MASK | ALLOC_THREAD | ALLOC_STACK))
+		return "an entry is of no known kind";
+	wrong = kind > ALLOC_END ? define(r, kind) : read_event(r, op, ret);
+	if (!wrong && !bytes_ok(&r->block))
+		wrong = "an entry is cut off";
+	if (!wrong && kind == ALLOC_END) {
+		if (bytes_left(&r->block) || r->at < r->n)
+			return "bytes follow the end";
+		r->end_count = ret->size;
+		r->ending = r->merging = r->merge != NULL;
+		r->until = UINT64_MAX;
+		if (!r->merge)
+			return check_end(r);
+	}
+	*ret_event = kind < ALLOC_END;
+	return wrong;
+}
+
 bool alloc_next(struct alloc_trace *t, struct alloc_event *ret, struct err **ret_err)
 {
 	struct reader *r = reader_of(t);
 
 	*ret_err = NULL;
-	while (!r->stopped) {
-		const char *wrong;
-		uint8_t op;
+	while (!*ret_err && (r->merging || !r->stopped)) {
+		const char *wrong = NULL;
+		bool is_event = false;
 
-		if (!bytes_left(&r->block)) {
-			if (!next_block(r, ret_err))
-				return false;
-			continue;
-		}
-		op = bytes_u8(&r->block);
-		if ((op & ALLOC_OP_MASK) >= ALLOC_NOPS ||
-		    op > (ALLOC_OP_MASK | ALLOC_THREAD | ALLOC_STACK))
-			wrong = "an entry is of no known kind";
-		else if ((op & ALLOC_OP_MASK) > ALLOC_END)
-			wrong = define(r, op & ALLOC_OP_MASK);
+		if (r->merging)
+			is_event = next_merged(r, ret, &wrong);
+		else if (bytes_left(&r->block))
+			wrong = next_entry(r, ret, &is_event);
 		else
-			wrong = read_event(r, op, ret);
-		if (!wrong && !bytes_ok(&r->block))
-			wrong = "an entry is cut off";
-		if (!wrong && (op & ALLOC_OP_MASK) == ALLOC_END) {
-			r->trace.ended = ret->size == r->events;
-			if (!r->trace.ended)
-				wrong = "the end counts other events than were read";
-			else if (bytes_left(&r->block) || r->at < r->n)
-				wrong = "bytes follow the end";
-			else
-				r->stopped = true;
-			if (!wrong)
-				return false;
-		}
-		if (wrong) {
+			next_block(r, ret_err);
+		if (wrong)
 			*ret_err = damaged(r, wrong);
-			return false;
-		}
-		if (t->room && t->defined > t->room) {
+		else if (t->room && t->defined > t->room)
 			*ret_err = alloc_no_room(t, t->defined);
-			return false;
-		}
-		if ((op & ALLOC_OP_MASK) < ALLOC_END)
+		else if (is_event)
 			return true;
 	}
 	return false;
@@ -255,6 +334,10 @@ void alloc_rewind(struct alloc_trace *t)
 	r->stopped = false;
 	r->events = 0;
 	r->block = (struct bytes){ 0 };
+	merge_free(r->merge);
+	r->merge = NULL;
+	r->merging = r->held = r->ending = false;
+	r->until = 0;
 }
 
 static struct err *begin(struct reader *r, const void *p, size_t n, const char *name, bool salvage)
@@ -268,9 +351,10 @@ static struct err *begin(struct reader *r, const void *p, size_t n, const char *
 	arena_init(&r->text);
 	if (n < HEAD || memcmp(p, "DESCRYMA", 8))
 		return err_new(EINVAL, "%s: not a file of descry malloc record", name);
-	if (u32_at(r->p + 8) != ALLOC_VERSION)
-		return err_new(EINVAL, "%s: of version %u, and this descry reads version %u", name,
-			       u32_at(r->p + 8), ALLOC_VERSION);
+	if (!u32_at(r->p + 8) || u32_at(r->p + 8) > ALLOC_VERSION)
+		return err_new(EINVAL, "%s: of version %u, and this descry reads versions up to %u",
+			       name, u32_at(r->p + 8), ALLOC_VERSION);
+	r->unfinished = u32_at(r->p + 12) == ALLOC_UNFINISHED;
 	alloc_rewind(&r->trace);
 	return NULL;
 }
@@ -317,6 +401,7 @@ void alloc_close(struct alloc_trace *t)
 	vec_fini(&t->stack_frames);
 	vec_fini(&t->infos);
 	arena_fini(&r->text);
+	merge_free(r->merge);
 	free(r->name);
 	free(r->raw);
 	free(r);

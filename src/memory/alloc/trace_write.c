@@ -23,6 +23,7 @@ struct alloc_writer {
 	uint64_t events, bytes;
 	uint64_t written; /* of the events: those in blocks that are in the file */
 	uint64_t whole;   /* of the bytes: up to the last whole block */
+	ZSTD_CCtx *zstd;
 };
 
 static void put(struct alloc_writer *w, uint64_t v)
@@ -57,6 +58,12 @@ static void put_u32(uint8_t *p, uint32_t v)
 		p[i] = (uint8_t)(v >> 8 * i);
 }
 
+static void put_u64(uint8_t *p, uint64_t v)
+{
+	put_u32(p, (uint32_t)v);
+	put_u32(p + 4, (uint32_t)(v >> 32));
+}
+
 static void write_bytes(struct alloc_writer *w, const void *p, size_t n)
 {
 	if (!w->error && fwrite(p, 1, n, w->file) != n)
@@ -65,38 +72,72 @@ static void write_bytes(struct alloc_writer *w, const void *p, size_t n)
 		w->bytes += n;
 }
 
-void alloc_writer_flush(struct alloc_writer *w)
+/* Packs a block and writes it. */
+static void write_block(struct alloc_writer *w, uint32_t kind, const void *p, size_t bytes)
 {
 	uint8_t head[HEAD];
-	size_t n;
+	size_t n = ZSTD_compressBound(bytes);
 
-	if (!w->block.n)
-		return;
-	n = ZSTD_compressBound(w->block.n);
 	if (n > w->room) {
 		w->packed = xrealloc(w->packed, n);
 		w->room = n;
 	}
-	n = ZSTD_compress(w->packed, w->room, w->block.v, w->block.n, LEVEL);
+	n = ZSTD_compressCCtx(w->zstd, w->packed, w->room, p, bytes, LEVEL);
 	if (ZSTD_isError(n)) {
 		if (!w->error)
 			w->error = err_new(EIO, "%s: zstd: %s", w->path, ZSTD_getErrorName(n));
 		n = 0;
 	}
-	put_u32(head, ALLOC_BLOCK);
-	put_u32(head + 4, (uint32_t)w->block.n);
+	put_u32(head, kind);
+	put_u32(head + 4, (uint32_t)bytes);
 	put_u32(head + 8, (uint32_t)n);
-	put_u32(head + 12, (uint32_t)hash_bytes(w->block.v, w->block.n));
+	put_u32(head + 12, (uint32_t)hash_bytes(p, bytes));
 	write_bytes(w, head, sizeof(head));
 	write_bytes(w, w->packed, n);
+}
+
+/* Writes the entries that are held back, as a block. */
+static void write_entries(struct alloc_writer *w)
+{
+	if (!w->block.n)
+		return;
+	write_block(w, ALLOC_BLOCK, w->block.v, w->block.n);
+	w->block.n = 0;
+	w->time = w->addr = w->thread = 0;
+}
+
+void alloc_writer_flush(struct alloc_writer *w)
+{
+	write_entries(w);
 	if (!w->error && fflush(w->file))
 		w->error = err_errno(errno, "%s", w->path);
 	if (!w->error) {
 		w->written = w->events;
 		w->whole = w->bytes;
 	}
-	w->block.n = 0;
-	w->time = w->addr = w->thread = 0;
+}
+
+void alloc_writer_chunk(struct alloc_writer *w, const struct alloc_chunk *c, uint32_t events)
+{
+	struct out o;
+
+	write_entries(w);
+	out_init(&o, NULL);
+	out_room(&o, ALLOC_CHUNK_HEAD + c->n);
+	put_u32((uint8_t *)o.v, c->ring);
+	put_u32((uint8_t *)o.v + 4, 0);
+	put_u64((uint8_t *)o.v + 8, c->position);
+	put_u64((uint8_t *)o.v + 16, c->sync);
+	memcpy(o.v + ALLOC_CHUNK_HEAD, c->bytes, c->n);
+	write_block(w, ALLOC_CHUNK, o.v, ALLOC_CHUNK_HEAD + c->n);
+	out_fini(&o);
+	w->events += events;
+	alloc_writer_flush(w);
+}
+
+bool alloc_writer_failed(const struct alloc_writer *w)
+{
+	return w->error != NULL;
 }
 
 static void begin(struct alloc_writer *w, uint8_t op)
@@ -187,14 +228,22 @@ struct err *alloc_writer_new(const char *path, struct alloc_writer **ret)
 	struct alloc_writer *w;
 	uint8_t head[HEAD] = "DESCRYMA";
 	FILE *file = fopen(path, "we");
+	ZSTD_CCtx *zstd = file ? ZSTD_createCCtx() : NULL;
 
-	if (!file)
-		return err_errno(errno, "%s", path);
+	if (!zstd) {
+		struct err *e = err_errno(file ? ENOMEM : errno, "%s", path);
+
+		if (file)
+			fclose(file);
+		return e;
+	}
 	w = xcalloc(1, sizeof(*w));
+	w->zstd = zstd;
 	w->file = file;
 	w->path = xstrdup(path);
 	out_init(&w->block, NULL);
 	put_u32(head + 8, ALLOC_VERSION);
+	put_u32(head + 12, ALLOC_UNFINISHED);
 	write_bytes(w, head, sizeof(head));
 	w->whole = w->bytes;
 	*ret = w;
@@ -211,6 +260,8 @@ struct err *alloc_writer_end(struct alloc_writer *w)
 	alloc_write(w, &end);
 	alloc_writer_flush(w);
 	e = w->error;
+	if (!e && pwrite(fileno(w->file), "\0\0\0", 4, 12) != 4)
+		e = err_errno(errno, "%s", w->path);
 	fd = e ? dup(fileno(w->file)) : -1;
 	if (fclose(w->file) && !e)
 		e = err_errno(errno, "%s", w->path);
@@ -224,6 +275,7 @@ struct err *alloc_writer_end(struct alloc_writer *w)
 		e = err_wrap(e, "%llu of %llu calls are in the file",
 			     (unsigned long long)w->written, (unsigned long long)w->events);
 	out_fini(&w->block);
+	ZSTD_freeCCtx(w->zstd);
 	free(w->packed);
 	free(w->path);
 	free(w);

@@ -4,18 +4,14 @@
  * do to it, before its program begins, all that it does to a stopped process. Afterwards the
  * command cannot be stopped again. */
 #define _GNU_SOURCE
-#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
-#include <sys/xattr.h>
 
 #include "base/nofile.h"
 #include "target_private.h"
@@ -23,7 +19,7 @@
 
 extern const uint8_t descry_preload[], descry_preload_end[];
 
-enum { HELLO_MS = 10000, DEPTH = 4 };
+enum { HELLO_MS = 10000 };
 
 /* Both ends of the two sockets for the command; -1: closed. */
 struct channel {
@@ -46,78 +42,7 @@ static void close_all(struct channel *ch)
 	close_one(&ch->self);
 }
 
-/* --- checks that the command will load the library --- */
-
-static struct err *cannot(const char *path, const char *why)
-{
-	return err_new(ENOTSUP,
-		       "%s cannot be held at its start: ptrace(2) is forbidden here, and %s", path,
-		       why);
-}
-
-static struct err *check_elf(const char *path, int fd)
-{
-	Elf64_Ehdr h;
-	Elf64_Phdr p;
-
-	if (pread(fd, &h, sizeof(h), 0) != sizeof(h) || h.e_ident[EI_CLASS] != ELFCLASS64)
-		return cannot(path, "it is not a 64-bit program");
-	for (uint32_t i = 0; i < h.e_phnum; i++)
-		if (pread(fd, &p, sizeof(p), (off_t)(h.e_phoff + (uint64_t)i * h.e_phentsize)) ==
-			    sizeof(p) &&
-		    p.p_type == PT_INTERP)
-			return NULL;
-	return cannot(path, "a static program has no dynamic linker that could load anything");
-}
-
-static bool is_file(const char *path)
-{
-	struct stat st;
-
-	return !access(path, X_OK) && !stat(path, &st) && S_ISREG(st.st_mode);
-}
-
-static struct err *check_file(const char *path, int depth)
-{
-	cleanup_close int fd = is_file(path) ? open(path, O_RDONLY | O_CLOEXEC) : -1;
-	char head[PATH_MAX + 4] = "", *name;
-	struct stat st;
-	ssize_t n = fd < 0 ? -1 : pread(fd, head, sizeof(head) - 1, 0);
-
-	if (fd < 0 && is_file(path))
-		return cannot(path, "its file cannot be read");
-	if (n < 0 || fstat(fd, &st))
-		return err_errno(access(path, X_OK) ? errno : EACCES, "cannot run %s", path);
-	if (st.st_mode & (S_ISUID | S_ISGID) || fgetxattr(fd, "security.capability", NULL, 0) >= 0)
-		return cannot(path, "nothing is loaded into a privileged (setuid) program");
-	if (n >= SELFMAG && !memcmp(head, ELFMAG, SELFMAG))
-		return check_elf(path, fd);
-	if (head[0] != '#' || head[1] != '!' ||
-	    depth >= DEPTH) /* execvp(3) runs it with the shell */
-		return depth >= DEPTH ? cannot(path, "its interpreters do not end")
-				      : check_file("/bin/sh", DEPTH);
-	name = head + 2 + strspn(head + 2, " \t");
-	name[strcspn(name, " \t\n")] = '\0';
-	return check_file(name, depth + 1);
-}
-
-/* Checks the command that execvp(3) would find. */
-static struct err *check_command(const char *name)
-{
-	const char *path = getenv("PATH") ?: "/bin:/usr/bin";
-
-	if (strchr(name, '/'))
-		return check_file(name, 0);
-	while (*path) {
-		size_t n = strcspn(path, ":");
-		cleanup_free char *at = xasprintf("%.*s%s%s", (int)n, path, n ? "/" : "", name);
-
-		if (is_file(at))
-			return check_file(at, 0);
-		path += n + (path[n] == ':');
-	}
-	return err_errno(ENOENT, "cannot run %s", name);
-}
+static const char HELD[] = "cannot be held at its start: ptrace(2) is forbidden here, and";
 
 /* --- its start --- */
 
@@ -193,7 +118,9 @@ static struct err *take_hello(struct control *c, const char *name)
 		return err_new(ECHILD, "%s ended before it could be traced", name);
 	memcpy(&c->mem, CMSG_DATA(head), sizeof(c->mem));
 	if (has_threads(c))
-		return cannot(name, "its libraries have started threads before it could be held");
+		return err_new(ENOTSUP,
+			       "%s %s its libraries have started threads before it could be held",
+			       name, HELD);
 	t = vec_add(&c->threads);
 	t->tid = c->pid;
 	t->regs.rip = t->regs.rsp =
@@ -207,7 +134,7 @@ static struct err *take_hello(struct control *c, const char *name)
 struct err *control_start_served(char *const argv[], const struct control_as *as,
 				 struct control **ret)
 {
-	struct err *e = check_command(argv[0]);
+	struct err *e = control_check_preload(argv[0], HELD, NULL);
 	struct control *c = NULL;
 	int report[2], code = 0;
 	struct channel ch;

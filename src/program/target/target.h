@@ -134,6 +134,10 @@ struct control_as {
  */
 struct err *control_start(char *const argv[], bool at_entry, const struct control_as *as,
 			  struct control **ret);
+/* Checks that the dynamic linker loads a library (LD_PRELOAD) into the command that execvp(3) would
+ * find. ENOTSUP: it does not: "FILE `what` reason". ret_path: the program's file, malloc()ed, that
+ * of the interpreter of a script; NULL: not wanted. */
+struct err *control_check_preload(const char *name, const char *what, char **ret_path);
 /* Returns true for a command that was started where ptrace(2) is forbidden, and is held by the
  * library that its dynamic linker loads (served.c). It is held before its own constructors run,
  * both for "right after exec" and for "at its entry point". It can be read, written, patched and

@@ -1,0 +1,363 @@
+/* What the preloaded recorder of allocations does rarely: looks up the next object's functions,
+ * finds the memory of the tracer, and gets rings and room in them. */
+#include "agent/alloc.h"
+#include "agent/environment.h"
+
+#define RTLD_NEXT_ ((void *)-1l)
+#define WEAK __attribute__((weak))
+
+void *dlsym(void *handle, const char *name) WEAK;
+char *dlerror(void) WEAK;
+struct dl_info {
+	const char *file;
+	void *base;
+	const char *name;
+	void *addr;
+};
+int dladdr(const void *addr, struct dl_info *ret) WEAK;
+/* glibc before 2.34 has dlsym(3) in another object, which may be missing. */
+void *__libc_malloc(size_t size) WEAK;
+void *__libc_calloc(size_t n, size_t size) WEAK;
+void *__libc_realloc(void *p, size_t size) WEAK;
+void *__libc_memalign(size_t align, size_t size) WEAK;
+void __libc_free(void *p) WEAK;
+
+enum {
+	PROT_READ_WRITE = 1 | 2,
+	MAP_SHARED_ = 1,
+	MAP_PRIVATE_ANONYMOUS = 0x22,
+	MADV_WIPEONFORK = 18,
+	FUTEX_WAIT_ = 0,
+	FUTEX_WAKE_ = 1,
+	OWNER_DIED = 0x40000000,
+	SS_ONSTACK_ = 1,
+	PAGE = 4096,
+	WAIT_EACH_MS = 20,
+	PR_SET_SECCOMP_ = 22,
+	PR_SET_TSC_ = 26,
+	SECCOMP_MODE_STRICT_ = 1, /* of prctl(2); of seccomp(2): 0. It forbids the counter, too. */
+};
+
+static const uint32_t off;
+struct state state = { .on = &off };
+uint32_t alloc_quiet;
+void *alloc_next_syscall, *alloc_next_prctl;
+uint8_t early[EARLY] __attribute__((aligned(64)));
+static uint32_t early_used;
+
+void *alloc_early(size_t size, size_t align)
+{
+	uint32_t at = (early_used + (uint32_t)align - 1) & ~((uint32_t)align - 1);
+
+	if (align > PAGE || size > EARLY || at + size > EARLY)
+		return 0;
+	early_used = (at + (uint32_t)size + 15) & ~15u;
+	return early + at;
+}
+
+static void find_others(void)
+{
+	alloc_next_syscall = dlsym ? dlsym(RTLD_NEXT_, "syscall") : 0;
+	alloc_next_prctl = dlsym ? dlsym(RTLD_NEXT_, "prctl") : 0;
+}
+
+static void find_next(void)
+{
+	struct next *n = &state.next;
+	struct dl_info with, operators;
+
+	if (!dlsym) {
+		*n = (struct next){ .malloc = __libc_malloc,
+				    .calloc = __libc_calloc,
+				    .realloc = __libc_realloc,
+				    .memalign = __libc_memalign,
+				    .free = __libc_free };
+		return;
+	}
+	find_others();
+	/* malloc() last: until it is known, calls are answered by alloc_early() */
+#define X(type, name, arguments) \
+	if (__builtin_strcmp(#name, "malloc")) \
+		*(void **)&n->name = dlsym(RTLD_NEXT_, #name);
+	ALLOC_NEXT(X)
+#undef X
+	*(void **)&n->malloc = dlsym(RTLD_NEXT_, "malloc");
+	if (n->_Znwm && dladdr && dladdr(*(void **)&n->malloc, &with) &&
+	    dladdr(*(void **)&n->_Znwm, &operators))
+		state.operators = with.base == operators.base;
+	if (dlerror) /* the program must not see that a name is missing */
+		dlerror();
+}
+
+/* --- the tracer --- */
+
+/* Removes descry's variables from the environment. Returns the value of WIRE_ALLOC_ENV, or 0. */
+static char *take_variable(char **env)
+{
+	char **to = env, *ret = 0;
+
+	for (; *env; env++) {
+		char *preload = value_of(*env, "LD_PRELOAD="),
+		     *ours = value_of(*env, WIRE_ALLOC_ENV "=");
+
+		if (ours)
+			ret = ours;
+		else if (!preload || restore(preload))
+			*to++ = *env;
+	}
+	*to = 0;
+	return ret;
+}
+
+static void open_memory(uint64_t fd)
+{
+	struct wire_alloc *m;
+	int64_t at = sys6(SYS_MMAP, 0, WIRE_ALLOC_BYTES, PROT_READ_WRITE, MAP_SHARED_, fd, 0), page;
+	uint32_t *on;
+
+	if (at < 0 && at > -PAGE)
+		return;
+	m = (struct wire_alloc *)at;
+	if (m->magic != WIRE_ALLOC_MAGIC || m->version != WIRE_ALLOC_VERSION)
+		return;
+	page = sys6(SYS_MMAP, 0, PAGE, PROT_READ_WRITE, MAP_PRIVATE_ANONYMOUS, ~0ull, 0);
+	if (page < 0 && page > -PAGE)
+		return;
+	if (sys4(SYS_MADVISE, (uint64_t)page, PAGE, MADV_WIPEONFORK, 0))
+		return;
+	on = (uint32_t *)page;
+	*on = 1;
+	state.memory = m;
+	state.on = on;
+	__atomic_store_n(&m->hello, 1, __ATOMIC_RELEASE);
+}
+
+void alloc_start(void)
+{
+	uint64_t *stack;
+	char *numbers;
+	uint32_t pid, object, memory;
+
+	if (__atomic_exchange_n(&state.begun, 1, __ATOMIC_RELAXED))
+		return;
+	find_next();
+	stack = start_of_stack();
+	numbers = stack ? take_variable((char **)(stack + 1 + *stack + 1)) : 0;
+	if (!numbers)
+		return;
+	pid = number(&numbers);
+	object = number(&numbers);
+	memory = number(&numbers);
+	if (sys2(SYS_GETPID, 0, 0) == pid)
+		open_memory(memory);
+	sys2(SYS_CLOSE, object, 0);
+	sys2(SYS_CLOSE, memory, 0);
+}
+
+__attribute__((constructor)) static void begin(void)
+{
+	alloc_start();
+}
+
+/* --- rings --- */
+
+static void stop(void)
+{
+	/* the page is this process's own: a forked child comes here never, its page is zero */
+	__atomic_store_n((uint32_t *)(uintptr_t)state.on, 0, __ATOMIC_RELAXED);
+}
+
+void alloc_before_prctl(uint64_t option, uint64_t arg)
+{
+	if (!alloc_next_prctl)
+		find_others();
+	if ((uint32_t)option == PR_SET_SECCOMP_)
+		alloc_quiet = 1;
+	if (((uint32_t)option == PR_SET_SECCOMP_ && arg == SECCOMP_MODE_STRICT_) ||
+	    (uint32_t)option == PR_SET_TSC_) {
+		if (*state.on) {
+			state.memory->forbidden = 1;
+			stop();
+		}
+	}
+}
+
+void alloc_before_syscall(uint64_t nr, uint64_t a, uint64_t b)
+{
+	if (!alloc_next_syscall)
+		find_others();
+	if (nr == SYS_SECCOMP)
+		alloc_before_prctl(PR_SET_SECCOMP_, a ? 2 : SECCOMP_MODE_STRICT_);
+	if (nr == SYS_PRCTL)
+		alloc_before_prctl(a, b);
+}
+
+/* Returns true when the recording has ended, or the tracer has died. */
+static int is_over(const struct wire_alloc *m)
+{
+	return __atomic_load_n(&m->done, __ATOMIC_ACQUIRE) ||
+	       __atomic_load_n(&m->tracer, __ATOMIC_ACQUIRE) & OWNER_DIED;
+}
+
+static struct wire_alloc_ring *claim(struct wire_alloc *m)
+{
+	uint64_t tid = alloc_quiet ? 0x7fffffff : (uint64_t)sys2(SYS_GETTID, 0, 0);
+
+	/* the first turn: that of a thread of this id, which has ended */
+	for (int turn = 0; turn < 2; turn++) {
+		for (uint32_t i = 0; i < WIRE_ALLOC_RINGS; i++) {
+			struct wire_alloc_ring *r = &m->rings[i];
+			uint64_t old = __atomic_load_n(&r->owner, __ATOMIC_ACQUIRE);
+
+			if ((uint32_t)old != (turn || alloc_quiet ? 0 : tid))
+				continue;
+			if (__atomic_compare_exchange_n(&r->owner, &old,
+							((old >> 32) + 1) << 32 | tid, 0,
+							__ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) {
+				/* before any event of this thread */
+				if (__atomic_fetch_add(&state.claims, 1, __ATOMIC_SEQ_CST))
+					__atomic_store_n(&state.several, 1, __ATOMIC_SEQ_CST);
+				return r;
+			}
+		}
+	}
+	return 0;
+}
+
+static void set_position(struct thread *t, uint64_t position)
+{
+	uint64_t in_ring = position % WIRE_ALLOC_RING;
+
+	t->at = t->data + in_ring;
+	t->off = position - (uint64_t)(uintptr_t)t->at;
+	t->limit = t->data + in_ring - in_ring % WIRE_ALLOC_SEGMENT + WIRE_ALLOC_SEGMENT -
+		   WIRE_ALLOC_EVENT_MAX;
+}
+
+static void ring_bell(struct wire_alloc *m)
+{
+	__atomic_fetch_add(&m->bell, 1, __ATOMIC_SEQ_CST);
+	if (__atomic_load_n(&m->sleeping, __ATOMIC_SEQ_CST) && !alloc_quiet)
+		sys4(SYS_FUTEX, (uintptr_t)&m->bell, FUTEX_WAKE_, 1, 0);
+}
+
+/* Waits until a whole segment at the position is free. */
+static int wait_for_room(struct thread *t, uint64_t position)
+{
+	struct wire_alloc *m = state.memory;
+	uint64_t until = ticks() + m->ticks_per_ms * WAIT_MS;
+	const uint64_t timeout[2] = { 0, WAIT_EACH_MS * 1000000 };
+
+	for (;;) {
+		uint32_t drained = __atomic_load_n(&m->drained, __ATOMIC_ACQUIRE);
+		uint64_t tail = __atomic_load_n(&t->ring->tail, __ATOMIC_ACQUIRE);
+
+		if (WIRE_ALLOC_POSITION(position + WIRE_ALLOC_SEGMENT - tail) <= WIRE_ALLOC_RING)
+			return 1;
+		if (!*state.on) /* a signal handler has forked, and this is the child */
+			return 0;
+		if (is_over(m)) {
+			stop();
+			return 0;
+		}
+		/* one wait in vain is enough until the tracer moves */
+		if (__atomic_load_n(&m->gave_up, __ATOMIC_RELAXED) == drained + 1)
+			return 0;
+		if (ticks() >= until) {
+			__atomic_store_n(&m->gave_up, drained + 1, __ATOMIC_RELAXED);
+			return 0;
+		}
+		__atomic_fetch_add(&m->waiting, 1, __ATOMIC_SEQ_CST);
+		ring_bell(m);
+		if (alloc_quiet)
+			for (int i = 0; i < 1000; i++)
+				__asm__ volatile("pause");
+		else
+			sys4(SYS_FUTEX, (uintptr_t)&m->drained, FUTEX_WAIT_, drained,
+			     (uintptr_t)timeout);
+		__atomic_fetch_sub(&m->waiting, 1, __ATOMIC_SEQ_CST);
+	}
+}
+
+static void put_open(struct thread *t)
+{
+	uint64_t now = ticks();
+	uint8_t *p = put_number(t->at, WIRE_ALLOC_OTHER);
+
+	p = put_number(p, WIRE_ALLOC_OPEN);
+	p = put_number(p, (uint32_t)t->ring->owner);
+	p = put_number(p, now);
+	t->time = now;
+	t->addr = 0;
+	t->count -= 1ull << 40; /* it is no event */
+	publish(t, p);
+}
+
+int alloc_room(struct thread *t)
+{
+	uint64_t next;
+
+	if (!t->ring) {
+		struct wire_alloc *m = state.memory;
+		struct wire_alloc_ring *r = is_over(m) ? 0 : claim(m);
+
+		if (!r)
+			return 0;
+		t->data =
+			(uint8_t *)m + WIRE_ALLOC_HEAD + (uint64_t)(r - m->rings) * WIRE_ALLOC_RING;
+		t->count = r->head & ~WIRE_ALLOC_POSITION(~0ull);
+		t->ring = r;
+		set_position(t, WIRE_ALLOC_POSITION(r->head));
+		if (t->at < t->limit) {
+			put_open(t);
+			return 1;
+		}
+		t->time = 0; /* it opens in the next segment */
+	}
+	if (t->at < t->limit)
+		return 1;
+	next = t->off + (uint64_t)(uintptr_t)t->at;
+	next = next - next % WIRE_ALLOC_SEGMENT + WIRE_ALLOC_SEGMENT;
+	if (!wait_for_room(t, next))
+		return 0;
+	put_number(put_number(t->at, WIRE_ALLOC_OTHER), WIRE_ALLOC_SKIP);
+	set_position(t, next);
+	t->count -= 1ull << 40;
+	publish(t, t->at);
+	ring_bell(state.memory);
+	if (!t->time)
+		put_open(t);
+	return 1;
+}
+
+void alloc_lose(struct thread *t)
+{
+	if (!*state.on)
+		return;
+	if (t->ring)
+		__atomic_store_n(&t->ring->lost, t->ring->lost + 1, __ATOMIC_RELAXED);
+	else
+		__atomic_fetch_add(&state.memory->unheard, 1, __ATOMIC_RELAXED);
+}
+
+int alloc_left(struct thread *t)
+{
+	struct {
+		uint64_t sp;
+		int32_t flags, pad;
+		uint64_t size;
+	} stack = { 0 };
+
+	if ((uintptr_t)__builtin_frame_address(0) < t->writing || alloc_quiet ||
+	    sys2(SYS_SIGALTSTACK, 0, (uintptr_t)&stack) || stack.flags & SS_ONSTACK_)
+		return 0;
+	if (t->ring) {
+		t->count = t->ring->head & ~WIRE_ALLOC_POSITION(~0ull);
+		set_position(t, WIRE_ALLOC_POSITION(t->ring->head));
+		t->time = 0;
+		if (t->at < t->limit)
+			put_open(t);
+	}
+	t->writing = 0;
+	return 1;
+}

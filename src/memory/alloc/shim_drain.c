@@ -1,0 +1,167 @@
+/* Takes the events of a recorded command out of its rings and puts them into the file. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <linux/futex.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "memory/alloc/shim.h"
+
+enum {
+	SLEEP_NS = 10000000,   /* of a wait; the command's end is seen after it */
+	PASS_NS = 200000000,   /* between passes of a command that allocates little */
+	REVIEW_NS = 100000000, /* between looks for threads that have ended, */
+	REVIEW_FROM = 64,      /* when there are so many rings in use */
+	FLUSH_NS = 1000000000,
+};
+
+static void wake(struct wire_alloc *m)
+{
+	__atomic_fetch_add(&m->drained, 1, __ATOMIC_SEQ_CST);
+	if (__atomic_load_n(&m->waiting, __ATOMIC_SEQ_CST))
+		syscall(SYS_futex, &m->drained, FUTEX_WAKE, INT32_MAX, NULL, NULL, 0);
+}
+
+static void lose(struct alloc_shim *s, uint64_t count)
+{
+	struct alloc_event e = { .op = ALLOC_LOST, .size = count };
+
+	if (!count)
+		return;
+	s->lost += count;
+	e.time = ticks_ns(&s->clock, ticks_now() - s->clock.ticks);
+	alloc_write(s->writer, &e);
+}
+
+/* Copies what a ring has to the file. Returns true when there was something. */
+static bool drain_ring(struct alloc_shim *s, uint32_t i)
+{
+	struct wire_alloc_ring *r = &s->memory->rings[i];
+	struct alloc_shim_ring *own = &s->rings[i];
+	uint64_t head = __atomic_load_n(&r->head, __ATOMIC_ACQUIRE);
+	uint64_t lost = __atomic_load_n(&r->lost, __ATOMIC_RELAXED);
+	uint64_t n = WIRE_ALLOC_POSITION(head - own->tail), at = own->tail % WIRE_ALLOC_RING, part;
+	uint32_t count = (WIRE_ALLOC_COUNT(head) - own->count) & 0xffffff;
+
+	if (lost != own->lost) {
+		lose(s, lost - own->lost);
+		own->lost = lost;
+	}
+	if (!n || own->broken)
+		return false;
+	if (n > WIRE_ALLOC_RING || count > n) {
+		own->broken = true;
+		lose(s, 1);
+		return false;
+	}
+	part = n < WIRE_ALLOC_RING - at ? n : WIRE_ALLOC_RING - at;
+	memcpy(s->buffer, s->data + (uint64_t)i * WIRE_ALLOC_RING + at, part);
+	memcpy(s->buffer + part, s->data + (uint64_t)i * WIRE_ALLOC_RING, n - part);
+	alloc_writer_chunk(s->writer,
+			   &(struct alloc_chunk){ i, own->tail, s->sync, s->buffer, (uint32_t)n },
+			   count);
+	own->tail += n;
+	own->count = WIRE_ALLOC_COUNT(head);
+	__atomic_store_n(&r->tail, own->tail, __ATOMIC_RELEASE);
+	return true;
+}
+
+/* Events that a pass does not find have later ticks than its beginning, because a thread publishes
+ * an event before its block can be known to another thread. The ticks are read twice: before the
+ * rings, and by the next pass. */
+static void drain(struct alloc_shim *s)
+{
+	uint64_t began = ticks_now(),
+		 unheard = __atomic_load_n(&s->memory->unheard, __ATOMIC_RELAXED);
+	bool any = false;
+
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	for (uint32_t i = 0; i < WIRE_ALLOC_RINGS; i++) {
+		if (!drain_ring(s, i))
+			continue;
+		any = true;
+		wake(s->memory);
+	}
+	if (unheard != s->unheard) {
+		lose(s, unheard - s->unheard);
+		s->unheard = unheard;
+	}
+	if (any)
+		s->sync = began;
+	s->passed = now_ns();
+	if (alloc_writer_failed(s->writer))
+		__atomic_store_n(&s->memory->done, 1, __ATOMIC_RELEASE);
+	if (s->passed - s->flushed > FLUSH_NS) {
+		alloc_writer_flush(s->writer);
+		s->flushed = s->passed;
+	}
+}
+
+/* Frees the rings of threads that have ended. */
+static void review(struct alloc_shim *s)
+{
+	uint32_t owned = 0;
+	char path[64];
+
+	for (uint32_t i = 0; i < WIRE_ALLOC_RINGS; i++)
+		owned += (uint32_t)__atomic_load_n(&s->memory->rings[i].owner, __ATOMIC_RELAXED) !=
+			 0;
+	s->reviewed = now_ns();
+	for (uint32_t i = 0; i < WIRE_ALLOC_RINGS && owned >= REVIEW_FROM; i++) {
+		uint64_t *owner = &s->memory->rings[i].owner;
+		uint64_t old = __atomic_load_n(owner, __ATOMIC_ACQUIRE);
+
+		snprintf(path, sizeof(path), "/proc/%d/task/%u", (int)s->pid, (uint32_t)old);
+		/* A new thread of the same id takes the ring over, and so changes the number. */
+		if ((uint32_t)old && access(path, F_OK) && errno == ENOENT)
+			__atomic_compare_exchange_n(owner, &old, ((old >> 32) + 1) << 32, false,
+						    __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
+	}
+}
+
+static bool has_ended(struct alloc_shim *s)
+{
+	if (!s->ended && waitpid(s->pid, &s->status, WNOHANG) == s->pid)
+		s->ended = true;
+	return s->ended;
+}
+
+static void sleep_until_bell(struct alloc_shim *s)
+{
+	const struct timespec timeout = { .tv_nsec = SLEEP_NS };
+
+	__atomic_store_n(&s->memory->sleeping, 1, __ATOMIC_SEQ_CST);
+	syscall(SYS_futex, &s->memory->bell, FUTEX_WAIT, s->bell, &timeout, NULL, 0);
+	__atomic_store_n(&s->memory->sleeping, 0, __ATOMIC_SEQ_CST);
+}
+
+bool alloc_shim_pass(struct alloc_shim *s)
+{
+	uint32_t bell = __atomic_load_n(&s->memory->bell, __ATOMIC_SEQ_CST);
+	bool ended = has_ended(s);
+
+	if (ended || bell != s->bell || now_ns() - s->passed > PASS_NS) {
+		s->bell = bell;
+		drain(s);
+	}
+	if (now_ns() - s->reviewed > REVIEW_NS)
+		review(s);
+	if (!ended)
+		sleep_until_bell(s);
+	return !ended;
+}
+
+bool alloc_shim_runs(const struct alloc_shim *s)
+{
+	return __atomic_load_n(&s->memory->hello, __ATOMIC_ACQUIRE) == 1;
+}
+
+void alloc_shim_end(struct alloc_shim *s)
+{
+	__atomic_store_n(&s->memory->done, 1, __ATOMIC_RELEASE);
+	drain(s);
+}

@@ -1,0 +1,22 @@
+/* The chunks of a recording's threads (ALLOC_CHUNK), merged to one sequence by their ticks.
+ *
+ * In: chunks in the order of the file. Out: events. Always true: the bytes are untrusted. No more
+ * than MERGE_BYTES_MAX of them are held.
+ */
+#ifndef DESCRY_MEMORY_ALLOC_TRACE_MERGE_H
+#define DESCRY_MEMORY_ALLOC_TRACE_MERGE_H
+
+#include "memory/alloc/trace.h"
+
+struct merge;
+
+/* Threads are added to the trace. ticks, factor: the clock of the recording. */
+struct merge *merge_new(struct alloc_trace *t, uint64_t ticks, uint64_t factor);
+void merge_free(struct merge *m);
+/* Adds a chunk. Returns the reason when it is wrong, else NULL. */
+const char *merge_add(struct merge *m, const struct alloc_chunk *c);
+/* Takes the next event up to these ticks. Returns false when there is none, or with *ret_wrong when
+ * the bytes are wrong. */
+bool merge_next(struct merge *m, uint64_t until, struct alloc_event *ret, const char **ret_wrong);
+
+#endif
