@@ -89,7 +89,7 @@ bool malloc_record_shim(struct malloc_options *o, int *ret_status)
 	struct err *e = alloc_shim_check(o->words[0]);
 
 	if (!e && o->depth)
-		e = err_new(ENOTSUP, "stacks");
+		e = err_new(ENOTSUP, "the library takes no stacks");
 	if (e && e->code == ENOTSUP)
 		return refuse(e);
 	catch_signals();

@@ -1,13 +1,14 @@
-/* Allocations that are hard to record: tracee_recorded KIND [N]. Its own output takes no allocation.
+/* Allocations that are hard to record: tracee_recorded KIND [N]. Its output takes no allocation.
  *
- *	passed N   4 threads: each allocates N blocks, and frees those of its neighbour as soon as they are there
+ *	passed N   4 threads: each allocates N blocks, and frees its neighbour's at once
  *	churn N    N threads, one after the other: 10 malloc(100), freed
  *	crowd N    N threads at one time: 10 malloc(100), freed
  *	forks      100 malloc(10); a child that makes 1,000; 100 more
- *	signals    100 malloc(10), each with a signal whose handler, on a stack of its own, makes a malloc(20)
+ *	signals    100 malloc(10), each with a signal whose handler, on another stack, makes a
+ *	           malloc(20)
  *	jumps      100 malloc(10), each in a signal handler that leaves by siglongjmp(3)
- *	strict N   N malloc(10), freed, under seccomp(2)'s strict mode, where any system call is the end
- *	filter N   N malloc(10), freed, under a filter that kills for any system call but write(2) and exit_group(2)
+ *	strict N   N malloc(10), freed, under seccomp(2)'s strict mode
+ *	filter N   N malloc(10), freed, under a filter of all but write(2) and exit_group(2)
  *	busy N     N malloc(10..500), freed in another order; then "end"
  *	waits      "ready", waits for a byte; 10 malloc(10)
  */

@@ -76,7 +76,8 @@ static struct err *make_memory(struct alloc_shim *s, int *ret_fd)
 	struct err *e = NULL;
 	void *p;
 
-	/* ENOTSUP, because probes may do without it (ulimit -f). The command cannot make it smaller, which would end this process by SIGBUS. */
+	/* ENOTSUP, because probes may do without it (ulimit -f). The command cannot make it
+	 * smaller, which would end this process by SIGBUS. */
 	if (fd < 0 || ftruncate(fd, WIRE_ALLOC_BYTES) ||
 	    fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL))
 		e = err_new(ENOTSUP, "no memory for the recording: %s", strerror(errno));

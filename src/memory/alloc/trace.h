@@ -9,13 +9,14 @@
  *	block   u32 ALLOC_BLOCK, u32 bytes unpacked, u32 bytes packed, u32 checksum of the unpacked
  *	        bytes, the packed bytes (zstd)
  *
- * Version 2 has blocks of a second kind, ALLOC_CHUNK, which unpack to: u32 ring, u32 0, u64 position,
- * u64 sync, and what a thread of the program has written at this position of the ring (wire/alloc.h).
- * Each block before this one has all events up to the ticks `sync` that no later block has, so a
- * reader merges the rings by ticks up to there. INFO "clock=TICKS,FACTOR": the ticks at time 0, and
- * the nanoseconds of a tick as a fraction of 2^64.
+ * Version 2 has blocks of a second kind, ALLOC_CHUNK, which unpack to: u32 ring, u32 0, u64
+ * position, u64 sync, and what a thread of the program has written at this position of the ring
+ * (wire/alloc.h). Events up to the ticks `sync` are in the blocks before, so a reader merges the
+ * rings by ticks up to there. INFO "clock=TICKS,FACTOR": the ticks at time 0, and the nanoseconds
+ * of a tick as a fraction of 2^64.
  *
- * An ALLOC_BLOCK unpacks to entries: u8 op, fields. Numbers are LEB128 (base/bytes.h), signed ones zigzag.
+ * An ALLOC_BLOCK unpacks to entries: u8 op, fields. Numbers are LEB128 (base/bytes.h), signed ones
+ * zigzag.
  * Bits of op: 0-3 enum alloc_op; ALLOC_THREAD: the thread's index follows, else it is that of the
  * entry before; ALLOC_STACK: the stack's number follows. Then the time since the entry before, in
  * ns, signed, and:
