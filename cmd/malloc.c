@@ -18,7 +18,7 @@ const struct opt malloc_opts[] = {
 	{ 'X', NULL, "NAME[=VALUE]", OPT_SETTING, "an option of descry(1): bufsize, switchrate..." },
 	{ OPT_LONG, "probes", NULL, NULL, "records a command by probes, too, and not by a preloaded library, which is faster", FLAG(probes) },
 	{ OPT_LONG, "show-d", NULL, NULL, "prints the D program instead of running it", FLAG(show_d) },
-	{ 0, NULL, NULL, NULL, "of report:" },
+	{ 0, NULL, NULL, NULL, "of report and diff:" },
 	{ 'n', NULL, "N", NULL, "lists at most N stacks (10)", INTEGER(most, 1, UINT32_MAX) },
 	{ OPT_LONG, "of", "WHAT", "bytes count peak end", "stacks by what: bytes, count, peak or end (bytes)", TEXT(of) },
 	{ 0, NULL, NULL, NULL, "of replay:" },
@@ -36,12 +36,13 @@ static const char help[] =
 	"usage: descry malloc record -o FILE [options] COMMAND [ARGUMENT...]\n"
 	"       descry malloc record -o FILE [options] -p PID\n"
 	"       descry malloc report [options] FILE\n"
+	"       descry malloc diff [options] FILE FILE\n"
 	"       descry malloc replay [options] FILE\n"
 	"       descry malloc compare [options] COMMAND [ARGUMENT...]\n"
 	"\n"
 	"Records each call of malloc(3) and its like that a program makes; reports sizes, lifetimes, the peak, and what is alive\n"
 	"at the end; makes the same calls with other allocators, and measures their time and memory.\n"
-	"compare records and replays.\n"
+	"diff shows what differs between two recordings; compare records and replays.\n"
 	"\n";
 
 static int take(void *into, const struct opt *o, const char *arg)
@@ -57,11 +58,8 @@ static int take(void *into, const struct opt *o, const char *arg)
 static const struct {
 	const char *name;
 	int (*run)(struct malloc_options *m);
-} verbs[] = { { "record", malloc_record },
-	      { "report", malloc_report },
-	      { "replay", malloc_replay },
-	      { "compare", malloc_compare },
-	      { "play", malloc_play } };
+} verbs[] = { { "record", malloc_record }, { "report", malloc_report },   { "diff", malloc_diff },
+	      { "replay", malloc_replay }, { "compare", malloc_compare }, { "play", malloc_play } };
 
 int cmd_malloc(int argc, char **argv)
 {
@@ -88,7 +86,8 @@ int cmd_malloc(int argc, char **argv)
 	}
 	status = opts_take(&parse, argc, argv);
 	if (!status && !run)
-		status = tool_wrong("record, report, replay or compare? try descry malloc --help");
+		status = tool_wrong(
+			"record, report, diff, replay or compare? try descry malloc --help");
 	m.words = argv + optind;
 	m.nwords = (uint32_t)(argc - optind);
 	if (!status)

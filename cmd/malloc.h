@@ -23,6 +23,7 @@ int malloc_record(struct malloc_options *o);
  * message with the reason. */
 bool malloc_record_shim(struct malloc_options *o, int *ret_status);
 int malloc_report(struct malloc_options *o);
+int malloc_diff(struct malloc_options *o);
 int malloc_replay(struct malloc_options *o);
 int malloc_compare(struct malloc_options *o);
 /* A process of replay: descry malloc play FD MODE. Writes a struct replay_result. */

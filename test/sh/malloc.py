@@ -97,6 +97,25 @@ check(sum(int(line.rsplit(" ", 1)[1]) for line in lines) == r["live_bytes"], "fo
 malloc("report", "--of", "peak", "-o", os.path.join(TMP, "out.svg"), FILE)
 check("tracee_allocs`plain" in open(os.path.join(TMP, "out.svg")).read(), "the picture has the function")
 
+# diff: sums, sizes, stacks by their difference; a stack of one side only; nothing to show when they are the same
+before = FILE + ".before"
+record("plain", options=("-k", "8"))
+os.rename(FILE, before)
+record("plain", "plain", "kept", options=("-k", "8"))
+d = json.loads(malloc("diff", "--json", "--of", "end", before, FILE).stdout)
+check(d["allocated"][1] - d["allocated"][0] == 1007 and d["live_bytes"][1] - d["live_bytes"][0] == 10000 + 86415, "sums", d)
+check([s["values"] for s in d["stacks"]] == [[0, 86415], [10000, 20000]], "stacks", d["stacks"])
+check("keep" in d["stacks"][0]["frames"][1] and d["complete"] == [True, True], "frames", d)
+text = malloc("diff", before, FILE).stdout
+check(re.search(r"^allocated, blocks +\d+ +\d+ +\+1007$", text, re.M) and "+100.0 kB: 100.0 kB in 1000 blocks, 200.0 kB in 2000" in text, text)
+check(re.search(r"^ +16384 +0 +7 +\+7$", text, re.M), text)
+text = malloc("diff", FILE, before).stdout
+check("-86.4 kB: 86.4 kB in 7 blocks, 0 bytes in 0" in text, text)
+check("stacks that differ" not in malloc("diff", FILE, FILE).stdout, "the same")
+for args in [("diff", FILE), ("diff", "--of", "x", FILE, FILE), ("diff", "-o", "x.svg", FILE, FILE)]:
+    malloc(*args, rc=2)
+malloc("diff", FILE, FILE + "none", rc=1)
+
 # replay: the same calls, the same peak; a library that is built here; what is missing or no allocator is said
 record("plain", "realloc", "aligned", "threads", "kept", options=("-k", "4"))
 r = report()

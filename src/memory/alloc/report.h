@@ -69,8 +69,24 @@ void alloc_report_print(const struct alloc_report *r, const struct alloc_trace *
 			uint32_t most, struct out *o);
 void alloc_report_json(const struct alloc_report *r, const struct alloc_trace *t, const char *name,
 		       uint32_t most, struct out *o);
+/* "1.5 MB" */
+char *report_bytes_text(char buf[32], uint64_t n);
+/* The number of blocks that a stack's value is of. */
+uint64_t report_site_blocks(const struct report_site *s, enum report_of of);
 /* Fills a tree with the stacks, by their values. */
 void alloc_report_tree(const struct alloc_report *r, const struct alloc_trace *t, enum report_of of,
 		       struct stacktree *ret);
+
+/* report_diff.c: two recordings, before and after. Stacks are the same when the texts of their
+ * frames are. */
+struct report_side {
+	const struct alloc_report *r;
+	const struct alloc_trace *t;
+	const char *name; /* of the file */
+};
+void alloc_diff_print(const struct report_side side[2], enum report_of of, uint32_t most,
+		      struct out *o);
+void alloc_diff_json(const struct report_side side[2], enum report_of of, uint32_t most,
+		     struct out *o);
 
 #endif

@@ -8,7 +8,7 @@ static const char *const op_names[ALLOC_LOST] = { "malloc",       "calloc",  "al
 						  "realloc_from", "realloc", "free" };
 
 /* "1.5 MB" */
-static char *bytes_text(char buf[32], uint64_t n)
+char *report_bytes_text(char buf[32], uint64_t n)
 {
 	static const char *const units[] = { "bytes", "kB", "MB", "GB", "TB" };
 	double v = (double)n;
@@ -52,14 +52,14 @@ static void put_sums(const struct alloc_report *r, struct out *o)
 			   "may seem to live",
 			   ull(r->lost));
 	out_printf(o, "\nallocated  %12llu blocks  %s\n", ull(r->allocated),
-		   bytes_text(a, r->allocated_bytes));
+		   report_bytes_text(a, r->allocated_bytes));
 	out_printf(o, "peak       %12llu blocks  %s, after %s", ull(r->peak_blocks),
-		   bytes_text(a, r->peak), time_text(b, r->peak_time));
+		   report_bytes_text(a, r->peak), time_text(b, r->peak_time));
 	if (r->peak)
 		out_printf(o, "; allocated %.1f times as much in all",
 			   (double)r->allocated_bytes / (double)r->peak);
 	out_printf(o, "\nat the end %12llu blocks  %s\n", ull(r->live),
-		   bytes_text(a, r->live_bytes));
+		   report_bytes_text(a, r->live_bytes));
 	out_printf(o, "temporary  %12llu blocks  freed by the thread's next call\n",
 		   ull(r->temporary));
 	if (r->elsewhere)
@@ -133,7 +133,7 @@ static void put_course(const struct alloc_report *r, struct out *o)
 		for (uint32_t k = i; k < i + each && k < r->npoints; k++)
 			most = r->points[k].most > most ? r->points[k].most : most;
 		out_printf(o, "%13s %14s", time_text(a, end < r->duration ? end : r->duration),
-			   bytes_text(b, most));
+			   report_bytes_text(b, most));
 		put_bar(o, most, r->peak);
 	}
 }
@@ -171,7 +171,7 @@ static struct ranked *rank(const struct alloc_report *r, enum report_of of, uint
 	return v;
 }
 
-static uint64_t blocks_of(const struct report_site *s, enum report_of of)
+uint64_t report_site_blocks(const struct report_site *s, enum report_of of)
 {
 	return of == REPORT_PEAK ? s->peak_count : of == REPORT_END ? s->live_count : s->count;
 }
@@ -194,8 +194,8 @@ static void put_stacks(const struct alloc_report *r, const struct alloc_trace *t
 
 		if (!i)
 			out_printf(o, "\n%s\n", title);
-		out_printf(o, "  %s in %llu blocks\n", bytes_text(buf, v[i].value),
-			   ull(blocks_of(at, of)));
+		out_printf(o, "  %s in %llu blocks\n", report_bytes_text(buf, v[i].value),
+			   ull(report_site_blocks(at, of)));
 		for (uint32_t k = 0; k < s->n && k < FRAMES_SHOWN; k++)
 			out_printf(o, "      %s\n", frame_of(t, v[i].stack, k)->text);
 		if (s->n > FRAMES_SHOWN)
@@ -278,7 +278,7 @@ static void json_stacks(const struct alloc_report *r, const struct alloc_trace *
 	out_printf(o, ",\"%s_stacks\":[", report_of_name(of));
 	for (uint32_t i = 0; i < n && i < most; i++) {
 		out_printf(o, "%s{\"value\":%llu,\"blocks\":%llu,\"frames\":[", i ? "," : "",
-			   ull(v[i].value), ull(blocks_of(&r->sites.v[v[i].stack], of)));
+			   ull(v[i].value), ull(report_site_blocks(&r->sites.v[v[i].stack], of)));
 		for (uint32_t k = 0; k < t->stacks.v[v[i].stack].n; k++) {
 			const struct alloc_text *f = frame_of(t, v[i].stack, k);
 
