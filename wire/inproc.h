@@ -459,7 +459,7 @@ struct wire_undo {
 	/* the process (in the tracer's namespace); the upper 10 bits count the programs that it
 	 * executed before */
 	uint32_t pid;
-	uint8_t len, data, pad[2]; /* data: not text but the semaphore of a USDT probe, a count */
+	uint8_t len, data, pad[2]; /* data: not text but the semaphore or flag of a USDT probe */
 	uint64_t stub;             /* its first byte of code, 0 none (a trap) */
 	uint32_t stub_len;         /* bytes from `stub` to its end */
 	uint32_t pad1;

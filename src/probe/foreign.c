@@ -57,7 +57,7 @@ static const struct {
 	  "requests of NFS are not block I/O here; its tracepoints are sdt:nfs::: when the module is loaded" },
 	{ "fbt", "*", "fop_*", "*", "Linux calls these vfs_read, vfs_write, vfs_open ..." },
 	{ "hotspot*", "*", "*", "*",
-	  "the JVM must be built with probes (--enable-dtrace) and run with -XX:+ExtendedDTraceProbes" },
+	  "the process has no JVM that was built with probes, as those of Debian and Adoptium are; -c needs the java program itself, not a shell that starts it" },
 };
 
 /* System calls that Linux does not have. Their probes never fire, because no program here makes the

@@ -162,6 +162,9 @@ struct probe {
 		*asks; /* DOF: questions answered with yes while the probe is enabled, where
 		        * possible */
 	uint32_t nasks;
+	/* Link-time address of a bool, 0: none. The program passes the probe only while it is true.
+	 * The in-process engine sets it while the probe is enabled. */
+	uint64_t flag;
 	uint64_t addr;         /* link-time address of the function (offset arguments) */
 	const uint64_t *addrs; /* kprobes: kernel addresses of every function of that name */
 	uint32_t naddrs;

@@ -428,6 +428,22 @@ static void search(struct library_search *s, const struct process_objects *objec
 	(void)search_list(s, usual);
 }
 
+/* Searches the directories where the java launcher finds its JVM, from that of the program, the
+ * first len bytes of path. */
+static void search_jvm(struct library_search *s, const char *path, size_t len)
+{
+	static const char *const dirs[] = { "lib/server", "lib/amd64/server",
+					    "jre/lib/amd64/server" };
+
+	if (len < 4 || strncmp(path + len - 4, "/bin", 4))
+		return;
+	for (size_t i = 0; i < ARRAY_SIZE(dirs); i++) {
+		cleanup_free char *dir = xasprintf("%.*s%s", (int)(len - 3), path, dirs[i]);
+
+		(void)search_dir(s, dir, strlen(dir));
+	}
+}
+
 /* Searches the places of a program's own plugins: LD_LIBRARY_PATH, the program's directory, and its
  * working directory. */
 static void search_near(struct library_search *s, const struct process_objects *objects)
@@ -442,8 +458,11 @@ static void search_near(struct library_search *s, const struct process_objects *
 	for (uint32_t i = 0; i < objects->n; i++) {
 		const char *path = objects->v[i].seen, *slash = strrchr(path, '/');
 
-		if (objects->v[i].is_main && slash && search_dir(s, path, (size_t)(slash - path)))
+		if (!objects->v[i].is_main || !slash)
+			continue;
+		if (search_dir(s, path, (size_t)(slash - path)))
 			return;
+		search_jvm(s, path, (size_t)(slash - path));
 	}
 	if (n > 0)
 		(void)search_dir(s, dir, (size_t)n);

@@ -48,8 +48,8 @@ void process_libraries(struct probe_set *ps, pid_t pid, const struct process_obj
 		       const char *pattern,
 		       void (*found)(void *arg, const struct process_object *po), void *arg);
 
-/* Finds all libraries in LD_LIBRARY_PATH, beside the program and in its working directory, whether
- * loaded or not. */
+/* Finds all libraries in LD_LIBRARY_PATH, beside the program, where the java launcher has its JVM,
+ * and in the working directory, whether loaded or not. */
 void process_libraries_near(struct probe_set *ps, pid_t pid, const struct process_objects *objects,
 			    void (*found)(void *arg, const struct process_object *po), void *arg);
 

@@ -34,7 +34,8 @@ struct match {
 	const struct probe_desc *pd;
 	probe_fn *found;
 	void *arg;
-	bool any; /* the process at hand has such a probe */
+	bool any;   /* the process at hand has such a probe */
+	bool later; /* the object at hand is not loaded yet */
 };
 
 static size_t trailing_digits(const char *s)
@@ -137,6 +138,27 @@ static void classify(struct probe *p, const struct process_object *po)
 		p->note = process_price(class, ATTACH_UPROBE);
 }
 
+/* Sets the flag of the JVM that the probe needs. */
+static void add_jvm_flag(const struct match *m, struct probe *p, const struct process_object *po,
+			 const struct object_usdt *u)
+{
+	struct usdt_jvm_flag f = usdt_jvm_flag(po, u, !m->later);
+
+	p->flag = f.addr;
+	if (f.refused)
+		process_note(
+			m->ps,
+			xasprintf(
+				"%s:%s::%s fires only in a JVM that was started with -XX:+%s: %s",
+				p->prov, p->mod, p->name, f.name, f.refused));
+	if (f.name && p->note)
+		p->note = arena_printf(
+			&m->ps->arena,
+			f.refused ? "%s; it fires only in a JVM that was started with -XX:+%s"
+				  : "%s; the in-process engine sets the JVM's flag %s",
+			p->note, f.name);
+}
+
 static void add_usdt(struct match *m, pid_t pid, const struct process_object *po, const char *prov,
 		     const char *name, const struct object_usdt *u)
 {
@@ -159,6 +181,7 @@ static void add_usdt(struct match *m, pid_t pid, const struct process_object *po
 		if (p->note)
 			p->note = arguments_note(m->ps, po, u, p->note);
 		add_asks(m->ps, p, po->object, u);
+		add_jvm_flag(m, p, po, u);
 	}
 	m->found(m->arg, p);
 }
@@ -230,7 +253,9 @@ static void match_later(void *arg, const struct process_object *later)
 	bool before = m->any;
 
 	m->any = false;
+	m->later = true;
 	match_object(m, later->pid, later);
+	m->later = false;
 	if (m->any)
 		process_note(m->ps, xasprintf("%s:%s is not loaded: its probes fire when %s is",
 					      m->pd->prov, later->name, later->path));

@@ -38,4 +38,15 @@ struct usdt_python {
 const struct usdt_python *usdt_python_places(struct probe_set *ps, const struct process_object *po,
 					     const char **ret_reason);
 
+/* --- usdt_jvm.c --- */
+/* A flag of the JVM without which it does not pass a probe. */
+struct usdt_jvm_flag {
+	const char *name;    /* NULL: the probe needs none, or the flag is set already */
+	uint64_t addr;       /* link-time address of the bool; 0: it is not to be set */
+	const char *refused; /* the reason */
+};
+/* loaded: the JVM is in the process, and may have compiled functions. */
+struct usdt_jvm_flag usdt_jvm_flag(const struct process_object *po, const struct object_usdt *u,
+				   bool loaded);
+
 #endif

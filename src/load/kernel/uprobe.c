@@ -67,6 +67,16 @@ static void note_asks(struct kernel_engine *k, uint32_t probe)
 		ip->prov, ip->mod, ip->func, ip->name);
 }
 
+static void note_flag(struct kernel_engine *k, uint32_t probe)
+{
+	const struct image_probe *ip = &k->e.image->probes[probe];
+
+	engine_note(
+		k,
+		"%s:%s:%s:%s: the program passes it only while a flag in its memory is set, and the kernel engine does not set it; -x engine=inproc does",
+		ip->prov, ip->mod, ip->func, ip->name);
+}
+
 static void note_shared_page(struct kernel_engine *k, uint32_t probe)
 {
 	const struct image_probe *ip = &k->e.image->probes[probe];
@@ -255,6 +265,8 @@ struct err *attach_uprobes(struct kernel_engine *k, struct instance *in)
 			}
 			if (q->nasks)
 				note_asks(k, p->probes[j]);
+			if (q->flag)
+				note_flag(k, p->probes[j]);
 			if (q->semaphore_shares_page)
 				note_shared_page(k, p->probes[j]);
 			vec_push(&g.offsets, q->offset);

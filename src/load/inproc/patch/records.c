@@ -31,6 +31,19 @@ static bool record_semaphore(const struct inproc_process *p, uint64_t addr, stru
 	return true;
 }
 
+/* Records a bool, unless it is true already. */
+static bool record_bool(const struct inproc_process *p, uint64_t addr, struct wire_undo *u)
+{
+	static const uint8_t no = 0, yes = 1;
+	uint8_t now;
+
+	if (procmem_read(p->pid, &now, sizeof(now), addr) != sizeof(now) || now)
+		return false;
+	u->data = 1;
+	undo_record(u, inproc_undo_id(p), addr, sizeof(now), &no, &yes, 0, 0, NULL);
+	return true;
+}
+
 /* Reserves the records that one module needs. */
 static struct err *reserve_records(struct inproc_engine *e, struct inproc_process *p,
 				   uint32_t module)
@@ -87,7 +100,9 @@ static void write_module(struct inproc_engine *e, struct inproc_process *p, uint
 			undo_record(&e->undo[s->undo], inproc_undo_id(p), s->addr + m->bias,
 				    sizeof(s->question->no), s->question->no, s->question->yes, 0,
 				    0, NULL);
-		if (s->question || record_semaphore(p, s->addr + m->bias, &e->undo[s->undo]))
+		if (s->question ||
+		    (s->is_bool ? record_bool : record_semaphore)(p, s->addr + m->bias,
+								  &e->undo[s->undo]))
 			vec_push(&log->sites, e->undo[s->undo]);
 	}
 }

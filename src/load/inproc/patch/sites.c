@@ -261,6 +261,9 @@ static void add_semaphore(struct plan *pl, uint32_t module, const struct probe *
 	if (p->semaphore &&
 	    object_offset_to_addr(pl->p->modules.v[module].object, p->semaphore, &s.addr))
 		add_wish(pl, &s);
+	if (p->flag)
+		add_wish(pl, &(struct inproc_semaphore){
+				     .module = module, .addr = p->flag, .is_bool = true });
 	for (uint32_t i = 0; i < p->nasks; i++) {
 		s.question = p->asks[i];
 		s.addr = p->asks[i]->addr;

@@ -102,11 +102,12 @@ struct inproc_module {
 	uint64_t loads_state;
 	bool execs; /* its execve() has a bell */
 };
-/* The switch of a USDT probe that checks whether it is wanted: a count in the target's memory, or
- * an instruction that returns the answer. */
+/* The switch of a USDT probe that checks whether it is wanted: a count or a bool in the target's
+ * memory, or an instruction that returns the answer. */
 struct inproc_semaphore {
 	uint64_t addr;                          /* link-time */
-	const struct object_question *question; /* NULL: a count */
+	const struct object_question *question; /* NULL: a count or a bool */
+	bool is_bool;
 	uint32_t module;
 	uint32_t undo; /* its record in wire_area.undo, if it has one */
 	bool record;

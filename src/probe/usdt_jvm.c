@@ -1,0 +1,75 @@
+/* The probes of HotSpot that the JVM passes only while one of its flags is true: their flags.
+ *
+ * The interpreter and the JVM's own code look at a flag each time. The compilers look at it when
+ * they compile a function. So a JVM in which no code has been compiled yet passes all of these
+ * probes after its flag was set. In a JVM that runs, only the probes of monitors do not depend on
+ * compiled code.
+ */
+#include <string.h>
+
+#include "base/procmem.h"
+#include "probe/process.h"
+#include "probe/usdt.h"
+#include "program/space/mapping.h"
+
+static const struct {
+	const char *name, *flag;
+	bool compiled; /* compiled code has or lacks the probe */
+} guarded[] = {
+	{ "method__entry", "DTraceMethodProbes", true },
+	{ "method__return", "DTraceMethodProbes", true },
+	{ "object__alloc", "DTraceAllocProbes", true },
+	{ "monitor__contended__enter", "DTraceMonitorProbes", false },
+	{ "monitor__contended__entered", "DTraceMonitorProbes", false },
+	{ "monitor__contended__exit", "DTraceMonitorProbes", false },
+	{ "monitor__notify", "DTraceMonitorProbes", false },
+	{ "monitor__notifyAll", "DTraceMonitorProbes", false },
+	{ "monitor__wait", "DTraceMonitorProbes", false },
+	{ "monitor__waited", "DTraceMonitorProbes", false },
+};
+
+/* Returns true when the flag is true now in the process, because the JVM was started so. */
+static bool is_set(const struct process_object *po, uint64_t addr)
+{
+	struct mappings maps = { 0 };
+	bool set = false;
+	uint8_t value;
+
+	err_free(mappings_read(po->pid, &maps));
+	for (uint32_t i = 0; i < maps.n && !set; i++) {
+		const struct mapping *m = &maps.v[i];
+		uint64_t at;
+
+		set = m->exec && m->inode == po->inode &&
+		      object_text_mapping_addr(po->object, m->offset, &at) &&
+		      procmem_read(po->pid, &value, 1, addr + m->start - at) == 1 && value;
+	}
+	mappings_free(&maps);
+	return set;
+}
+
+struct usdt_jvm_flag usdt_jvm_flag(const struct process_object *po, const struct object_usdt *u,
+				   bool loaded)
+{
+	struct usdt_jvm_flag f = { 0 };
+	size_t i = 0;
+
+	if (strcmp(u->provider, "hotspot"))
+		return f;
+	while (i < ARRAY_SIZE(guarded) && strcmp(guarded[i].name, u->name))
+		i++;
+	if (i == ARRAY_SIZE(guarded))
+		return f;
+	f.name = guarded[i].flag;
+	if (!object_symbol_value(po->object, f.name, &f.addr)) {
+		f.refused = "its file does not say where the flag is";
+	} else if (loaded && is_set(po, f.addr)) {
+		f = (struct usdt_jvm_flag){ 0 };
+	} else if (loaded && guarded[i].compiled) {
+		f.refused = "functions that it has compiled already would stay without the probe; "
+			    "descry sets the flag in a JVM that it starts (-c)";
+	}
+	if (f.refused)
+		f.addr = 0;
+	return f;
+}
