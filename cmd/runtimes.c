@@ -1,5 +1,5 @@
-/* descry list -p PID: the interpreter or virtual machine that a process runs, and the probes that its
- * programs bring. */
+/* descry list -p PID: the interpreter or virtual machine that a process runs, and the probes that
+ * its programs bring. */
 #include "listing.h"
 
 #include "program/runtime/runtime.h"

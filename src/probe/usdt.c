@@ -148,9 +148,8 @@ static void add_jvm_flag(const struct match *m, struct probe *p, const struct pr
 	if (f.refused)
 		process_note(
 			m->ps,
-			xasprintf(
-				"%s:%s::%s fires only in a JVM that was started with -XX:+%s: %s",
-				p->prov, p->mod, p->name, f.name, f.refused));
+			xasprintf("%s:%s::%s fires only in a JVM that was started with -XX:+%s: %s",
+				  p->prov, p->mod, p->name, f.name, f.refused));
 	if (f.name && p->note)
 		p->note = arena_printf(
 			&m->ps->arena,

@@ -5,6 +5,7 @@
  * probes after its flag was set. In a JVM that runs, only the probes of monitors do not depend on
  * compiled code.
  */
+#include <elf.h>
 #include <string.h>
 
 #include "base/procmem.h"
@@ -27,6 +28,22 @@ static const struct {
 	{ "monitor__wait", "DTraceMonitorProbes", false },
 	{ "monitor__waited", "DTraceMonitorProbes", false },
 };
+
+/* Finds a flag. The in-process engine writes there, so it must be data of this file. */
+static bool find_flag(struct object *o, const char *name, uint64_t *ret)
+{
+	struct object_segment s;
+	uint64_t addr;
+
+	if (!object_symbol_value(o, name, &addr))
+		return false;
+	for (uint32_t i = 0; object_segment(o, i, &s); i++)
+		if (s.type == PT_LOAD && s.flags & PF_W && addr - s.addr < s.memsz) {
+			*ret = addr;
+			return true;
+		}
+	return false;
+}
 
 /* Returns true when the flag is true now in the process, because the JVM was started so. */
 static bool is_set(const struct process_object *po, uint64_t addr)
@@ -61,7 +78,7 @@ struct usdt_jvm_flag usdt_jvm_flag(const struct process_object *po, const struct
 	if (i == ARRAY_SIZE(guarded))
 		return f;
 	f.name = guarded[i].flag;
-	if (!object_symbol_value(po->object, f.name, &f.addr)) {
+	if (!find_flag(po->object, f.name, &f.addr)) {
 		f.refused = "its file does not say where the flag is";
 	} else if (loaded && is_set(po, f.addr)) {
 		f = (struct usdt_jvm_flag){ 0 };

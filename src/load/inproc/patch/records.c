@@ -100,9 +100,8 @@ static void write_module(struct inproc_engine *e, struct inproc_process *p, uint
 			undo_record(&e->undo[s->undo], inproc_undo_id(p), s->addr + m->bias,
 				    sizeof(s->question->no), s->question->no, s->question->yes, 0,
 				    0, NULL);
-		if (s->question ||
-		    (s->is_bool ? record_bool : record_semaphore)(p, s->addr + m->bias,
-								  &e->undo[s->undo]))
+		if (s->question || (s->is_bool ? record_bool : record_semaphore)(
+					   p, s->addr + m->bias, &e->undo[s->undo]))
 			vec_push(&log->sites, e->undo[s->undo]);
 	}
 }
