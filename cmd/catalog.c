@@ -205,7 +205,7 @@ static void count_probe(void *arg, struct probe *p)
 static bool is_of_process(const struct provider *pv)
 {
 	return pv == &provider_pid || pv == &provider_plt || pv == &provider_plockstat ||
-	       pv == &provider_usdt;
+	       pv == &provider_node || pv == &provider_usdt;
 }
 
 /* Returns the provider pattern of its probes in the traced process; "" without a process. */

@@ -115,7 +115,7 @@ static void candidate_providers(struct completion *c)
 {
 	for (const struct provider *const *pv = providers; *pv; pv++) {
 		bool of_process = *pv == &provider_pid || *pv == &provider_plt ||
-				  *pv == &provider_plockstat;
+				  *pv == &provider_plockstat || *pv == &provider_node;
 		cleanup_free char *name =
 			xasprintf("%s%s", (*pv)->name, of_process ? "$target" : "");
 

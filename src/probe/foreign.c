@@ -58,6 +58,10 @@ static const struct {
 	{ "fbt", "*", "fop_*", "*", "Linux calls these vfs_read, vfs_write, vfs_open ..." },
 	{ "hotspot*", "*", "*", "*",
 	  "the process has no JVM that was built with probes, as those of Debian and Adoptium are; -c needs the java program itself, not a shell that starts it" },
+	{ "node*", "*", "*", "http-server-response",
+	  "Node.js ends a response in JavaScript, where descry has no probes; http-server-request and net-stream-end are there" },
+	{ "node*", "*", "*", "http-client-request",
+	  "Node.js makes a request in JavaScript, where descry has no probes; http-client-response is there" },
 };
 
 /* System calls that Linux does not have. Their probes never fire, because no program here makes the

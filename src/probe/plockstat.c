@@ -141,33 +141,13 @@ static void add_futex(struct process_match *m, const struct process_object *po,
 static void add_function(struct process_match *m, const struct process_object *po,
 			 const struct row *row, const struct object_symbol *f)
 {
-	enum attach_kind kind = row->where == RETURN ? ATTACH_URETPROBE : ATTACH_UPROBE;
-	const char *reason = NULL;
-	enum uprobe_class class;
-	struct probe *p;
-	uint64_t offset;
-	uint8_t code[16];
-	uint32_t len;
-	bool is_new;
-
-	if (!glob_match(m->pd->func, f->name) ||
-	    !object_addr_to_offset(po->object, f->addr, &offset))
-		return;
-	p = process_add_probe(m->ps, m->pv, m->pid, po, m->prov, f->name, row->name, kind, offset,
-			      &is_new);
-	if (is_new) {
-		class = uprobe_classify(code, object_read(po->object, f->addr, code, sizeof(code)),
-					&len, &reason);
-		p->addr = f->addr;
-		p->priv = row;
-		p->filter = row->filter;
-		if (class == UPROBE_REFUSED)
-			p->unavailable = reason;
-		p->note = row->note ? arena_printf(&m->ps->arena, "%s; %s",
-						   process_price(class, kind), row->note)
-				    : process_price(class, kind);
-	}
-	m->found(m->arg, p);
+	process_add_event(m, po, f,
+			  &(struct process_event){ .name = row->name,
+						   .kind = row->where == RETURN ? ATTACH_URETPROBE
+										: ATTACH_UPROBE,
+						   .filter = row->filter,
+						   .note = row->note,
+						   .priv = row });
 }
 
 static void match_row(struct process_match *m, const struct process_object *po,

@@ -564,6 +564,37 @@ const char *process_price(enum uprobe_class class, enum attach_kind kind)
 	return NULL;
 }
 
+void process_add_event(struct process_match *m, const struct process_object *po,
+		       const struct object_symbol *f, const struct process_event *ev)
+{
+	const char *reason = NULL;
+	enum uprobe_class class;
+	struct probe *p;
+	uint64_t offset;
+	uint8_t code[16];
+	uint32_t len;
+	bool is_new;
+
+	if (!glob_match(m->pd->func, f->name) ||
+	    !object_addr_to_offset(po->object, f->addr, &offset))
+		return;
+	p = process_add_probe(m->ps, m->pv, m->pid, po, m->prov, f->name, ev->name, ev->kind,
+			      offset, &is_new);
+	if (is_new) {
+		class = uprobe_classify(code, object_read(po->object, f->addr, code, sizeof(code)),
+					&len, &reason);
+		p->addr = f->addr;
+		p->priv = ev->priv;
+		p->filter = ev->filter;
+		if (class == UPROBE_REFUSED)
+			p->unavailable = reason;
+		p->note = ev->note ? arena_printf(&m->ps->arena, "%s; %s",
+						  process_price(class, ev->kind), ev->note)
+				   : process_price(class, ev->kind);
+	}
+	m->found(m->arg, p);
+}
+
 void process_note(struct probe_set *ps, char *text)
 {
 	for (uint32_t i = 0; i < ps->notes.n; i++) {
@@ -577,12 +608,12 @@ void process_note(struct probe_set *ps, char *text)
 
 struct err *process_match_each(struct process_match *m, struct err *(*one)(struct process_match *m))
 {
-	enum { LETTERS = 3 };
+	const int letters = (int)strlen(m->pv->name);
 	const char *pattern = m->pd->prov;
 	const char *digits = pattern + strcspn(pattern, "0123456789");
-	const char *number = glob_is_pattern(pattern)    ? digits
-			     : strlen(pattern) > LETTERS ? pattern + LETTERS
-							 : "";
+	const char *number = glob_is_pattern(pattern)            ? digits
+			     : strlen(pattern) > (size_t)letters ? pattern + letters
+								 : "";
 	struct err *e = NULL;
 
 	if (*number && !number[strspn(number, "0123456789")]) {
@@ -591,12 +622,12 @@ struct err *process_match_each(struct process_match *m, struct err *(*one)(struc
 		if (pid == 0 || pid > INT32_MAX)
 			return err_new(ESRCH, "no process %s", number);
 		m->pid = (pid_t)pid;
-		snprintf(m->prov, sizeof(m->prov), "%.*s%d", LETTERS, m->pv->name, (int)pid);
+		snprintf(m->prov, sizeof(m->prov), "%.*s%d", letters, m->pv->name, (int)pid);
 		return one(m);
 	}
 	for (uint32_t i = 0; i < m->ps->targets.n && !e; i++) {
 		m->pid = m->ps->targets.v[i].pid;
-		snprintf(m->prov, sizeof(m->prov), "%.*s%d", LETTERS, m->pv->name, (int)m->pid);
+		snprintf(m->prov, sizeof(m->prov), "%.*s%d", letters, m->pv->name, (int)m->pid);
 		if (glob_match(pattern, m->prov))
 			e = one(m);
 	}

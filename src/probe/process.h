@@ -72,11 +72,22 @@ struct process_match {
 	pid_t pid;
 	char prov[32]; /* the provider's name there: "pid123" */
 };
-/* Calls one() for the process whose number stands behind the provider's three letters; this process
+/* Calls one() for the process whose number stands behind the provider's name; this process
  * need not be a target. For other patterns, calls one() for the targets that they match. Ends at
  * the first error. */
 struct err *process_match_each(struct process_match *m,
 			       struct err *(*one)(struct process_match *m));
+
+/* A probe that is at the entry or return of a function of the process. */
+struct process_event {
+	const char *name;
+	enum attach_kind kind;
+	const char *filter, *note; /* as struct probe's; NULL: none */
+	const void *priv;
+};
+/* Adds the probe of such an event, if the description matches the function. Calls found. */
+void process_add_event(struct process_match *m, const struct process_object *po,
+		       const struct object_symbol *f, const struct process_event *ev);
 
 /* Returns the cost of a hit for this class of uprobe, for notes. */
 const char *process_price(enum uprobe_class class, enum attach_kind kind);
