@@ -62,6 +62,8 @@ static const struct {
 	  "Node.js ends a response in JavaScript, where descry has no probes; http-server-request and net-stream-end are there" },
 	{ "node*", "*", "*", "http-client-request",
 	  "Node.js makes a request in JavaScript, where descry has no probes; http-client-response is there" },
+	{ "node*", "*", "*", "*",
+	  "the process does not run Node.js, or its program lacks the symbol of the function; -c needs the node program itself, not a shell that starts it" },
 };
 
 /* System calls that Linux does not have. Their probes never fire, because no program here makes the

@@ -35,8 +35,8 @@ static const char before[] =
 	"	self->__node_url = strjoin(self->__node_url, copyinstr(arg1, arg2 - arg1));\n"
 	"}\n";
 
-/* Words of struct pt_regs: uregs[14] is rdi, uregs[13] rsi, uregs[12] rdx. llhttp_t's kind of message
- * is the same in all versions of llhttp. */
+/* Words of struct pt_regs: uregs[14] is rdi, uregs[13] rsi, uregs[12] rdx. All versions of llhttp
+ * have the kind of message at the same place in llhttp_t. */
 #define KIND(n) "*(uint8_t *)copyin((uintptr_t)(uregs[14] + 72), 1) == " #n
 // clang-format off
 #define RDI { "uint64_t", "(uint64_t)uregs[14]", NULL }

@@ -23,7 +23,7 @@ check(all(n in names for n in ("syscall", "sched", "io", "pid", "usdt", "profile
 listed = run("-l", "-n", "syscall:::").stdout.count("\n") - 1
 check([p["probes"] for p in providers if p["provider"] == "syscall"] == [listed], "how many probes", listed, providers)
 for p in providers:
-    check(p["probes"] or p["unavailable"] or p["provider"] in ("pid", "plt", "plockstat", "usdt"), "no probes without a reason", p)
+    check(p["probes"] or p["unavailable"] or p["provider"] in ("pid", "plt", "plockstat", "node", "usdt"), "no probes without a reason", p)
 
 p = objects("syscall::openat:entry")
 check(len(p) == 1 and p[0]["arguments"][:2] == ["int", "const char *"] and p[0]["price_ns"] > 0, "openat", p)
