@@ -75,8 +75,10 @@ struct usdt_jvm_flag usdt_jvm_flag(const struct process_object *po, const struct
 		return f;
 	while (i < ARRAY_SIZE(guarded) && strcmp(guarded[i].name, u->name))
 		i++;
-	if (i == ARRAY_SIZE(guarded))
-		return f;
+	/* other programs may call their probes so */
+	if (i == ARRAY_SIZE(guarded) ||
+	    !object_symbol_value(po->object, "JNI_CreateJavaVM", &f.addr))
+		return (struct usdt_jvm_flag){ 0 };
 	f.name = guarded[i].flag;
 	if (!find_flag(po->object, f.name, &f.addr)) {
 		f.refused = "its file does not say where the flag is";
