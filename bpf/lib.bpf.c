@@ -16,3 +16,4 @@
 #include "late.bpf.h"
 #include "unwind.bpf.h"
 #include "language.bpf.h"
+#include "ruby.bpf.h"

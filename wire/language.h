@@ -101,6 +101,11 @@ enum {
 	WIRE_RUBY_ISEQ_BODY = 16,
 	WIRE_RUBY_BODY_INSTRUCTIONS = 8,
 	WIRE_RUBY_BODY_ABOUT = 72,
+	/* what d_ruby() returns of a method */
+	WIRE_RUBY_IS_CLASS = 0,
+	WIRE_RUBY_IS_METHOD = 1,
+	WIRE_RUBY_IS_FILE = 2,
+	WIRE_RUBY_IS_LINE = 3,
 };
 
 /* The facts about a process's interpreter that a walk needs: 32 words at a multiple of 32 in the

@@ -113,6 +113,9 @@ struct wire_firing {
 	  "as d_ustack, after it: adds the frames of an interpreted language (wire/language.h) -> bytes") \
 	X(d_ustack_end, 2, \
 	  "counters map, struct wire_stack *: counts how the walk ended -> 1 + that") \
+	/* what Ruby's frames say; texts: addresses in the process */ \
+	X(d_ruby, 5, \
+	  "frame, 0 (or iseq, method entry), WIRE_RUBY_IS_*, address of its symbols, text for none -> text, line") \
 	/* strings read at the system call's return (wire/late.h) */ \
 	X(d_late_number, 1, "struct wire_state * -> a new non-zero number for wire_record.late") \
 	X(d_late_add, 5, \

@@ -86,7 +86,7 @@ enum user_reg { /* pt_regs order of x86-64 <asm/ptrace.h> */
  * that, and so on. The last one has the operand's size; the others are addresses. */
 struct usdt_path {
 	uint8_t n;
-	uint16_t steps[3];
+	int16_t steps[3];
 	/* text.state != 0: the last one is the address of a str of CPython 3, and the value that of
 	 * its text: at `ascii`, when bit ASCII_BIT is set in the word at `state`, else the address
 	 * at `utf8`, which may be 0. */
@@ -100,12 +100,18 @@ enum { USDT_ASCII_BIT = 0x40 };
  * disp), or the register, or the constant. */
 struct usdt_operand {
 	int8_t size; /* 1 2 4 8, negative: signed */
-	enum { USDT_CONST, USDT_REG, USDT_MEM } mode;
+	enum { USDT_CONST, USDT_REG, USDT_MEM, USDT_RUBY } mode;
 	int64_t disp;       /* constant or displacement */
 	int8_t base, index; /* enum user_reg, -1 none */
 	uint8_t scale;
 	uint8_t reg_shift; /* %ah: 8 */
 	struct usdt_path path;
+	/* USDT_RUBY: what a frame says of its method (bpf/ruby.bpf.h). Register base + disp is the
+	 * frame; with an index, they are an iseq and its method entry. Addresses as linked. */
+	struct {
+		uint8_t what; /* WIRE_RUBY_IS_* */
+		uint64_t symbols, unknown;
+	} ruby;
 };
 
 struct probe_arg {
@@ -133,6 +139,7 @@ struct probe_args {
 	bool known; /* false: args[] has no types, so that programs use arg0.. */
 };
 
+enum { PROBE_FILTER_ARG = 9 };
 enum { PROBE_ID_DYNAMIC = 100000 }; /* first id of pid and usdt probes */
 
 struct provider;
@@ -179,7 +186,8 @@ struct probe {
 	 * current thread; n: the task_struct * in tracepoint argument n (sched:::on-cpu: next). */
 	int8_t thread_arg;
 	/* A D condition over arg0..arg9 (context words) under which the probe fires, e.g. for
-	 * sched:::preempt from sched_switch. NULL: always. */
+	 * sched:::preempt from sched_switch; of a uprobe, over the probe's own argument
+	 * PROBE_FILTER_ARG. NULL: always. */
 	const char *filter;
 	const void *priv; /* the provider's own data */
 };
@@ -210,6 +218,7 @@ struct probe_set {
 	struct fbt *fbt;                  /* private to fbt.c, likewise */
 	struct usdt_machine *machine;     /* private to usdt_machine.c, likewise */
 	struct usdt_python_file *pythons; /* private to usdt_python.c, likewise */
+	struct usdt_ruby_file *rubies;    /* private to usdt_ruby.c, likewise */
 	struct plt *plt;                  /* private to plt.c, likewise */
 	/* Returns why BPF trampolines cannot run programs on the kernel's functions (NULL: they
 	 * can). A NULL pointer means that they cannot. */

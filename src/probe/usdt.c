@@ -24,8 +24,9 @@ struct usdt_place {
 	const char *args;
 	const char *types; /* as struct object_usdt's */
 	/* instead of args, when noperands is not 0 */
-	struct usdt_operand operands[USDT_PYTHON_ARGS];
+	struct usdt_operand operands[USDT_RUBY_ARGS];
 	uint32_t noperands;
+	struct usdt_operand flags; /* of Ruby's frame, for the filter; size 0: none */
 };
 
 struct match {
@@ -177,12 +178,74 @@ static void add_usdt(struct match *m, pid_t pid, const struct process_object *po
 		p->semaphore_shares_page = u->semaphore &&
 					   object_shares_page(po->object, u->semaphore);
 		classify(p, po);
+		if (usdt_ruby_refusal(u))
+			p->unavailable = usdt_ruby_refusal(u);
 		if (p->note)
 			p->note = arguments_note(m->ps, po, u, p->note);
 		add_asks(m->ps, p, po->object, u);
 		add_jvm_flag(m, p, po, u);
 	}
 	m->found(m->arg, p);
+}
+
+/* A frame of a method ends, or of a block that is one. */
+static const char ruby_filter[] = "(arg9 & 0x7fff0001) == 0x11110001 || "
+				  "((arg9 & 0x7fff0001) == 0x22220001 && arg9 & 0x40)";
+
+/* Adds one of Ruby's probes that are passed at their notes only while a TracePoint is enabled. */
+static void add_ruby_method(struct match *m, pid_t pid, const struct process_object *po,
+			    const char *prov, const char *name, const struct object_usdt *u,
+			    enum usdt_ruby_kind kind)
+{
+	const char *reason;
+	const struct usdt_ruby *places = usdt_ruby_places(m->ps, po, &reason);
+
+	if (!places) {
+		process_note(
+			m->ps,
+			xasprintf("%s:%s::%s fires only while a TracePoint is enabled, too: %s",
+				  prov, po->name, name, reason));
+		add_usdt(m, pid, po, prov, name, u);
+		return;
+	}
+	for (uint32_t i = 0; i < places->n; i++) {
+		const struct usdt_ruby_place *at = &places->v[i];
+		struct usdt_place *place;
+		struct probe *p;
+		uint64_t offset;
+		bool is_new;
+
+		if ((i < places->nentries) != (kind == USDT_RUBY_ENTRY) ||
+		    !object_addr_to_offset(po->object, at->addr, &offset))
+			continue;
+		p = process_add_probe(m->ps, m->pv, pid, po, prov, u->func, name, ATTACH_UPROBE,
+				      offset, &is_new);
+		if (is_new) {
+			place = arena_new(&m->ps->arena, struct usdt_place);
+			place->object = po->object;
+			place->addr = at->addr;
+			place->noperands = USDT_RUBY_ARGS;
+			memcpy(place->operands, at->args, sizeof(at->args));
+			place->flags = at->flags;
+			p->priv = place;
+			p->addr = at->addr;
+			p->filter = at->flags.size ? ruby_filter : NULL;
+			classify(p, po);
+		}
+		m->found(m->arg, p);
+	}
+}
+
+/* Returns the name under which the description selects the probe: its own, else the one it had in
+ * other systems. NULL: it does not. */
+static const char *matching_name(struct match *m, const struct object_usdt *u)
+{
+	const char *name = dtrace_name(m->ps, u->name);
+
+	if (glob_match(m->pd->name, name) || glob_match(m->pd->name, u->name))
+		return name;
+	name = usdt_ruby_old_name(u);
+	return name && glob_match(m->pd->name, name) ? name : NULL;
 }
 
 /* Adds the probe of CPython 3.11 that is passed at its note only while line is enabled. */
@@ -227,16 +290,22 @@ static void match_object(struct match *m, pid_t pid, const struct process_object
 	uint32_t n;
 	const struct object_usdt *u = object_usdts(po->object, &n);
 
+	bool methods[USDT_RUBY_RETURN + 1] = { false };
+
 	for (uint32_t k = 0; k < n; k++) {
+		enum usdt_ruby_kind kind = usdt_ruby_kind(&u[k]);
 		cleanup_free char *prov = xasprintf("%s%d", u[k].provider, (int)pid);
 		const char *name;
 
 		if (!glob_match(m->pd->prov, prov) || !glob_match(m->pd->func, u[k].func))
 			continue;
-		name = dtrace_name(m->ps, u[k].name);
-		if (!glob_match(m->pd->name, name) && !glob_match(m->pd->name, u[k].name))
+		name = matching_name(m, &u[k]);
+		if (!name || methods[kind])
 			continue;
-		if (usdt_is_python_entry(po->object, &u[k]))
+		methods[kind] = kind != USDT_RUBY_OTHER;
+		if (kind)
+			add_ruby_method(m, pid, po, prov, name, &u[k], kind);
+		else if (usdt_is_python_entry(po->object, &u[k]))
 			add_python_entry(m, pid, po, prov, name, &u[k]);
 		else
 			add_usdt(m, pid, po, prov, name, &u[k]);
@@ -411,6 +480,9 @@ static struct err *usdt_args(struct probe_set *ps, const struct probe *p, struct
 		ret->typed[i].type = type_of_size(ret->arg[i].usdt.size);
 		ret->ntyped = i + 1;
 	}
+	if (place->flags.size)
+		ret->arg[PROBE_FILTER_ARG] =
+			(struct probe_arg){ .source = ARG_USDT, .usdt = place->flags };
 	if (place->noperands)
 		return NULL;
 	for (uint32_t i = 0; i < ARRAY_SIZE(ret->arg) && usdt_next_operand(&text, &start, &n);

@@ -14,6 +14,9 @@ bool usdt_parse_operand(const char *text, size_t n, struct object *o, uint64_t a
  * end. */
 bool usdt_next_operand(const char **text, const char **ret_start, size_t *ret_n);
 
+/* Returns the register with this number in x86's order: enum user_reg. */
+int8_t usdt_x86_reg(uint8_t number);
+
 struct process_object;
 
 /* --- usdt_machine.c --- */
@@ -48,5 +51,29 @@ struct usdt_jvm_flag {
 /* loaded: the JVM is in the process, and may have compiled functions. */
 struct usdt_jvm_flag usdt_jvm_flag(const struct process_object *po, const struct object_usdt *u,
 				   bool loaded);
+
+/* --- usdt_ruby.c --- */
+/* The probes that Ruby passes only while a TracePoint is enabled. */
+enum usdt_ruby_kind { USDT_RUBY_OTHER, USDT_RUBY_ENTRY, USDT_RUBY_RETURN };
+enum usdt_ruby_kind usdt_ruby_kind(const struct object_usdt *u);
+/* Returns why a probe of Ruby must stay off: Ruby's own code for it harms the program. NULL: it
+ * need not. */
+const char *usdt_ruby_refusal(const struct object_usdt *u);
+/* Returns the name that a probe had in other systems, NULL: none. */
+const char *usdt_ruby_old_name(const struct object_usdt *u);
+/* Places that are always passed instead: class, method, file and line. The first nentries begin a
+ * method. At the others a frame of any kind ends, whose flags are there. */
+enum { USDT_RUBY_ARGS = 4 };
+struct usdt_ruby_place {
+	uint64_t addr;
+	struct usdt_operand args[USDT_RUBY_ARGS], flags;
+};
+struct usdt_ruby {
+	struct usdt_ruby_place *v;
+	uint32_t n, nentries;
+};
+/* As usdt_python_places(). */
+const struct usdt_ruby *usdt_ruby_places(struct probe_set *ps, const struct process_object *po,
+					 const char **ret_reason);
 
 #endif

@@ -297,3 +297,12 @@ bool usdt_next_operand(const char **text, const char **ret_start, size_t *ret_n)
 	*ret_n = (size_t)(p - start);
 	return p > start;
 }
+
+int8_t usdt_x86_reg(uint8_t number)
+{
+	static const uint8_t regs[] = { UREG_RAX, UREG_RCX, UREG_RDX, UREG_RBX, UREG_RSP, UREG_RBP,
+					UREG_RSI, UREG_RDI, UREG_R8,  UREG_R9,  UREG_R10, UREG_R11,
+					UREG_R12, UREG_R13, UREG_R14, UREG_R15 };
+
+	return (int8_t)regs[number % ARRAY_SIZE(regs)];
+}

@@ -14,24 +14,15 @@ bool usdt_is_python_entry(struct object *o, const struct object_usdt *u)
 	       python_asks_for_lines(o);
 }
 
-static enum user_reg user_reg(uint8_t x86)
-{
-	static const uint8_t regs[] = { UREG_RAX, UREG_RCX, UREG_RDX, UREG_RBX,
-					UREG_RSP, UREG_RBP, UREG_RSI, UREG_RDI };
-
-	return x86 < ARRAY_SIZE(regs) ? (enum user_reg)regs[x86]
-				      : (enum user_reg)(UREG_R8 - (x86 - 8));
-}
-
 /* Returns the operand for a member of the frame's code object. */
 static struct usdt_operand of_code(const struct python_entry *e, uint32_t member, int8_t size)
 {
 	struct usdt_operand u = { .size = size, .mode = USDT_REG, .index = -1 };
 
-	u.base = (int8_t)user_reg(e->frame);
+	u.base = usdt_x86_reg(e->frame);
 	u.path.n = 2;
-	u.path.steps[0] = (uint16_t)e->layout->frame_code;
-	u.path.steps[1] = (uint16_t)member;
+	u.path.steps[0] = (int16_t)e->layout->frame_code;
+	u.path.steps[1] = (int16_t)member;
 	return u;
 }
 

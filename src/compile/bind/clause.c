@@ -262,8 +262,25 @@ static void clause_put_text(bytes_t *to, const char *s)
 static void put_arg(bytes_t *to, const struct probe_arg *a, bool typed)
 {
 	const int64_t words[] = {
-		a->source,    a->value,      a->usdt.size,  a->usdt.mode,      a->usdt.disp,
-		a->usdt.base, a->usdt.index, a->usdt.scale, a->usdt.reg_shift,
+		a->source,
+		a->value,
+		a->usdt.size,
+		a->usdt.mode,
+		a->usdt.disp,
+		a->usdt.base,
+		a->usdt.index,
+		a->usdt.scale,
+		a->usdt.reg_shift,
+		a->usdt.path.n,
+		a->usdt.path.steps[0],
+		a->usdt.path.steps[1],
+		a->usdt.path.steps[2],
+		a->usdt.path.text.state,
+		a->usdt.path.text.ascii,
+		a->usdt.path.text.utf8,
+		a->usdt.ruby.what,
+		(int64_t)a->usdt.ruby.symbols,
+		(int64_t)a->usdt.ruby.unknown,
 	};
 
 	clause_put(to, words, a->source == ARG_USDT ? sizeof(words) : 2 * sizeof(words[0]));
@@ -275,6 +292,11 @@ static void put_arg(bytes_t *to, const struct probe_arg *a, bool typed)
 	clause_put_text(to, a->xlate);
 }
 
+static bool filter_has_args(const struct probe *p)
+{
+	return p->filter && p->kind == ATTACH_UPROBE;
+}
+
 /* Appends to `to` everything of the probe that the clause's code depends on. */
 static void signature(const struct probe *p, const struct probe_args *args,
 		      const struct arg_use *use, bytes_t *to)
@@ -283,6 +305,8 @@ static void signature(const struct probe *p, const struct probe_args *args,
 
 	clause_put(to, words, sizeof(words));
 	clause_put_text(to, p->filter);
+	if (filter_has_args(p))
+		put_arg(to, &args->arg[PROBE_FILTER_ARG], false);
 	if (p->kind == ATTACH_SELF)
 		clause_put_text(to, p->name);
 	for (int i = 0; i < 10; i++) {
@@ -350,7 +374,7 @@ static bool group_probes(struct bind_cx *cx, const struct node *n, const struct 
 		bool fresh;
 
 		memset(&args, 0, sizeof(args));
-		if (use->plain || use->typed)
+		if (use->plain || use->typed || filter_has_args(p))
 			err = probe_args(cx->probes, p, &args);
 		if (err)
 			break;

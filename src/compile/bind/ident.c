@@ -283,6 +283,11 @@ static void bind_argn(struct bind_cx *cx, struct node *n, unsigned i)
 {
 	struct bind_state *s = cx->state;
 
+	if (s->in_context && s->clause && s->clause->nprobes && i == PROBE_FILTER_ARG &&
+	    s->clause->probes[0]->kind == ATTACH_UPROBE) {
+		set_arg(cx, n, BUILTIN_ARG0 + i, &s->clause->args.arg[i], T_INT64);
+		return;
+	}
 	if (s->in_context) {
 		n->id = arena_new(cx->arena, struct bind_ident);
 		n->id->kind = IDENT_CTX;

@@ -336,6 +336,45 @@ static struct ir_val usdt_path(struct gen *g, const struct usdt_operand *u, stru
 	return p->text.state ? python_text(g, p, v, loc) : v;
 }
 
+/* Returns how far the file of the current uprobe is from its linked addresses. */
+static struct ir_val load_bias(struct gen *g)
+{
+	uint32_t n = g->probes.n;
+	struct ir_val at;
+
+	if (!g->probe_addrs) {
+		g->probe_addrs = gen_rodata(g, NULL, 8 * n, 8);
+		for (uint32_t i = 0; i < n; i++)
+			memcpy(g->rodata.v + g->probe_addrs + 8 * i, &g->probes.v[i].probe->addr,
+			       8);
+	}
+	if (g->probe.kind == IR_IMM) {
+		at = IR_I(8 * g->probe.imm);
+	} else {
+		uint32_t known = ir_new_label(g->f);
+
+		at = ir_new_reg(g->f);
+		ir_set(g->f, at, IR_I(0));
+		ir_if(g->f, g->probe, IF_UGE, IR_I(n), known);
+		ir_set(g->f, at, ir_bin(g->f, ALU_SHL, g->probe, IR_I(3)));
+		ir_place(g->f, known);
+	}
+	at = ir_bin(g->f, ALU_ADD, ir_map_value(g->f, gen_fixed_map(g, MAP_RODATA), g->probe_addrs),
+		    at);
+	return ir_bin(g->f, ALU_SUB, reg_value(g, UREG_RIP), ir_load(g->f, at, 0, 8, false));
+}
+
+static struct ir_val ruby_part(struct gen *g, const struct usdt_operand *u)
+{
+	struct ir_val frame = ir_bin(g->f, ALU_ADD, reg_value(g, u->base), IR_I(u->disp));
+	struct ir_val entry = u->index >= 0 ? reg_value(g, u->index) : IR_I(0);
+	struct ir_val bias = load_bias(g);
+
+	return ir_routine(g->f, "d_ruby", 5, frame, entry, IR_I(u->ruby.what),
+			  ir_bin(g->f, ALU_ADD, bias, IR_I(u->ruby.symbols)),
+			  ir_bin(g->f, ALU_ADD, bias, IR_I(u->ruby.unknown)));
+}
+
 static struct ir_val usdt_operand(struct gen *g, const struct usdt_operand *u, loc_t loc)
 {
 	uint32_t size = (uint32_t)abs(u->size);
@@ -344,6 +383,7 @@ static struct ir_val usdt_operand(struct gen *g, const struct usdt_operand *u, l
 
 	switch (u->mode) {
 	case USDT_CONST: return v;
+	case USDT_RUBY: return ruby_part(g, u);
 	case USDT_REG:
 		v = reg_value(g, u->base);
 		if (u->path.n)

@@ -98,6 +98,7 @@ struct gen {
 	struct hash rodata_texts; /* text -> offset + 1 */
 	uint32_t probe_texts; /* rodata offset of the table of probe names' text ids; 0: not needed */
 	uint32_t probe_ids;   /* rodata offset of u32 ids[nprobes] */
+	uint32_t probe_addrs; /* rodata offset of u64 linked addresses[nprobes]; 0: not made */
 	uint32_t text_table; /* rodata offset of u32 offset[text_count]; texts end before text_end */
 	uint32_t text_count, text_end;
 	bool uses_vtime, uses_errno, uses_late, uses_switch_stacks, report;

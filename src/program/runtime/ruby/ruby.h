@@ -153,6 +153,28 @@ void ruby_find_core(struct ruby *r, const struct ruby_code *c);
 /* Returns true when a tag resumes code of the loop. */
 bool ruby_is_exec(struct ruby *r, uint64_t label);
 
+/* --- entries.c --- */
+/* A place in the code. The frame is at `moved` behind the value of the register `frame`, in x86's
+ * order. At a call of vm_push_frame(), there is no frame yet: rsi has its iseq, r9 its method
+ * entry. */
+struct ruby_place {
+	uint64_t addr;
+	uint8_t frame;
+	int16_t moved;
+	bool call;
+};
+enum { RUBY_PLACES_MAX = 96 };
+struct ruby_places {
+	/* A method's frame is pushed at the first nentries of them. At the others a frame of any
+	 * kind is popped. */
+	struct ruby_place v[RUBY_PLACES_MAX];
+	uint32_t nentries, n;
+	uint64_t symbols; /* the table of symbols */
+	uint64_t unknown; /* Ruby's text for the name of a class that has none */
+};
+/* Finds them in a file, all addresses as linked. Returns the reason when it does not find all. */
+const char *ruby_places(struct object *o, struct ruby_places *ret);
+
 /* --- frames.c --- */
 void ruby_frames(struct runtime *runtime, const struct space_thread *t, runtime_frame_vec *ret);
 /* Checks that the first thread of a VM leads back to the VM. */

@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* What a frame of Ruby 3.1 says of its method, as addresses of texts in the process. */
+#include "wire/language.h"
+
+enum {
+	RUBY_TYPE = 0x1f, /* of an object's flags */
+	RUBY_CLASS = 2,
+	RUBY_MODULE = 3,
+	RUBY_STRING = 5,
+	RUBY_ARRAY = 7,
+	RUBY_ICLASS = 0x1c,
+	RUBY_SINGLETON = 1 << 12,
+	RUBY_TEXT_APART = 1 << 13,   /* a String: its text is not in the object */
+	RUBY_ARRAY_INSIDE = 1 << 13, /* an Array: its values are in the object */
+	RUBY_OBJECT_CLASS = 8,
+	RUBY_INSIDE = 16, /* text or values in the object */
+	RUBY_STRING_TEXT = 24,
+	RUBY_ARRAY_VALUES = 32,
+	RUBY_CLASS_EXTRA = 24,
+	RUBY_EXTRA_VARIABLES = 8,
+	/* st_table and its entries */
+	RUBY_TABLE_FIRST = 32,
+	RUBY_TABLE_END = 40,
+	RUBY_TABLE_ENTRIES = 48,
+	RUBY_TABLE_MAX = 64, /* entries looked at */
+	RUBY_ENTRY_SIZE = 24,
+	/* IDs */
+	RUBY_OPERATORS = 169, /* last of those that are their own numbers */
+	RUBY_ID_KIND = 0xe,   /* 0: no @variable, @@variable or constant */
+	RUBY_ID_SHIFT = 4,
+	RUBY_SYMBOLS_ARRAY = 16,
+	RUBY_SYMBOLS_UNIT = 512,
+	/* method entry and definition */
+	RUBY_ENTRY_DEFINITION = 16,
+	RUBY_ENTRY_OWNER = 32,
+	RUBY_DEFINITION_ID = 32,
+	RUBY_FRAME_ISEQ = 16,
+	RUBY_BODY_FILE = 64,
+	RUBY_BODY_FIRST_LINE = 88,
+};
+
+INLINE u64 ruby_word(u64 addr)
+{
+	u64 v = 0;
+
+	bpf_probe_read_user(&v, sizeof(v), (const void *)addr);
+	return v;
+}
+
+INLINE u64 ruby_type(u64 object)
+{
+	return object & 7 || !object ? 0 : ruby_word(object) & RUBY_TYPE;
+}
+
+/* Returns the address of a String's text, 0: it is none. */
+INLINE u64 ruby_text(u64 string)
+{
+	u64 flags = string & 7 ? 0 : ruby_word(string);
+
+	if ((flags & RUBY_TYPE) != RUBY_STRING)
+		return 0;
+	return flags & RUBY_TEXT_APART ? ruby_word(string + RUBY_STRING_TEXT)
+				       : string + RUBY_INSIDE;
+}
+
+INLINE u64 ruby_item(u64 array, u64 i)
+{
+	u64 flags = array & 7 ? 0 : ruby_word(array);
+
+	if ((flags & RUBY_TYPE) != RUBY_ARRAY)
+		return 0;
+	return ruby_word((flags & RUBY_ARRAY_INSIDE ? array + RUBY_INSIDE
+						    : ruby_word(array + RUBY_ARRAY_VALUES)) +
+			 i * 8);
+}
+
+struct ruby_search {
+	u64 at, end; /* entries of the class's variables */
+	u64 class;   /* wanted: the object that this singleton class belongs to; 0: the name */
+	u64 found;
+	u64 v[3]; /* hash, ID, value */
+};
+
+CALLBACK ruby_variable(u32 i, struct ruby_search *s)
+{
+	if (s->at >= s->end || bpf_probe_read_user(s->v, sizeof(s->v), (const void *)s->at))
+		return 1;
+	s->at += RUBY_ENTRY_SIZE;
+	/* removed; not one of Ruby's own */
+	if (s->v[0] == ~0ull || (s->v[1] > RUBY_OPERATORS && s->v[1] & RUBY_ID_KIND))
+		return 0;
+	if (s->class) {
+		u64 type = ruby_type(s->v[2]);
+
+		if ((type == RUBY_CLASS || type == RUBY_MODULE) &&
+		    ruby_word(s->v[2] + RUBY_OBJECT_CLASS) == s->class)
+			s->found = s->v[2];
+	} else {
+		s->found = ruby_text(s->v[2]);
+	}
+	return s->found != 0;
+}
+
+INLINE u64 ruby_search(u64 class, bool attached)
+{
+	u64 table = ruby_word(ruby_word(class + RUBY_CLASS_EXTRA) + RUBY_EXTRA_VARIABLES);
+	u64 entries = ruby_word(table + RUBY_TABLE_ENTRIES);
+	struct ruby_search s = { .class = attached ? class : 0 };
+
+	s.at = entries + ruby_word(table + RUBY_TABLE_FIRST) * RUBY_ENTRY_SIZE;
+	s.end = entries + ruby_word(table + RUBY_TABLE_END) * RUBY_ENTRY_SIZE;
+	bpf_loop(RUBY_TABLE_MAX, ruby_variable, &s, 0);
+	return s.found;
+}
+
+/* Returns the name of a method's owner; for a singleton class, of the class it belongs to. */
+INLINE u64 ruby_class_name(u64 class)
+{
+	u64 flags = ruby_word(class);
+
+	if ((flags & RUBY_TYPE) == RUBY_ICLASS) {
+		class = ruby_word(class + RUBY_OBJECT_CLASS);
+	} else if ((flags & RUBY_TYPE) == RUBY_CLASS && flags & RUBY_SINGLETON) {
+		class = ruby_search(class, true);
+		if (!class)
+			return 0;
+	}
+	return ruby_search(class, false);
+}
+
+INLINE u64 ruby_id_name(u64 id, u64 symbols)
+{
+	u64 number = id > RUBY_OPERATORS ? id >> RUBY_ID_SHIFT : id;
+	u64 unit = ruby_item(ruby_word(symbols + RUBY_SYMBOLS_ARRAY), number / RUBY_SYMBOLS_UNIT);
+
+	return ruby_text(ruby_item(unit, number % RUBY_SYMBOLS_UNIT * 2));
+}
+
+/* The method entry that a frame's scope has, 0: none. */
+INLINE u64 ruby_method_of(u64 frame)
+{
+	u64 entry = ruby_word(ruby_word(frame + WIRE_RUBY_FRAME_SCOPE) - 16);
+	u64 kind = ruby_word(entry) & WIRE_RUBY_KIND_MASK;
+
+	if (kind == WIRE_RUBY_SVAR) {
+		entry = ruby_word(entry + WIRE_RUBY_SVAR_METHOD);
+		kind = ruby_word(entry) & WIRE_RUBY_KIND_MASK;
+	}
+	return kind == WIRE_RUBY_METHOD ? entry : 0;
+}
+
+INLINE u64 ruby_part(u64 frame, u64 entry, u64 what, u64 symbols)
+{
+	u64 body, file;
+
+	if (what == WIRE_RUBY_IS_CLASS || what == WIRE_RUBY_IS_METHOD) {
+		if (!entry)
+			entry = ruby_method_of(frame);
+		if (what == WIRE_RUBY_IS_CLASS)
+			return entry ? ruby_class_name(ruby_word(entry + RUBY_ENTRY_OWNER)) : 0;
+		entry = entry ? ruby_word(entry + RUBY_ENTRY_DEFINITION) : 0;
+		return entry ? ruby_id_name(ruby_word(entry + RUBY_DEFINITION_ID), symbols) : 0;
+	}
+	body = ruby_word((entry ? frame : ruby_word(frame + RUBY_FRAME_ISEQ)) +
+			 WIRE_RUBY_ISEQ_BODY);
+	if (what == WIRE_RUBY_IS_LINE)
+		return ruby_word(body + RUBY_BODY_FIRST_LINE) >> 1; /* a Fixnum */
+	file = ruby_word(body + RUBY_BODY_FILE);
+	if (ruby_type(file) == RUBY_ARRAY)
+		file = ruby_item(file, 0);
+	return ruby_text(file);
+}
+
+ROUTINE long d_ruby(u64 frame, u64 entry, u64 what, u64 symbols, u64 unknown)
+{
+	u64 v = ruby_part(frame, entry, what, symbols);
+
+	RESULT(v || what == WIRE_RUBY_IS_LINE ? v : unknown);
+}

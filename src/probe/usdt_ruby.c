@@ -1,0 +1,119 @@
+/* method-entry and method-return of Ruby 3.1, whose own notes are passed only while a TracePoint is
+ * enabled: places where frames are pushed and popped instead, and arguments from the frame. Names
+ * that Ruby's probes had in other systems. */
+#include <string.h>
+
+#include "probe/process.h"
+#include "probe/usdt.h"
+#include "program/runtime/ruby/ruby.h"
+#include "wire/language.h"
+
+enum usdt_ruby_kind usdt_ruby_kind(const struct object_usdt *u)
+{
+	if (strcmp(u->provider, "ruby") != 0)
+		return USDT_RUBY_OTHER;
+	return !strcmp(u->name, "method__entry")    ? USDT_RUBY_ENTRY
+	       : !strcmp(u->name, "method__return") ? USDT_RUBY_RETURN
+						    : USDT_RUBY_OTHER;
+}
+
+const char *usdt_ruby_refusal(const struct object_usdt *u)
+{
+	bool is_c = !strcmp(u->name, "cmethod__entry") || !strcmp(u->name, "cmethod__return");
+
+	return is_c && !strcmp(u->provider, "ruby")
+		       ? "Ruby reads the class and the name of a method for this probe, and now and then crashes in this"
+		       : NULL;
+}
+
+const char *usdt_ruby_old_name(const struct object_usdt *u)
+{
+	static const char *const names[][2] = {
+		{ "method__entry", "function-entry" },
+		{ "method__return", "function-return" },
+		{ "gc__mark__begin", "gc-begin" },
+		{ "gc__mark__end", "gc-end" },
+		{ "object__create", "object-create-start" },
+	};
+
+	for (size_t i = 0; !strcmp(u->provider, "ruby") && i < ARRAY_SIZE(names); i++)
+		if (!strcmp(u->name, names[i][0]))
+			return names[i][1];
+	return NULL;
+}
+
+static struct usdt_operand of_method(const struct ruby_places *found, const struct ruby_place *p,
+				     uint8_t what)
+{
+	struct usdt_operand u = { .size = what == WIRE_RUBY_IS_LINE ? -4 : 8, .mode = USDT_RUBY };
+
+	u.disp = p->moved;
+	u.base = p->call ? UREG_RSI : usdt_x86_reg(p->frame);
+	u.index = p->call ? UREG_R9 : -1;
+	u.ruby.what = what;
+	u.ruby.symbols = found->symbols;
+	u.ruby.unknown = found->unknown;
+	return u;
+}
+
+/* Returns the operand for the flags of the frame, which its scope has. */
+static struct usdt_operand flags_of_frame(const struct ruby_place *p)
+{
+	struct usdt_operand u = { .size = 8, .mode = USDT_REG, .index = -1 };
+
+	u.base = usdt_x86_reg(p->frame);
+	u.path.n = 2;
+	u.path.steps[0] = (int16_t)(p->moved + WIRE_RUBY_FRAME_SCOPE);
+	u.path.steps[1] = 0;
+	return u;
+}
+
+/* An interpreter's file: see usdt_python_file. */
+struct usdt_ruby_file {
+	uint64_t dev, inode;
+	struct usdt_ruby places;
+	const char *reason; /* NULL: places are known */
+	struct usdt_ruby_file *next;
+};
+
+static void find_places(struct probe_set *ps, struct object *o, struct usdt_ruby_file *f)
+{
+	static const uint8_t args[USDT_RUBY_ARGS] = { WIRE_RUBY_IS_CLASS, WIRE_RUBY_IS_METHOD,
+						      WIRE_RUBY_IS_FILE, WIRE_RUBY_IS_LINE };
+	struct ruby_places found;
+
+	f->reason = ruby_places(o, &found);
+	if (f->reason)
+		return;
+	f->places.v = arena_array(&ps->arena, struct usdt_ruby_place, found.n);
+	f->places.n = found.n;
+	f->places.nentries = found.nentries;
+	for (uint32_t i = 0; i < found.n; i++) {
+		struct usdt_ruby_place *p = &f->places.v[i];
+
+		p->addr = found.v[i].addr;
+		for (uint32_t k = 0; k < USDT_RUBY_ARGS; k++)
+			p->args[k] = of_method(&found, &found.v[i], args[k]);
+		if (i >= found.nentries)
+			p->flags = flags_of_frame(&found.v[i]);
+	}
+}
+
+const struct usdt_ruby *usdt_ruby_places(struct probe_set *ps, const struct process_object *po,
+					 const char **ret_reason)
+{
+	struct usdt_ruby_file *known = ps->rubies;
+
+	while (known && (known->dev != po->dev || known->inode != po->inode))
+		known = known->next;
+	if (!known) {
+		known = arena_new(&ps->arena, struct usdt_ruby_file);
+		known->dev = po->dev;
+		known->inode = po->inode;
+		find_places(ps, po->object, known);
+		known->next = ps->rubies;
+		ps->rubies = known;
+	}
+	*ret_reason = known->reason;
+	return known->reason ? NULL : &known->places;
+}
