@@ -13,6 +13,7 @@
 
 #include "base/bytes.h"
 #include "base/hash.h"
+#include "input/perf/perffield.h"
 #include "input/perf/perfspace.h"
 #include "input/perf/perfunwind.h"
 #include "input/perf/runs.h"
@@ -61,7 +62,6 @@ enum sample_field {
 	SAMPLE_IDENTIFIER = 1 << 16,
 };
 
-enum { READ_ENABLED = 1, READ_RUNNING = 2, READ_ID = 4, READ_GROUP = 8, READ_LOST = 16 };
 enum { FEATURE_BUILD_ID = 2, FEATURE_EVENT_DESC = 12, FEATURES = 256 };
 enum {
 	TYPE_TRACEPOINT = 2,
@@ -162,15 +162,6 @@ static void add_id(struct perfdata *d, uint64_t id, uint32_t event)
 	d->last = NO_EVENT;
 }
 
-/* Reads a name with its length in front. */
-static const char *counted_string(struct bytes *b)
-{
-	uint32_t n = bytes_u32(b);
-	const char *s = bytes_take(b, n);
-
-	return s && n && memchr(s, '\0', n) ? s : "";
-}
-
 static struct err *read_event_desc(struct perfdata *d, struct bytes b)
 {
 	uint32_t n = bytes_u32(&b), size = bytes_u32(&b);
@@ -181,7 +172,7 @@ static struct err *read_event_desc(struct perfdata *d, struct bytes b)
 
 		bytes_skip(&b, size);
 		nids = bytes_u32(&b);
-		name = counted_string(&b);
+		name = perf_field_name(&b);
 		if (bytes_ok(&b) && *name && i < d->events.n) {
 			free(d->events.v[i].name);
 			d->events.v[i].name = xstrdup(name);
@@ -325,19 +316,6 @@ static void take_map(struct perfdata *d, struct bytes b, uint32_t type, uint16_t
 		perfspace_map(d->space, pid, &m);
 }
 
-static void skip_read(struct bytes *b, uint64_t format)
-{
-	uint64_t n = 1, each = 8 + (format & READ_ID ? 8 : 0) + (format & READ_LOST ? 8 : 0);
-
-	if (format & READ_GROUP) {
-		n = bytes_u64(b);
-		if (n > bytes_left(b) / 8)
-			n = bytes_left(b); /* more than there is, so the skip fails */
-	}
-	bytes_skip(b, (format & READ_ENABLED ? 8 : 0) + (format & READ_RUNNING ? 8 : 0));
-	bytes_skip(b, n * each);
-}
-
 /* Skips the fields between a call chain and the registers: a tracepoint's data, branches taken. */
 static void skip_raw(struct bytes *b, const struct event *e)
 {
@@ -452,7 +430,7 @@ static void take_sample(struct perfdata *d, struct bytes b, uint16_t misc)
 			period = 1;
 	}
 	if (type & SAMPLE_READ)
-		skip_read(&b, e->read_format);
+		perf_field_skip_read(&b, e->read_format);
 	if (!bytes_ok(&b)) {
 		stackin_skip(d->in);
 		return;
