@@ -181,11 +181,12 @@ static bool was_traced(const struct inproc_engine *e, pid_t pid)
 	return false;
 }
 
-/* Restores children that are not followed, and whose agent makes no system calls and so cannot
- * restore them. They cannot report to the tracer; it finds them by their mappings. */
+/* Restores children that cannot report to the tracer, which finds them by their mappings: those
+ * that are not followed and whose agent makes no system calls, and those that were to be followed
+ * and began amid the detach, so that no probe is left in them. */
 uint32_t processes_sweep(struct inproc_engine *e)
 {
-	cleanup_dir DIR *d = !e->area->follow && processes_filtered(e->area) && !any_served(e)
+	cleanup_dir DIR *d = (e->area->follow || processes_filtered(e->area)) && !any_served(e)
 				     ? opendir("/proc")
 				     : NULL;
 	uint32_t n = 0;
