@@ -6,6 +6,7 @@
 # timeout: 600
 import concurrent.futures
 import glob
+import struct
 import pages
 from live import *
 
@@ -13,9 +14,16 @@ from live import *
 FILES = {"before.folded": "a;b 10\na;c 5\n", "after.folded": "a;b 5\na;c 9\n", "Makefile": "all:\n\tcat Makefile >/dev/null\n",
          "access.log": "".join("%d.5 - - - - - GET - %d\n" % (t, t % 40 + 1) for t in range(1, 200)), "x.d": "BEGIN { trace(foo(1)); }\n"}
 SHORTER = [("-t 10 ", "-t 1 "), ("-t 30 ", "-t 1 "), ("-t 5", "-t 1"), ("tick-10s", "tick-1s"), ("tick-5s", "tick-1s"), ("sleep 10", "sleep 1"),
-           ("perf record ", "perf record -o perf.data "), ("ssh other ", ""), ("-c program", "-c 'sh -c \"sleep 0.3; true\"'"), ("./app", "ls -l /")]
+           ("perf record ", "perf record -o perf.data "), ("ssh other ", ""), ("before.dma after.dma", "app.dma app.dma"), ("-c program", "-c 'sh -c \"sleep 0.3; true\"'"), ("./app", "ls -l /")]
+DUMPS = {"shop.hprof": 200000, "monday.hprof": 100, "tuesday.hprof": 200000}  # heap dumps of Java, with so many bytes in an array
 WRITERS = {"perf ": "perf.data", "descry malloc record ": "app.dma"}  # the files that other commands read
 knobs = sorted(glob.glob("/sys/block/*/queue/read_ahead_kb"))
+
+
+def heap_dump(n):
+    """A heap dump of Java: an array of n bytes, and a root that holds it."""
+    heap = struct.pack(">BQQ", 1, 0x1000, 1) + struct.pack(">BQIIB", 0x23, 0x1000, 0, n, 8) + bytes(n)
+    return b"JAVA PROFILE 1.0.2\0" + struct.pack(">IQBII", 8, 0, 0x0c, 0, len(heap)) + heap
 
 
 def prepared(c, busy):
@@ -79,6 +87,9 @@ with pages.Player(DESCRY) as player, subprocess.Popen(pages.NOBODY + ["sh", "-c"
         for name, text in FILES.items():
             with open(os.path.join(player.dir, name), "w") as f:
                 f.write(text)
+        for name, n in DUMPS.items():
+            with open(os.path.join(player.dir, name), "wb") as f:
+                f.write(heap_dump(n))
         core = "%s/core.%d" % (player.dir, busy.pid)
         made = sh("gdb -q -batch -p %d -ex 'generate-core-file %s'" % (busy.pid, core))
         if check(os.path.exists(core), "gdb writes no core file (tools/install-deps --test)", made.stderr):
