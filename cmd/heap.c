@@ -202,7 +202,7 @@ static struct err *answer(struct asker *a, struct graph *g, const struct graph_w
 	return e ?: flushed;
 }
 
-static int take(void *into, const struct opt *o, const char *arg)
+static int heap_take(void *into, const struct opt *o, const char *arg)
 {
 	struct asker *a = into;
 
@@ -212,7 +212,7 @@ static int take(void *into, const struct opt *o, const char *arg)
 int cmd_heap(int argc, char **argv)
 {
 	struct asker a = { .shown = { .most = 30, .percent = 20 } };
-	struct opt_parse parse = { .table = heap_opts, .help = help, .into = &a, .take = take };
+	struct opt_parse parse = { .table = heap_opts, .help = help, .into = &a, .take = heap_take };
 	int failed = opts_take(&parse, argc, argv);
 	struct graph_wanted w;
 	struct graph *g = NULL;

@@ -45,7 +45,7 @@ static const char help[] =
 	"diff shows what differs between two recordings; compare records and replays.\n"
 	"\n";
 
-static int take(void *into, const struct opt *o, const char *arg)
+static int malloc_take(void *into, const struct opt *o, const char *arg)
 {
 	struct malloc_options *m = into;
 
@@ -72,7 +72,7 @@ int cmd_malloc(int argc, char **argv)
 				   .table = malloc_opts,
 				   .help = help,
 				   .into = &m,
-				   .take = take,
+				   .take = malloc_take,
 				   .program = &m.c };
 	int status;
 

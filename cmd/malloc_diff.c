@@ -4,8 +4,8 @@
 #include "memory/alloc/report.h"
 #include "tool.h"
 
-static struct err *print(const struct malloc_options *o, const struct report_side side[2],
-			 enum report_of of)
+static struct err *malloc_diff_print(const struct malloc_options *o,
+				     const struct report_side side[2], enum report_of of)
 {
 	struct out out;
 	struct err *e;
@@ -42,7 +42,7 @@ int malloc_diff(struct malloc_options *o)
 			tool_wrong("%s", t[i]->cut);
 		side[i] = (struct report_side){ r[i], t[i], o->words[i] };
 	}
-	e = e ?: print(o, side, of);
+	e = e ?: malloc_diff_print(o, side, of);
 	if (e)
 		status = tool_failed(e);
 	err_free(e);

@@ -159,7 +159,7 @@ static uint64_t mean(const struct contestant *c)
 	return c->space.looks ? c->space.sum / c->space.looks : 0;
 }
 
-static void print(const struct replayer *r, const char *name, struct out *o)
+static void malloc_replay_print(const struct replayer *r, const char *name, struct out *o)
 {
 	out_printf(o, "%s: %llu calls, one thread, %u runs; at most %.1f MB live\n", name,
 		   (unsigned long long)r->head.nops, r->runs, (double)r->head.peak_bytes / 1e6);
@@ -246,7 +246,7 @@ static struct err *replay(struct malloc_options *o, struct replayer *r)
 	if (o->json)
 		print_json(r, o->words[0], &out);
 	else
-		print(r, o->words[0], &out);
+		malloc_replay_print(r, o->words[0], &out);
 	e = out_flush(&out);
 	out_fini(&out);
 	return e;

@@ -44,8 +44,8 @@ static int write_stacks(const struct malloc_options *o, const struct alloc_repor
 	return status;
 }
 
-static int print(const struct malloc_options *o, const struct alloc_report *r,
-		 const struct alloc_trace *t)
+static int malloc_report_print(const struct malloc_options *o, const struct alloc_report *r,
+			       const struct alloc_trace *t)
 {
 	struct out out;
 	struct err *e;
@@ -82,7 +82,7 @@ int malloc_report(struct malloc_options *o)
 	} else {
 		if (t->cut)
 			tool_wrong("%s", t->cut);
-		status = o->path ? write_stacks(o, r, t) : print(o, r, t);
+		status = o->path ? write_stacks(o, r, t) : malloc_report_print(o, r, t);
 	}
 	err_free(e);
 	alloc_report_free(r);

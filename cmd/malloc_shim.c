@@ -75,7 +75,7 @@ static int end(struct alloc_shim *s, const struct malloc_options *o)
 }
 
 /* Says why the library is no way. */
-static bool refuse(struct err *e)
+static bool malloc_shim_refuse(struct err *e)
 {
 	tool_wrong("%s; recording by probes, which is slower", e->text);
 	err_free(e);
@@ -91,7 +91,7 @@ bool malloc_record_shim(struct malloc_options *o, int *ret_status)
 	if (!e && o->depth)
 		e = err_new(ENOTSUP, "the library takes no stacks");
 	if (e && e->code == ENOTSUP)
-		return refuse(e);
+		return malloc_shim_refuse(e);
 	catch_signals();
 	e = e ?: alloc_writer_new(o->path, &writer);
 	e = e ?: alloc_shim_start(o->words, &s);
@@ -99,7 +99,7 @@ bool malloc_record_shim(struct malloc_options *o, int *ret_status)
 		if (writer)
 			err_free(alloc_writer_end(writer));
 		if (e->code == ENOTSUP)
-			return refuse(e);
+			return malloc_shim_refuse(e);
 		*ret_status = tool_failed(e);
 		err_free(e);
 		return true;

@@ -139,7 +139,7 @@ static void print_thread(struct stacks *st, struct sink *sink, struct out *o, pi
 	vec_fini(&merged);
 }
 
-static struct err *print(struct stacks *st, const struct space *space)
+static struct err *cmd_stack_print(struct stacks *st, const struct space *space)
 {
 	struct sink sink = { .symbols = st->symbols };
 	struct err *e;
@@ -199,7 +199,7 @@ static struct err *print_process(struct stacks *st, pid_t pid)
 		symbols_remember(st->symbols, pid);
 		e = control_resume(c);
 	}
-	e = e ?: print(st, space);
+	e = e ?: cmd_stack_print(st, space);
 	if (!e)
 		tell_limits(st, space);
 	drop_runtime(st);
@@ -218,7 +218,7 @@ static struct err *print_core(struct stacks *st, const char *path)
 		return e;
 	symbols_space(st->symbols, space);
 	find_runtime(st, space);
-	e = stack_walk(st, space) ?: print(st, space);
+	e = stack_walk(st, space) ?: cmd_stack_print(st, space);
 	if (!e)
 		tell_limits(st, space);
 	for (uint32_t i = 0; (remark = space_core_remark(space, i)); i++)

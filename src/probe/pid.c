@@ -95,9 +95,9 @@ static struct probe *pid_add(struct match *m, const struct process_object *po, c
 
 /* Refuses a probe that would break the process. When the description names the function, adds the
  * probe with the reason. When a pattern matched the function, leaves the probe out and notes it. */
-static void refuse(struct match *m, const struct process_object *po, const char *func,
-		   const char *name, enum attach_kind kind, uint64_t addr, uint64_t offset,
-		   const char *reason)
+static void pid_refuse(struct match *m, const struct process_object *po, const char *func,
+		       const char *name, enum attach_kind kind, uint64_t addr, uint64_t offset,
+		       const char *reason)
 {
 	if (m->func_exact)
 		pid_add(m, po, func, name, kind, addr, offset, reason, NULL);
@@ -270,9 +270,10 @@ static void match_entry_return(struct match *m, const struct process_object *po,
 		class = uprobe_classify(code, n, &len, &reason);
 	if (class == UPROBE_REFUSED) {
 		if (m->wants_entry)
-			refuse(m, po, f->name, "entry", ATTACH_UPROBE, f->addr, offset, reason);
+			pid_refuse(m, po, f->name, "entry", ATTACH_UPROBE, f->addr, offset, reason);
 		if (m->wants_return)
-			refuse(m, po, f->name, "return", ATTACH_URETPROBE, f->addr, offset, reason);
+			pid_refuse(m, po, f->name, "return", ATTACH_URETPROBE, f->addr, offset,
+				   reason);
 		return;
 	}
 	if (m->wants_entry) {
@@ -284,7 +285,8 @@ static void match_entry_return(struct match *m, const struct process_object *po,
 	if (m->wants_return) {
 		hazard = return_hazard(po, f);
 		if (hazard)
-			refuse(m, po, f->name, "return", ATTACH_URETPROBE, f->addr, offset, hazard);
+			pid_refuse(m, po, f->name, "return", ATTACH_URETPROBE, f->addr, offset,
+				   hazard);
 		else
 			pid_add(m, po, f->name, "return", ATTACH_URETPROBE, f->addr, offset, NULL,
 				entry_note(m, f, class, false, ATTACH_URETPROBE));
@@ -310,8 +312,8 @@ static void match_offsets(struct match *m, const struct process_object *po,
 		snprintf(name, sizeof(name), "%x", at);
 		if (m->offset_exact ? at == m->offset : glob_match(m->in.pd->name, name)) {
 			if (class == UPROBE_REFUSED)
-				refuse(m, po, f->name, name, ATTACH_UPROBE, f->addr, base + at,
-				       reason);
+				pid_refuse(m, po, f->name, name, ATTACH_UPROBE, f->addr, base + at,
+					   reason);
 			else
 				pid_add(m, po, f->name, name, ATTACH_UPROBE, f->addr, base + at,
 					NULL, process_price(class, ATTACH_UPROBE))

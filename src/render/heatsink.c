@@ -183,8 +183,8 @@ static void take_distribution(struct heatsink *k, const struct agg_view *v,
 	}
 }
 
-static void take_number(struct heatsink *k, const struct agg_view *v, const struct agg_row *row,
-			bool cleared)
+static void heatsink_take_number(struct heatsink *k, const struct agg_view *v,
+				 const struct agg_row *row, bool cleared)
 {
 	int64_t *value = kept_words(k, v->agg, row->key), now = agg_row_value(v, row);
 
@@ -209,7 +209,7 @@ static void take_row(struct heatsink *k, const struct agg_view *v, const struct 
 	else if (distribution)
 		take_distribution(k, v, row, cleared);
 	else
-		take_number(k, v, row, cleared);
+		heatsink_take_number(k, v, row, cleared);
 }
 
 static struct err *printa(struct sink *s, const struct record_view *r, const struct action *a,

@@ -107,7 +107,7 @@ static enum MHD_Result answer(struct MHD_Connection *c, unsigned status, const c
 	return rc;
 }
 
-static enum MHD_Result refuse(struct MHD_Connection *c, unsigned status, const char *why)
+static enum MHD_Result http_refuse(struct MHD_Connection *c, unsigned status, const char *why)
 {
 	return answer(c, status, "text/plain; charset=utf-8", why, MHD_RESPMEM_PERSISTENT);
 }
@@ -228,7 +228,7 @@ static enum MHD_Result events(struct http *h, struct MHD_Connection *connection,
 	enum MHD_Result rc;
 
 	if (why)
-		return refuse(connection, MHD_HTTP_SERVICE_UNAVAILABLE, why);
+		return http_refuse(connection, MHD_HTTP_SERVICE_UNAVAILABLE, why);
 	c = xcalloc(1, sizeof(*c));
 	c->http = h;
 	c->connection = connection;
@@ -282,18 +282,18 @@ static bool is_from_page(struct MHD_Connection *c)
 static enum MHD_Result take_program(struct http *h, struct MHD_Connection *c, struct request *req)
 {
 	if (!h->options.run)
-		return refuse(
+		return http_refuse(
 			c, MHD_HTTP_FORBIDDEN,
 			"the page may not send programs: start descry serve with --allow-d\n");
 	if (!is_from_page(c))
-		return refuse(c, MHD_HTTP_FORBIDDEN, "not from the page\n");
+		return http_refuse(c, MHD_HTTP_FORBIDDEN, "not from the page\n");
 	if (req->length > PROGRAM_MAX)
-		return refuse(c, MHD_HTTP_CONTENT_TOO_LARGE, "a program of more than 1 MB\n");
+		return http_refuse(c, MHD_HTTP_CONTENT_TOO_LARGE, "a program of more than 1 MB\n");
 	if (req->body.n && memchr(req->body.v, '\0', req->body.n))
-		return refuse(c, MHD_HTTP_BAD_REQUEST, "not a text\n");
+		return http_refuse(c, MHD_HTTP_BAD_REQUEST, "not a text\n");
 	out_char(&req->body, '\0');
 	h->options.run(h->options.arg, req->body.v);
-	return refuse(c, MHD_HTTP_OK, "\n");
+	return http_refuse(c, MHD_HTTP_OK, "\n");
 }
 
 /* Checks the head of a request before its body is read. Returns false when it was answered, with
@@ -305,18 +305,20 @@ static bool may_go_on(struct http *h, struct MHD_Connection *c, struct peer *pee
 	bool good = false;
 
 	if (!path)
-		*ret = refuse(c, MHD_HTTP_FORBIDDEN,
-			      "the address needs the token that descry serve printed\n");
+		*ret = http_refuse(c, MHD_HTTP_FORBIDDEN,
+				   "the address needs the token that descry serve printed\n");
 	else if (!origin_host_is_ours(host, h->machine))
-		*ret = refuse(c, MHD_HTTP_FORBIDDEN,
-			      "this is not that host: use the address that descry serve printed\n");
+		*ret = http_refuse(
+			c, MHD_HTTP_FORBIDDEN,
+			"this is not that host: use the address that descry serve printed\n");
 	else if (*path && !origin_is_page(host, header(c, "Origin"), header(c, "Sec-Fetch-Site")))
-		*ret = refuse(c, MHD_HTTP_FORBIDDEN, "a page of another site sent this request\n");
+		*ret = http_refuse(c, MHD_HTTP_FORBIDDEN,
+				   "a page of another site sent this request\n");
 	else if ((length = header(c, "Content-Length")) && strtoull(length, NULL, 10) > BODY_MAX)
-		*ret = refuse(c, MHD_HTTP_CONTENT_TOO_LARGE, "a program of more than 1 MB\n");
+		*ret = http_refuse(c, MHD_HTTP_CONTENT_TOO_LARGE, "a program of more than 1 MB\n");
 	else if (!peers_admit(h->peers, peer))
-		*ret = refuse(c, MHD_HTTP_SERVICE_UNAVAILABLE,
-			      "too many connections from your address\n");
+		*ret = http_refuse(c, MHD_HTTP_SERVICE_UNAVAILABLE,
+				   "too many connections from your address\n");
 	else
 		good = true;
 	return good;
@@ -351,15 +353,15 @@ static enum MHD_Result handle(void *cls, struct MHD_Connection *c, const char *u
 	url = behind_token(h, url);
 	if (!strcmp(url, "run"))
 		return post ? take_program(h, c, req)
-			    : refuse(c, MHD_HTTP_METHOD_NOT_ALLOWED, "POST\n");
+			    : http_refuse(c, MHD_HTTP_METHOD_NOT_ALLOWED, "POST\n");
 	if (strcmp(method, "GET") != 0)
-		return refuse(c, MHD_HTTP_METHOD_NOT_ALLOWED, "GET\n");
+		return http_refuse(c, MHD_HTTP_METHOD_NOT_ALLOWED, "GET\n");
 	if (!*url)
 		return answer(c, MHD_HTTP_OK, "text/html; charset=utf-8", h->page,
 			      MHD_RESPMEM_PERSISTENT);
 	if (!strcmp(url, "events"))
 		return events(h, c, peer);
-	return refuse(c, MHD_HTTP_NOT_FOUND, "there is no such page\n");
+	return http_refuse(c, MHD_HTTP_NOT_FOUND, "there is no such page\n");
 }
 
 /* Called when a connection begins or ends; *peer is the connection's own. */

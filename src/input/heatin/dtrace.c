@@ -205,7 +205,7 @@ static void dtrace_lines(struct heatin *in, const char *text, size_t len)
 	}
 }
 
-static void finish(struct heatin *in)
+static void dtrace_finish(struct heatin *in)
 {
 	struct dtrace *d = in->state;
 
@@ -231,6 +231,6 @@ const struct heatin_reader heatin_dtrace = {
 	.recognise = dtrace_recognise,
 	.state_size = sizeof(struct dtrace),
 	.lines = dtrace_lines,
-	.end = finish,
+	.end = dtrace_finish,
 	.fini = dtrace_fini,
 };

@@ -35,7 +35,7 @@ struct chain {
 };
 
 /* Reads the number at *s, and the blanks behind it. */
-static bool take_number(const char **s, const char *end, uint64_t *ret)
+static bool chain_take_number(const char **s, const char *end, uint64_t *ret)
 {
 	const char *p = *s;
 
@@ -61,9 +61,9 @@ static enum kind head_line(const char *s, size_t n, uint64_t *ret_tid, uint64_t 
 	else if (n > 7 && !memcmp(s, offcpu, 7))
 		kind = KIND_OFFCPU;
 	s += 7;
-	if (!kind || !take_number(&s, end, ret_tid))
+	if (!kind || !chain_take_number(&s, end, ret_tid))
 		return KIND_NONE;
-	if (kind == KIND_OFFCPU && !take_number(&s, end, ret_us))
+	if (kind == KIND_OFFCPU && !chain_take_number(&s, end, ret_us))
 		return KIND_NONE;
 	while (end > s && is_space(end[-1]))
 		end--;

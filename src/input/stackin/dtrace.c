@@ -256,7 +256,7 @@ static uint32_t dtrace_recognise(const char *text, size_t len)
 	return n;
 }
 
-static void finish(struct stackin *in)
+static void dtrace_finish(struct stackin *in)
 {
 	struct dtrace *d = in->state;
 
@@ -277,6 +277,6 @@ const struct stackin_reader stackin_dtrace = {
 	.state_size = sizeof(struct dtrace),
 	.recognise = dtrace_recognise,
 	.lines = dtrace_lines,
-	.end = finish,
+	.end = dtrace_finish,
 	.fini = dtrace_fini,
 };

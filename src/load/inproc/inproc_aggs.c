@@ -134,7 +134,7 @@ static void take_element(void *arg, uint32_t index, const uint64_t *words)
 	take_entry(arg, a->nslots ? agg_slot_key(a, index) : NULL, words);
 }
 
-static void take(struct inproc_engine *e, struct wire_thread *t, uint32_t gen)
+static void inproc_aggs_take(struct inproc_engine *e, struct wire_thread *t, uint32_t gen)
 {
 	const struct shared_file shared = { e->files.shared.fd, (const uint8_t *)e->common },
 				 *f = t == e->self ? NULL : &shared;
@@ -195,7 +195,7 @@ static uint32_t take_left(struct inproc_engine *e, uint32_t gen, bool *waits, bo
 		owner = __atomic_load_n(&t->owner, __ATOMIC_ACQUIRE);
 		if (has_left(e, t, gen) ||
 		    (ended && (!known || owner != known) && owner_gone(e, owner))) {
-			take(e, t, gen);
+			inproc_aggs_take(e, t, gen);
 			waits[i] = false;
 		} else {
 			known = ended ? owner : known;

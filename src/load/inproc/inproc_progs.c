@@ -138,8 +138,8 @@ static const char *operand(void *arg, uint32_t insn)
 	return NULL;
 }
 
-static void print(FILE *out, const struct image *img, uint32_t i, const struct inproc_prog *p,
-		  const struct jit_env *env)
+static void inproc_progs_print(FILE *out, const struct image *img, uint32_t i,
+			       const struct inproc_prog *p, const struct jit_env *env)
 {
 	struct names n = { .img = img, .linked = &p->linked };
 	const struct ebpf_names names = { .operand = operand, .arg = &n };
@@ -164,7 +164,7 @@ static struct err *compile_all(struct inproc_engine *e, FILE *out)
 
 		err = compile(e, i, &env);
 		if (out && !err)
-			print(out, img, i, &e->progs[i], &env);
+			inproc_progs_print(out, img, i, &e->progs[i], &env);
 	}
 	return err;
 }

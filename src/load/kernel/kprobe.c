@@ -68,7 +68,7 @@ static const char *why_refused(int error)
 	}
 }
 
-static void refuse(struct places *p, uint32_t i, int error)
+static void kprobe_refuse(struct places *p, uint32_t i, int error)
 {
 	const struct image_probe *ip = &p->k->e.image->probes[p->cookies.v[i]];
 
@@ -102,7 +102,7 @@ static void attach_range(struct places *p, uint32_t from, uint32_t to)
 		int error = errno;
 
 		for (uint32_t i = from; i < to; i++)
-			refuse(p, i, error);
+			kprobe_refuse(p, i, error);
 	}
 }
 
@@ -130,7 +130,7 @@ static struct err *attach_perf(struct places *p)
 			p->attached++;
 			continue;
 		}
-		refuse(p, i, errno);
+		kprobe_refuse(p, i, errno);
 		if (is_fatal(p->error))
 			break;
 	}

@@ -71,7 +71,7 @@ static uint64_t grace_of(const struct tick *t)
 }
 
 /* Looks at the tick if it is time, and sets the time of the next look. */
-static void look_at(struct tick *t)
+static void ticks_look_at(struct tick *t)
 {
 	uint64_t next = next_of(t), now = now_ns();
 
@@ -105,7 +105,7 @@ static void *watch_ticks(void *arg)
 			continue;
 		pthread_mutex_unlock(&s->lock);
 		for (uint32_t i = 0; i < s->v.n; i++)
-			look_at(&s->v.v[i]);
+			ticks_look_at(&s->v.v[i]);
 		pthread_mutex_lock(&s->lock);
 	}
 	pthread_mutex_unlock(&s->lock);

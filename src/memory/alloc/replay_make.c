@@ -51,7 +51,8 @@ static void leave(struct making *m, const struct live_block *b)
 	m->in_use -= b->time;
 }
 
-static void enter(struct making *m, const struct alloc_event *e, uint32_t slot, uint64_t align)
+static void replay_make_enter(struct making *m, const struct alloc_event *e, uint32_t slot,
+			      uint64_t align)
 {
 	struct live_block b = { .addr = e->addr, .size = e->size, .stack = slot }, old;
 
@@ -75,7 +76,7 @@ static void allocate(struct making *m, const struct alloc_event *e, enum replay_
 		kind == REPLAY_ALIGNED && e->align && !(e->align & (e->align - 1)) ? e->align : 0;
 
 	put(m, kind, slot, e->size, align);
-	enter(m, e, slot, align);
+	replay_make_enter(m, e, slot, align);
 }
 
 static void returned(struct making *m, const struct alloc_event *e, struct moving *t)
@@ -92,7 +93,7 @@ static void returned(struct making *m, const struct alloc_event *e, struct movin
 		m->bytes -= t->from.size;
 		m->in_use -= t->from.time;
 		put(m, REPLAY_REALLOC, t->from.stack, e->size, 0);
-		enter(m, e, t->from.stack, 0);
+		replay_make_enter(m, e, t->from.stack, 0);
 	} else if (e->addr) {
 		allocate(m, e, REPLAY_MALLOC);
 	}
@@ -117,7 +118,7 @@ static struct err *check_room(const struct making *m)
 				 (unsigned long long)(m->room >> 20));
 }
 
-static void take(struct making *m, const struct alloc_event *e)
+static void replay_make_take(struct making *m, const struct alloc_event *e)
 {
 	struct live_block b;
 	struct moving *t;
@@ -172,7 +173,7 @@ struct err *replay_make(struct alloc_trace *t, struct replay_head *ret, int *ret
 		return err_errno(errno, "a memory file for the operations");
 	fwrite(&m.head, sizeof(m.head), 1, m.file);
 	while (!e && alloc_next(t, &event, &e)) {
-		take(&m, &event);
+		replay_make_take(&m, &event);
 		e = check_room(&m);
 	}
 	if (!e && (fseek(m.file, 0, SEEK_SET) || fwrite(&m.head, sizeof(m.head), 1, m.file) != 1))

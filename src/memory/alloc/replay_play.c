@@ -36,7 +36,7 @@ static uint64_t resident(const struct player *p)
 }
 
 /* regular: it counts for the average. */
-static void look(struct player *p, bool regular)
+static void replay_play_look(struct player *p, bool regular)
 {
 	uint64_t now = resident(p);
 
@@ -118,11 +118,11 @@ static void play_space(struct player *p)
 		}
 		/* now and then, and where the live bytes rise over what they were */
 		if (i % each == 0 || live > most + most / 64)
-			look(p, i % each == 0);
+			replay_play_look(p, i % each == 0);
 		if (live > most + most / 64)
 			most = live;
 	}
-	look(p, true);
+	replay_play_look(p, true);
 }
 
 static void *map(uint64_t n, uint64_t size)

@@ -106,7 +106,7 @@ static void leave(struct reading *k, const struct live_block *b)
 	k->r->sizes[size_class(b->size)].live--;
 }
 
-static void enter(struct reading *k, const struct live_block *b)
+static void report_enter(struct reading *k, const struct live_block *b)
 {
 	struct live_block old;
 	struct report_site *s = site(k, b->stack);
@@ -144,7 +144,7 @@ static void allocated(struct reading *k, const struct alloc_event *e)
 	k->r->allocated_bytes += e->size;
 	k->r->sizes[size_class(e->size)].count++;
 	k->r->sizes[size_class(e->size)].bytes += e->size;
-	enter(k, &b);
+	report_enter(k, &b);
 }
 
 static void freed(struct reading *k, const struct alloc_event *e, const struct live_block *b)
@@ -155,7 +155,7 @@ static void freed(struct reading *k, const struct alloc_event *e, const struct l
 	leave(k, b);
 }
 
-static void take(struct reading *k, const struct alloc_event *e)
+static void report_take(struct reading *k, const struct alloc_event *e)
 {
 	struct live_block b;
 	struct thread *t;
@@ -178,7 +178,7 @@ static void take(struct reading *k, const struct alloc_event *e)
 		return;
 	case ALLOC_REALLOC:
 		if (!e->addr && e->size && t->moving && t->known) {
-			enter(k, &t->from); /* it failed: the block stays */
+			report_enter(k, &t->from); /* it failed: the block stays */
 			k->r->failed++;
 		} else {
 			if (t->moving && t->known) {
@@ -230,7 +230,7 @@ static struct err *read_all(struct reading *k, struct alloc_trace *t)
 		k->events++;
 		if (e.op < ALLOC_LOST)
 			k->r->calls[e.op]++;
-		take(k, &e);
+		report_take(k, &e);
 		if (e.time > k->r->duration)
 			k->r->duration = e.time;
 		put_point(k->r, e.time);

@@ -27,7 +27,7 @@ struct merge {
 /* --- one stream --- */
 
 /* Reads a number. Returns false when it is cut off. */
-static bool take_number(struct stream *s, uint64_t *ret)
+static bool trace_merge_take_number(struct stream *s, uint64_t *ret)
 {
 	const uint8_t *p = s->v + s->at;
 	uint32_t n = s->at < s->n ? (*p ? (uint32_t)__builtin_ctz(*p) + 1 : 9) : 9;
@@ -53,7 +53,7 @@ static bool take_address(struct stream *s, uint64_t *ret)
 {
 	uint64_t v, d;
 
-	if (!take_number(s, &v))
+	if (!trace_merge_take_number(s, &v))
 		return false;
 	d = v >> 1;
 	d = d >> 1 ^ -(d & 1);
@@ -67,7 +67,7 @@ static const char *take_other(struct merge *m, struct stream *s)
 	static const char cut[] = "a thread's entry is cut off";
 	uint64_t kind, tid, left;
 
-	if (!take_number(s, &kind))
+	if (!trace_merge_take_number(s, &kind))
 		return cut;
 	switch (kind) {
 	case WIRE_ALLOC_SKIP:
@@ -77,7 +77,7 @@ static const char *take_other(struct merge *m, struct stream *s)
 		s->at += left;
 		return NULL;
 	case WIRE_ALLOC_OPEN:
-		if (!take_number(s, &tid) || !take_number(s, &s->time))
+		if (!trace_merge_take_number(s, &tid) || !trace_merge_take_number(s, &s->time))
 			return cut;
 		if (m->trace->threads.n > THREADS_MAX)
 			return "there are too many threads";
@@ -107,7 +107,7 @@ static const char *take_event(struct merge *m, struct stream *s, bool *ret_has)
 		const char *wrong;
 		uint64_t v;
 
-		if (!take_number(s, &v))
+		if (!trace_merge_take_number(s, &v))
 			return "an event of a thread is cut off";
 		s->time += v >> 3;
 		if ((v & 7) == WIRE_ALLOC_OTHER) {
@@ -121,9 +121,9 @@ static const char *take_event(struct merge *m, struct stream *s, bool *ret_has)
 		if (!s->thread)
 			return "an event has a thread that has not begun";
 		*e = (struct alloc_event){ .op = ops[v & 7], .thread = s->thread };
-		if ((e->op == ALLOC_ALIGNED && !take_number(s, &e->align)) ||
+		if ((e->op == ALLOC_ALIGNED && !trace_merge_take_number(s, &e->align)) ||
 		    (e->op != ALLOC_FREE && e->op != ALLOC_REALLOC_FROM &&
-		     !take_number(s, &e->size)) ||
+		     !trace_merge_take_number(s, &e->size)) ||
 		    !take_address(s, &e->addr))
 			return "an event of a thread is cut off";
 		e->time = s->time; /* in ticks until it is given out */

@@ -30,7 +30,7 @@ static struct err *read_head(const char *path, uint8_t *head, size_t *ret_n)
 	return n < 0 ? err_new(EIO, "%s: cannot be read", path) : NULL;
 }
 
-static struct err *finish(struct err *e, struct graph *g, struct graph **ret)
+static struct err *heap_finish(struct err *e, struct graph *g, struct graph **ret)
 {
 	e = e ?: graph_finish(g);
 	if (e)
@@ -56,7 +56,7 @@ struct err *heap_read_file(const char *path, const struct graph_wanted *w, struc
 			continue;
 		g = graph_new(w);
 		*ret_source = *s;
-		e = finish((*s)->read_file(path, g), g, ret);
+		e = heap_finish((*s)->read_file(path, g), g, ret);
 		return e ? err_wrap(e, "%s", path) : NULL;
 	}
 	return err_new(ENOEXEC, "%s: not a heap dump that descry reads", path);
@@ -95,7 +95,7 @@ struct err *heap_read_space(struct space *s, struct heap_pause *p, const struct 
 		if (e)
 			return err_wrap(e, "%s", s->name);
 		g = graph_new(w);
-		e = finish((*i)->read_copy(copy, s, g), g, ret);
+		e = heap_finish((*i)->read_copy(copy, s, g), g, ret);
 		(*i)->free_copy(copy);
 		return e ? err_wrap(e, "%s", s->name) : NULL;
 	}

@@ -19,7 +19,7 @@ enum {
 	NAME_MAX_ = 200,
 };
 
-static const uint8_t *look(struct python_reader *x, uint64_t addr, uint64_t n)
+static const uint8_t *python_refs_look(struct python_reader *x, uint64_t addr, uint64_t n)
 {
 	const uint8_t *p = addr & 7 || !addr ? NULL : python_memory(x, addr, n);
 
@@ -56,7 +56,7 @@ static uint32_t label_of(struct python_reader *x, uint64_t key)
 
 static void refer_items(struct python_reader *x, uint64_t addr, uint64_t n)
 {
-	const uint8_t *p = n > UINT32_MAX ? NULL : look(x, addr, n * 8);
+	const uint8_t *p = n > UINT32_MAX ? NULL : python_refs_look(x, addr, n * 8);
 
 	for (uint64_t i = 0; p && i < n; i++)
 		refer(x, python_at(p + i * 8, 0), GRAPH_LABEL_INDEX | (uint32_t)(i & INT32_MAX));
@@ -71,10 +71,10 @@ static void refer_keys(struct python_reader *x, uint64_t keys, uint64_t values)
 
 	if (!python_keys(x, keys, &k))
 		return;
-	p = look(x, k.entries, k.n * k.entry);
+	p = python_refs_look(x, k.entries, k.n * k.entry);
 	python_own(x, keys);
 	if (values) {
-		v = look(x, values, k.n * 8);
+		v = python_refs_look(x, values, k.n * 8);
 		python_own(x, values);
 	}
 	for (uint64_t i = 0; p && i < k.n; i++) {
@@ -103,7 +103,7 @@ static void refer_dict(struct python_reader *x, const uint8_t *p)
 static void refer_set(struct python_reader *x, const uint8_t *p)
 {
 	uint64_t n = python_at(p, SET_MASK) + 1, table = python_at(p, SET_TABLE);
-	const uint8_t *e = n > UINT32_MAX ? NULL : look(x, table, n * SET_ENTRY);
+	const uint8_t *e = n > UINT32_MAX ? NULL : python_refs_look(x, table, n * SET_ENTRY);
 
 	python_own(x, table);
 	for (uint64_t i = 0; e && i < n; i++)
@@ -121,7 +121,7 @@ static void refer_names(struct python_reader *x, uint64_t addr)
 	if (!t || !(t->flags & PYTHON_FLAG_HEAP) || !python_keys(x, python_at(p, CACHED_KEYS), &k))
 		return;
 	python_own(x, python_at(p, CACHED_KEYS));
-	p = look(x, k.entries, k.n * k.entry);
+	p = python_refs_look(x, k.entries, k.n * k.entry);
 	for (uint64_t i = 0; p && i < k.n; i++)
 		refer(x, python_at(p + i * k.entry, k.entry - 16), GRAPH_LABEL_NONE);
 }
@@ -129,7 +129,7 @@ static void refer_names(struct python_reader *x, uint64_t addr)
 /* The variables of an object of 3.11, whose names its class has, or its dict. */
 static void refer_variables(struct python_reader *x, uint64_t addr, const struct python_type *t)
 {
-	const uint8_t *p = look(x, addr - 32, 32), *type;
+	const uint8_t *p = python_refs_look(x, addr - 32, 32), *type;
 
 	if (!p)
 		return;
@@ -147,7 +147,7 @@ static void refer_variables(struct python_reader *x, uint64_t addr, const struct
 
 static void refer_words(struct python_reader *x, uint64_t addr, uint64_t n)
 {
-	const uint8_t *p = look(x, addr, n);
+	const uint8_t *p = python_refs_look(x, addr, n);
 
 	for (uint64_t i = 0; p && i + 8 <= n; i += 8) {
 		uint64_t word = python_at(p + i, 0);

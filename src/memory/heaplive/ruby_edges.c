@@ -11,7 +11,7 @@ enum {
 };
 
 /* Takes n bytes from the budget, and returns them. */
-static const uint8_t *look(struct ruby_reader *x, uint64_t addr, uint64_t n)
+static const uint8_t *ruby_edges_look(struct ruby_reader *x, uint64_t addr, uint64_t n)
 {
 	const uint8_t *p = addr & 7 ? NULL : ruby_memory(x, addr, n);
 
@@ -34,7 +34,7 @@ static void refer(struct ruby_reader *x, uint64_t value, uint32_t label)
 
 static void refer_words(struct ruby_reader *x, uint64_t addr, uint64_t n)
 {
-	const uint8_t *p = look(x, addr, n);
+	const uint8_t *p = ruby_edges_look(x, addr, n);
 
 	for (uint64_t i = 0; p && i + 8 <= n; i += 8)
 		refer(x, ruby_slot_word(p + i, 0), GRAPH_LABEL_NONE);
@@ -50,7 +50,7 @@ static void refer_environment(struct ruby_reader *x, uint64_t word)
 	word &= ~3ull;
 	if (word & 7 || word < x->blocks.lo || word >= x->blocks.hi)
 		return;
-	p = look(x, word, 16);
+	p = ruby_edges_look(x, word, 16);
 	object = p ? ruby_slot_word(p, 8) : 0;
 	slot = object ? ruby_slot(&x->heap, object, NULL) : NULL;
 	if (slot && ruby_type(ruby_slot_word(slot, 0)) == RUBY_IMEMO &&
@@ -60,7 +60,7 @@ static void refer_environment(struct ruby_reader *x, uint64_t word)
 
 static void refer_variables(struct ruby_reader *x, uint64_t addr, uint64_t n)
 {
-	const uint8_t *p = look(x, addr, n);
+	const uint8_t *p = ruby_edges_look(x, addr, n);
 
 	for (uint64_t i = 0; p && i + 8 <= n; i += 8) {
 		refer(x, ruby_slot_word(p + i, 0), GRAPH_LABEL_NONE);
@@ -71,7 +71,7 @@ static void refer_variables(struct ruby_reader *x, uint64_t addr, uint64_t n)
 
 static void refer_items(struct ruby_reader *x, const struct ruby_part *part, uint64_t class)
 {
-	const uint8_t *p = look(x, part->addr, part->n);
+	const uint8_t *p = ruby_edges_look(x, part->addr, part->n);
 	const bool ivars = part->kind == RUBY_PART_IVARS;
 
 	for (uint64_t i = 0; p && (i + 1) * 8 <= part->n; i++) {
@@ -87,7 +87,7 @@ static void refer_items(struct ruby_reader *x, const struct ruby_part *part, uin
 /* An entry that was deleted has the hash ~0. */
 static void refer_table(struct ruby_reader *x, const struct ruby_part *part)
 {
-	const uint8_t *p = look(x, part->addr, part->n);
+	const uint8_t *p = ruby_edges_look(x, part->addr, part->n);
 
 	for (uint64_t i = 0; p && i + ST_ENTRY <= part->n; i += ST_ENTRY) {
 		if (ruby_slot_word(p + i, 0) == UINT64_MAX)
@@ -101,7 +101,7 @@ static void refer_table(struct ruby_reader *x, const struct ruby_part *part)
 /* The caches of a method: numbers, the method, and the address of pairs of objects. */
 static void refer_caches(struct ruby_reader *x, uint64_t addr)
 {
-	const uint8_t *p = look(x, addr, 24);
+	const uint8_t *p = ruby_edges_look(x, addr, 24);
 	uint64_t pairs = p ? ruby_slot_word(p, 16) : 0, n = pairs ? ruby_block_size(x, pairs) : 0;
 
 	if (p)
@@ -111,7 +111,7 @@ static void refer_caches(struct ruby_reader *x, uint64_t addr)
 
 static void refer_ids(struct ruby_reader *x, const struct ruby_part *part)
 {
-	const uint8_t *p = look(x, part->addr, part->n), *to;
+	const uint8_t *p = ruby_edges_look(x, part->addr, part->n), *to;
 
 	for (uint64_t i = 0; p && i + ID_ITEM <= part->n; i += ID_ITEM) {
 		uint64_t value = ruby_slot_word(p + i, 8);
@@ -121,7 +121,7 @@ static void refer_ids(struct ruby_reader *x, const struct ruby_part *part)
 		} else if (part->kind == RUBY_PART_IDS) {
 			refer(x, value, GRAPH_LABEL_NONE);
 		} else if (part->kind == RUBY_PART_CONSTS) {
-			to = look(x, value, CONST_SIZE);
+			to = ruby_edges_look(x, value, CONST_SIZE);
 			if (to) {
 				refer(x, ruby_slot_word(to, 8), GRAPH_LABEL_NONE);
 				refer(x, ruby_slot_word(to, 16), GRAPH_LABEL_NONE);
@@ -140,7 +140,7 @@ static void refer_deep(struct ruby_reader *x, const struct ruby_part *part)
 
 	x->found.n = 0;
 	for (;;) {
-		const uint8_t *p = look(x, addr, n);
+		const uint8_t *p = ruby_edges_look(x, addr, n);
 
 		for (uint64_t i = 0; p && i + 8 <= n; i += 8) {
 			uint64_t word = ruby_slot_word(p + i, 0);

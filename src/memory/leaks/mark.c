@@ -242,7 +242,7 @@ static uint32_t next_leaked(struct marker *m, struct visit *p)
 	return LEAKS_NONE;
 }
 
-static void enter(struct marker *m, visit_vec *walk, uint32_t chunk)
+static void mark_enter(struct marker *m, visit_vec *walk, uint32_t chunk)
 {
 	m->h->chunks.v[chunk].bits |= CHUNK_SEEN;
 	vec_push(walk, (struct visit){ chunk, m->h->chunks.v[chunk].addr + CHUNK_HEADER });
@@ -259,12 +259,12 @@ static void order(struct marker *m, chunk_vec *ret)
 
 		if (!is_leaked(c) || (c->bits & CHUNK_SEEN))
 			continue;
-		enter(m, &walk, i);
+		mark_enter(m, &walk, i);
 		while (walk.n) {
 			uint32_t next = next_leaked(m, vec_last(&walk));
 
 			if (next != LEAKS_NONE)
-				enter(m, &walk, next);
+				mark_enter(m, &walk, next);
 			else
 				vec_push(ret, walk.v[--walk.n].chunk);
 		}
@@ -279,7 +279,7 @@ static void add_root(struct marker *m, visit_vec *walk, uint32_t chunk)
 	const struct leaks_chunk *c = &m->h->chunks.v[chunk];
 	struct leaks_block b = { .addr = c->addr + CHUNK_HEADER, .size = chunk_usable(c) };
 
-	enter(m, walk, chunk);
+	mark_enter(m, walk, chunk);
 	while (walk->n) {
 		uint32_t next = next_leaked(m, vec_last(walk));
 
@@ -289,7 +289,7 @@ static void add_root(struct marker *m, visit_vec *walk, uint32_t chunk)
 		}
 		b.held++;
 		b.held_bytes += chunk_usable(&m->h->chunks.v[next]);
-		enter(m, walk, next);
+		mark_enter(m, walk, next);
 	}
 	vec_push(&m->l->blocks, b);
 }

@@ -98,7 +98,7 @@ static const char *need_name(struct parser *p, const char *what)
 }
 
 /* Takes a whole number: decimal, 0x..., or 0... in octal. */
-static bool take_number(struct parser *p, int64_t *ret)
+static bool parse_take_number(struct parser *p, int64_t *ret)
 {
 	char text[32], *end;
 	size_t n = 0;
@@ -177,7 +177,7 @@ static struct prototype_length parse_length(struct parser *p)
 
 	skip_blanks(p);
 	if (p->at < p->end && (isdigit((unsigned char)*p->at) || *p->at == '-')) {
-		if (!take_number(p, &v) || v < 0)
+		if (!parse_take_number(p, &v) || v < 0)
 			wrong(p, "a length is a number from 0");
 		l.value = (uint64_t)v;
 		return l;
@@ -316,13 +316,13 @@ static const struct prototype_type *parse_enum(struct parser *p, enum prototype_
 			    p->at[2] == '\'') {
 				next = p->at[1];
 				p->at += 3;
-			} else if (!take_number(p, &next)) {
+			} else if (!parse_take_number(p, &next)) {
 				wrong(p, "a number is expected behind %s =", name);
 				break;
 			}
 		}
 		mask = next;
-		if (takes(p, '/') && !take_number(p, &mask)) {
+		if (takes(p, '/') && !parse_take_number(p, &mask)) {
 			wrong(p, "a number is expected behind the '/' of %s", name);
 			break;
 		}

@@ -87,7 +87,8 @@ static uint32_t again(struct languages *l, pid_t pid)
 	return ms < AGAIN_MAX_MS ? ms : AGAIN_MAX_MS;
 }
 
-static struct process *look(struct languages *l, pid_t pid, uint32_t number, uint32_t *ret_ms)
+static struct process *languages_look(struct languages *l, pid_t pid, uint32_t number,
+				      uint32_t *ret_ms)
 {
 	struct process p = { .number = number };
 	uint32_t key = (uint32_t)pid;
@@ -117,7 +118,7 @@ bool languages_find(struct languages *l, pid_t pid, uint32_t space, struct wire_
 
 	*ret_ms = 0;
 	if (!p || (space && p->number && p->number != space))
-		p = look(l, pid, space, ret_ms);
+		p = languages_look(l, pid, space, ret_ms);
 	if (!p || !p->runtime->type->wire)
 		return false;
 	p->runtime->type->wire(p->runtime, ret);

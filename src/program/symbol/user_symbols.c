@@ -229,7 +229,7 @@ static const char *skip_spaces(const char *p, const char *end)
 }
 
 /* Takes a hexadecimal number, with or without 0x, and the spaces around it. */
-static bool take_number(const char **p, const char *end, uint64_t *ret)
+static bool user_symbols_take_number(const char **p, const char *end, uint64_t *ret)
 {
 	bool found;
 
@@ -244,7 +244,8 @@ static bool take_number(const char **p, const char *end, uint64_t *ret)
 /* Parses START SIZE name, in hex, one a line. */
 static bool parse_jit_line(const char *p, const char *end, struct jit_symbol *ret)
 {
-	if (!take_number(&p, end, &ret->start) || !take_number(&p, end, &ret->size) || !ret->size)
+	if (!user_symbols_take_number(&p, end, &ret->start) ||
+	    !user_symbols_take_number(&p, end, &ret->size) || !ret->size)
 		return false;
 	ret->name = p;
 	ret->len = (uint32_t)strnlen(p, end - p <= JIT_NAME_MAX ? (size_t)(end - p)

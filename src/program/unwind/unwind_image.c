@@ -227,7 +227,7 @@ static void put_funcs(struct making *m, struct cfi *c, const struct object *o)
 		unwind_image_put(m, end, 0);
 }
 
-static struct unwind_image *finish(struct making *m, const struct object *o)
+static struct unwind_image *unwind_image_finish(struct making *m, const struct object *o)
 {
 	struct wire_unwind_image head = {
 		.magic = WIRE_UNWIND_MAGIC,
@@ -285,7 +285,7 @@ struct err *unwind_image_build(struct object *o, struct unwind_image **ret)
 	find_saved(&c, o);
 	mark_context_start(&c, o);
 	put_funcs(&m, &c, o);
-	*ret = finish(&m, o);
+	*ret = unwind_image_finish(&m, o);
 	cfi_fini(&c);
 	hash_fini(&m.numbers);
 	vec_fini(&m.pages);

@@ -82,7 +82,7 @@ void process_describe(struct inproc_engine *e, const struct inproc_process *p)
 	__atomic_store_n(&w->state, WIRE_PROCESS_TRACED, __ATOMIC_RELEASE);
 }
 
-static struct err *enter(struct inproc_engine *e, struct inproc_process *p)
+static struct err *inproc_attach_enter(struct inproc_engine *e, struct inproc_process *p)
 {
 	p->index = e->area->process_count;
 	/* children number themselves from the other end of the list */
@@ -376,7 +376,7 @@ static struct err *try_enter(struct inproc_engine *e, uint32_t i)
 		err = identity_check(e, p->pid);
 	if (!err && e->watchdog < 0 && !p->served)
 		err = watchdog_start(e->area, &e->watchdog);
-	err = err ?: enter(e, p);
+	err = err ?: inproc_attach_enter(e, p);
 	err = err ?: islands_prepare(e, p);
 	err = err ?: records_write(e, p, &log);
 	if (held)

@@ -683,7 +683,7 @@ static int zombie_code(pid_t pid)
 	return (state == 'Z' || state == 'X') && threads <= 1 ? code : -1;
 }
 
-static void look(struct inproc_engine *e, struct inproc_process *p)
+static void proc_events_look(struct inproc_engine *e, struct inproc_process *p)
 {
 	make_sure(e, p);
 	(void)task_facts_read(p->pid, &p->watch->facts);
@@ -697,7 +697,7 @@ void events_begin(struct inproc_engine *e, struct inproc_process *p)
 		return;
 	if (!p->watch)
 		watch(p);
-	look(e, p);
+	proc_events_look(e, p);
 	p->watch->traced = true;
 }
 
@@ -724,7 +724,7 @@ void events_watch(struct inproc_engine *e, struct inproc_process *p)
 		p->ended = true;
 		return;
 	}
-	look(e, p);
+	proc_events_look(e, p);
 }
 
 void events_hurry(struct inproc_engine *e)

@@ -236,7 +236,7 @@ static bool has_time(const struct inproc_exec *x)
 	return now < x->until || (now < x->until + more && control_exec_comes(x->tid));
 }
 
-static void look_at(struct inproc_engine *e, uint32_t i)
+static void execs_look_at(struct inproc_engine *e, uint32_t i)
 {
 	const struct inproc_exec x = e->family.execs.v[i];
 	enum control_exec what = control_exec_look(x.tid, x.pid);
@@ -264,7 +264,7 @@ void execs_look(struct inproc_engine *e)
 	while (e->family.execs.n) {
 		for (uint32_t i = e->family.execs.n; i-- > 0;)
 			if (i < e->family.execs.n)
-				look_at(e, i);
+				execs_look_at(e, i);
 		if (!e->family.execs.n || now_ns() > end || bell_rings(e))
 			break;
 		nap_ns(20000);

@@ -173,7 +173,7 @@ static bool take_over(struct inproc_process *p, struct inproc_process *late)
 	return any;
 }
 
-static struct err *look_at(struct inproc_engine *e, struct inproc_process *p)
+static struct err *loads_look_at(struct inproc_engine *e, struct inproc_process *p)
 {
 	struct inproc_process late = inproc_process_of(p->pid);
 	struct look l = { .e = e, .p = p };
@@ -220,7 +220,7 @@ void loads_look(struct inproc_engine *e)
 			p->hooked &= is_hooked(p);
 		p->looked = true;
 		unasked |= !p->hooked;
-		err = look_at(e, p);
+		err = loads_look_at(e, p);
 		if (err && err->code != ESRCH && !p->complained)
 			inproc_note(e, "%s", err->text);
 		p->complained |= err && err->code != ESRCH;

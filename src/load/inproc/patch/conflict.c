@@ -41,7 +41,8 @@ static bool is_patched(const struct undo_log *log, const struct mappings *maps,
 	return false;
 }
 
-static struct err *look_at(struct control *c, const struct image *img, const struct undo_log *log)
+static struct err *conflict_look_at(struct control *c, const struct image *img,
+				    const struct undo_log *log)
 {
 	struct where w = { NULL };
 	const char *last = NULL;
@@ -84,7 +85,7 @@ static struct err *look_into(pid_t pid, const struct image *img)
 
 		e = undo_log_read(c, bases[i], &log);
 		if (!e)
-			found = look_at(c, img, &log);
+			found = conflict_look_at(c, img, &log);
 		undo_log_fini(&log);
 	}
 	/* The process has just ended, or this user may not read it and so cannot attach to it. */

@@ -259,7 +259,7 @@ static bool is_free(const struct ranges *r, uint64_t lo, uint64_t hi)
 	return true;
 }
 
-static void take(struct ranges *r, uint64_t lo, uint64_t hi)
+static void islands_take(struct ranges *r, uint64_t lo, uint64_t hi)
 {
 	vec_push(&r->list, (struct range){ lo, hi, false });
 	for (uint32_t k = r->list.n - 1; k && r->list.v[k - 1].lo > r->list.v[k].lo; k--) {
@@ -297,7 +297,7 @@ static uint64_t find_new_gap(const struct inproc_process *p, const struct inproc
 		for (uint32_t k = 0; k < p->modules.v[i].places.n; k++) {
 			uint64_t lo = p->modules.v[i].places.v[k].island;
 
-			take(&used, lo, lo + p->modules.v[i].island_size);
+			islands_take(&used, lo, lo + p->modules.v[i].island_size);
 		}
 	gap = find_gap(&used, m->lo, m->hi, m->island_size);
 	vec_fini(&used.list);
@@ -327,7 +327,7 @@ struct err *island_place(struct inproc_engine *e, struct inproc_process *p, stru
 		m->first_undo = before->first_undo;
 		m->records = true;
 	}
-	take(r, m->island, m->island + m->island_size);
+	islands_take(r, m->island, m->island + m->island_size);
 	m->island_at = *at;
 	*at += m->island_size;
 	mem = mmap(NULL, m->island_size, PROT_READ | PROT_WRITE, MAP_SHARED, fd,

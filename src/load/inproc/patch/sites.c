@@ -33,7 +33,7 @@ struct plan {
 	uint32_t nunseen; /* points around system calls that had no room */
 };
 
-static void refuse(struct plan *pl, uint32_t probe, const char *reason)
+static void sites_refuse(struct plan *pl, uint32_t probe, const char *reason)
 {
 	struct refusal *r = NULL;
 
@@ -237,7 +237,7 @@ static struct err *plan_returns(struct plan *pl, uint32_t module, const struct p
 	if (!n && !reason)
 		reason = "the function does not return";
 	if (reason)
-		refuse(pl, index, reason);
+		sites_refuse(pl, index, reason);
 	for (uint32_t i = 0; i < n && !reason; i++)
 		add_site(pl, module, &sites[i], index, 0);
 	free(sites);
@@ -306,7 +306,7 @@ static struct err *plan_probe(struct plan *pl, uint32_t index)
 	if (err)
 		return err;
 	if (module == UINT32_MAX && is_go(pl, p->object)) {
-		refuse(pl, index, TEXT_GO);
+		sites_refuse(pl, index, TEXT_GO);
 		return NULL;
 	}
 	pl->p->waiting[index] = module == UINT32_MAX;
@@ -314,14 +314,15 @@ static struct err *plan_probe(struct plan *pl, uint32_t index)
 		return NULL;
 	m = &pl->p->modules.v[module];
 	if (p->kind == ATTACH_URETPROBE && p->provider == &provider_plt) {
-		refuse(pl, index,
-		       "the PLT slot jumps to the function, whose return does not pass through the slot");
+		sites_refuse(
+			pl, index,
+			"the PLT slot jumps to the function, whose return does not pass through the slot");
 		return NULL;
 	}
 	if (p->kind == ATTACH_URETPROBE)
 		return plan_returns(pl, module, p, index);
 	if (!object_offset_to_addr(m->object, p->offset, &addr)) {
-		refuse(pl, index, "no address for its file offset");
+		sites_refuse(pl, index, "no address for its file offset");
 		return NULL;
 	}
 	if (!strcmp(p->name, "entry") && p->provider != &provider_usdt)
@@ -337,7 +338,7 @@ static struct err *plan_probe(struct plan *pl, uint32_t index)
 		add_site(pl, module, &s, index, addr);
 		add_semaphore(pl, module, p);
 	} else {
-		refuse(pl, index, s.reason);
+		sites_refuse(pl, index, s.reason);
 	}
 	return NULL;
 }
@@ -476,8 +477,8 @@ static void join_overlaps(struct plan *pl)
 				if (s->points.v[k].kind >= WIRE_STUB_KINDS) {
 					pl->nunseen++;
 				} else {
-					refuse(pl, s->points.v[k].probe,
-					       "its bytes overlap another probe's");
+					sites_refuse(pl, s->points.v[k].probe,
+						     "its bytes overlap another probe's");
 					vec_push(&pl->left_out, s->points.v[k]);
 				}
 		}

@@ -29,14 +29,14 @@ static bool code_read(const struct jvm *j, uint64_t at, uint64_t end, struct cod
 }
 
 /* Takes an instruction that begins with these bytes and has the given number of further ones. */
-static bool take(struct code *c, const char *bytes, uint32_t len, uint32_t more)
+static bool caller_take(struct code *c, const char *bytes, uint32_t len, uint32_t more)
 {
 	if (c->n - c->i < len + more || memcmp(c->bytes + c->i, bytes, len))
 		return false;
 	c->i += len + more;
 	return true;
 }
-#define TAKE(c, bytes, more) take(c, bytes, sizeof(bytes) - 1, more)
+#define TAKE(c, bytes, more) caller_take(c, bytes, sizeof(bytes) - 1, more)
 
 static int64_t last_i32(const struct code *c)
 {

@@ -27,7 +27,7 @@ static uint32_t operand_count(const struct v8_version *k, uint32_t opcode)
 	return opcode < strlen(k->operands) ? (uint32_t)(k->operands[opcode] - '0') : 0;
 }
 
-static uint32_t take(struct translation *t, uint32_t *i)
+static uint32_t optimized_take(struct translation *t, uint32_t *i)
 {
 	uint32_t opcode = t->version->op.is_signed
 				  ? (uint32_t)to_signed(v8_number(t->bytes, t->n, i))
@@ -42,7 +42,7 @@ static uint32_t take(struct translation *t, uint32_t *i)
 static uint32_t take_repeated(struct translation *t)
 {
 	t->repeats--;
-	return t->basis < t->n ? take(t, &t->basis) : UINT32_MAX;
+	return t->basis < t->n ? optimized_take(t, &t->basis) : UINT32_MAX;
 }
 
 /* Reads an opcode and its operands. Returns false at the end of the table. */
@@ -57,7 +57,7 @@ static bool next(struct translation *t, uint32_t *ret)
 	}
 	if (t->i >= t->n)
 		return false;
-	*ret = take(t, &t->i);
+	*ret = optimized_take(t, &t->i);
 	if (*ret == k->op.begin[0] || *ret == k->op.begin[1]) {
 		bool repeats = !k->op.is_signed && t->operands[0] && t->operands[0] <= start;
 
@@ -66,7 +66,7 @@ static bool next(struct translation *t, uint32_t *ret)
 	} else if (*ret == k->op.match || *ret >= count) {
 		t->repeats = *ret == k->op.match ? t->operands[0] : *ret - count;
 		for (uint32_t i = 0; i < t->behind && t->basis < t->n; i++)
-			take(t, &t->basis);
+			optimized_take(t, &t->basis);
 		t->behind = 0;
 		if (!t->repeats)
 			return false;

@@ -13,7 +13,7 @@ struct reader {
 	bool cr; /* the previous character was \r */
 };
 
-static void take(struct reader *r, uint32_t c, uint32_t position)
+static void scripts_take(struct reader *r, uint32_t c, uint32_t position)
 {
 	if (r->cr && c != '\n')
 		vec_push(&r->ends, position - 1);
@@ -37,9 +37,10 @@ static bool read_source(struct reader *r, const struct v8_string *s)
 			break;
 		r->v->work -= n * width;
 		for (uint32_t i = 0; i < n; i++)
-			take(r,
-			     s->wide ? (uint32_t)(bytes[i * 2] | bytes[i * 2 + 1] << 8) : bytes[i],
-			     at + i);
+			scripts_take(r,
+				     s->wide ? (uint32_t)(bytes[i * 2] | bytes[i * 2 + 1] << 8)
+					     : bytes[i],
+				     at + i);
 	}
 	free(bytes);
 	return ok;
