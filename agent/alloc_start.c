@@ -21,6 +21,7 @@ void *__libc_calloc(size_t n, size_t size) WEAK;
 void *__libc_realloc(void *p, size_t size) WEAK;
 void *__libc_memalign(size_t align, size_t size) WEAK;
 void __libc_free(void *p) WEAK;
+int *__errno_location(void) WEAK;
 
 enum {
 	PROT_READ_WRITE = 1 | 2,
@@ -55,10 +56,30 @@ void *alloc_early(size_t size, size_t align)
 	return early + at;
 }
 
+/* syscall(2) and prctl(2) where dlsym(3) cannot find the C library's. */
+static int64_t plain_syscall(uint64_t nr, uint64_t a, uint64_t b, uint64_t c, uint64_t d,
+			     uint64_t e, uint64_t f)
+{
+	int64_t r = sys6(nr, a, b, c, d, e, f);
+
+	if (r >= 0 || r <= -PAGE)
+		return r;
+	if (__errno_location)
+		*__errno_location() = (int)-r;
+	return -1;
+}
+
+static int plain_prctl(uint64_t option, uint64_t a, uint64_t b, uint64_t c, uint64_t d)
+{
+	return (int)plain_syscall(SYS_PRCTL, option, a, b, c, d, 0);
+}
+
 static void find_others(void)
 {
 	alloc_next_syscall = dlsym ? dlsym(RTLD_NEXT_, "syscall") : 0;
 	alloc_next_prctl = dlsym ? dlsym(RTLD_NEXT_, "prctl") : 0;
+	alloc_next_syscall = alloc_next_syscall ?: (void *)plain_syscall;
+	alloc_next_prctl = alloc_next_prctl ?: (void *)plain_prctl;
 }
 
 static void find_next(void)

@@ -369,10 +369,12 @@ static void rubydump(void **state)
 		"{\"address\":\"0x2100\", \"type\":\"CLASS\", \"class\":\"0x2200\", \"name\":\"String\", \"memsize\":500}\n"
 		"{\"address\":\"0x3000\", \"type\":\"IMEMO\", \"class\":\"0x1\", \"imemo_type\":\"iseq\", \"slot_size\":80}\n"
 		"{\"address\":\"0x3100\", \"type\":\"NONE\"}\n";
+	static const char nul[] = "{\"type\":\"ROOT\", \"root\":\"vm\"}\n\0{\"type\":\"NONE\"}\n";
 	struct graph *g;
 	const char *source;
 	struct graph_rows r;
 	struct graph_duplicate *d;
+	struct err *e;
 
 	(void)state;
 	for (int gzip = 0; gzip < 2; gzip++) {
@@ -399,6 +401,45 @@ static void rubydump(void **state)
 	refused("{\"type\":\"ROOT\", \"root\":\"vm\"}\n{\"address\" 5}",
 		"byte 40: ':' was expected");
 	refused("{\"type\":\"ROOT\", \"root\":\"vm\"}\nx", "byte 29");
+	/* a NUL byte is not the end of the file */
+	assert_non_null(e = read_bytes(nul, sizeof(nul) - 1, false, &all, &g, &source));
+	assert_non_null(strstr(e->text, "byte 29"));
+	err_free(e);
+}
+
+/* Each class below one of 65,000 fields goes over them: 100 MB of classes could take hours. */
+static void hprof_many_fields(void **state)
+{
+	enum { FIELDS = 65000, CLASSES = 400, TOP = 0x2000, FIRST = 0x3000 };
+	uint64_t *fields = xcalloc(2 * FIELDS, sizeof(*fields));
+	struct graph *g = NULL;
+	struct hprof_make m;
+	const char *source;
+	struct err *e;
+
+	(void)state;
+	for (uint32_t i = 0; i < FIELDS; i++) {
+		fields[2 * i] = TEXT_COUNT;
+		fields[2 * i + 1] = 8; /* a byte */
+	}
+	hm_begin(&m, 8);
+	hm_text(&m, TEXT_COUNT, "count");
+	hm_segment(&m, 0x1c);
+	hm_class(&m, TOP, 0, NULL, 0, fields, FIELDS);
+	for (uint32_t i = 0; i < CLASSES; i++)
+		hm_class(&m, FIRST + i, TOP, NULL, 0, NULL, 0);
+	for (uint32_t i = 0; i < CLASSES; i++) {
+		hm_instance(&m, HEAP + ((uint64_t)i << 20), FIRST + i, FIELDS);
+		out_fill(&m.o, 0, FIELDS);
+	}
+	hm_segment_end(&m);
+	e = read_bytes(m.o.v, m.o.n, false, &all, &g, &source);
+	assert_non_null(e);
+	if (!strstr(e->text, "the classes have too many fields"))
+		fail_msg("%s", e->text);
+	err_free(e);
+	out_fini(&m.o);
+	free(fields);
 }
 
 static void unknown(void **state)
@@ -412,9 +453,13 @@ static void unknown(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(hprof),         cmocka_unit_test(hprof_truncated),
-		cmocka_unit_test(hprof_damaged), cmocka_unit_test(heapsnapshot),
-		cmocka_unit_test(rubydump),      cmocka_unit_test(unknown),
+		cmocka_unit_test(hprof),
+		cmocka_unit_test(hprof_truncated),
+		cmocka_unit_test(hprof_damaged),
+		cmocka_unit_test(heapsnapshot),
+		cmocka_unit_test(rubydump),
+		cmocka_unit_test(unknown),
+		cmocka_unit_test(hprof_many_fields),
 	};
 
 	return cmocka_run_group_tests(tests, setup, NULL);

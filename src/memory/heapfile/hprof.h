@@ -69,6 +69,7 @@ struct hprof {
 		uint8_t type;
 	}) fields;
 	VEC(struct hprof_ref) refs;
+	uint64_t laid_out;                  /* fields that lay_out() went over */
 	uint64_t class_class;               /* the id of java.lang.Class */
 	uint32_t array_class[HPROF_NTYPES]; /* of arrays of numbers: of the graph, + 1 */
 

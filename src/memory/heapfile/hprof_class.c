@@ -3,8 +3,9 @@
 #include "memory/heapfile/hprof.h"
 
 enum {
-	SUPERS_MAX = 512,     /* classes above a class */
-	REFS_SPARE = 1 << 20, /* references of all layouts that need no declared fields */
+	SUPERS_MAX = 512,      /* classes above a class */
+	REFS_SPARE = 1 << 20,  /* references of all layouts that need no declared fields */
+	STEPS_SPARE = 1 << 24, /* fields that they go over, likewise */
 };
 
 static uint32_t class_place(const struct hprof *h, uint64_t id)
@@ -97,7 +98,9 @@ static bool lay_out(struct hprof *h, struct hprof_class *c)
 							 : GRAPH_STRONG });
 			at += hprof_type_size(h, f->type);
 		}
-		if (h->refs.n > 8ull * h->fields.n + REFS_SPARE)
+		h->laid_out += above->nfields + 1;
+		if (h->refs.n > 8ull * h->fields.n + REFS_SPARE ||
+		    h->laid_out > 64ull * h->fields.n + STEPS_SPARE)
 			return hprof_bad(h, "the classes have too many fields");
 		above = above->super ? class_find(h, above->super) : NULL;
 	}

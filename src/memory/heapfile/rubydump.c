@@ -175,6 +175,8 @@ static struct err *rubydump_read_file(const char *path, struct graph *g)
 	}
 	if (!r.json.error)
 		r.json.error = unpack_err(&in);
+	if (!r.json.error && unpack_need(&in, 1)) /* a NUL byte is not the end */
+		jsonpull_bad(&r.json, "an object");
 	vec_fini(&r.o.refs);
 	unpack_close(&in);
 	return r.json.error;

@@ -46,6 +46,7 @@ struct ruby_heap {
 	uint64_t listed;             /* pages in the collector's list */
 	uint64_t list, valid;        /* its address, and how many of its items are pages */
 	uint64_t collector;          /* address of its variables */
+	uint64_t looked;             /* at items of lists, to find the collector's; see LOOKS_MAX */
 	uint64_t slots;
 	/* cells: the number + 1 of the page with slots in a piece of memory, by its address; 0:
 	 * none. A piece has at most one page. NULL: the pages are too far apart. */

@@ -14,6 +14,7 @@ enum {
 	SLOT_MIN = 40,
 	SLOT_MAX = 1024,
 	CELLS_MAX = 1 << 24,
+	LOOKS_MAX = 1 << 26, /* at items of all lists; forged ones can be millions of long lists */
 	RUBY_3_1 = 0x0301,
 	SURE = 8, /* a list of so many pages, all of them valid, is the collector's */
 };
@@ -67,13 +68,15 @@ static int pages_by_start(const void *a, const void *b)
 }
 
 /* Counts the pages of a list, 0: it is none, as more than half of its items are no pages. */
-static uint64_t count_pages(const struct ruby_heap *h, uint64_t list, uint64_t n)
+static uint64_t count_pages(struct ruby_heap *h, uint64_t list, uint64_t n)
 {
 	const uint8_t *items = list & 7 || n > UINT32_MAX ? NULL : memory_at(h->copy, list, n * 8);
 	struct ruby_page page;
 	uint64_t valid = 0;
 
 	for (uint64_t i = 0; items && i < n; i++) {
+		if (h->looked++ >= LOOKS_MAX)
+			return 0;
 		valid += page_at(h, ruby_slot_word(items + i * 8, 0), &page);
 		if (valid * 2 + 1 < i) /* of the first ones, too */
 			return 0;
