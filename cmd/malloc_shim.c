@@ -17,17 +17,6 @@ static void on_signal(int sig)
 		asked_to_end = 1;
 }
 
-static void catch_signals(void)
-{
-	struct sigaction sa = { .sa_handler = on_signal }; /* no SA_RESTART: signals end waits */
-
-	sigaction(SIGINT, &sa, NULL);
-	sigaction(SIGTERM, &sa, NULL);
-	sigaction(SIGHUP, &sa, NULL);
-	sigaction(SIGCHLD, &sa, NULL);
-	tool_ignore(SIGPIPE);
-}
-
 static void put_infos(struct alloc_shim *s, const struct malloc_options *o)
 {
 	cleanup_free char *command = tool_quote(o->words);
@@ -92,7 +81,7 @@ bool malloc_record_shim(struct malloc_options *o, int *ret_status)
 		e = err_new(ENOTSUP, "the library takes no stacks");
 	if (e && e->code == ENOTSUP)
 		return malloc_shim_refuse(e);
-	catch_signals();
+	tool_catch(on_signal);
 	e = e ?: alloc_writer_new(o->path, &writer);
 	e = e ?: alloc_shim_start(o->words, &s);
 	if (e) {

@@ -49,17 +49,6 @@ bool cmd_interrupted(void)
 	return interrupted != 0;
 }
 
-static void catch_signals(void)
-{
-	struct sigaction sa = { .sa_handler = on_signal }; /* no SA_RESTART: signals end waits */
-
-	sigaction(SIGINT, &sa, NULL);
-	sigaction(SIGTERM, &sa, NULL);
-	sigaction(SIGHUP, &sa, NULL);
-	sigaction(SIGCHLD, &sa, NULL);
-	tool_ignore(SIGPIPE);
-}
-
 const char *run_source_kind(const struct source *s)
 {
 	return s->kind == SOURCE_FILE ? "script" : "description";
@@ -308,7 +297,7 @@ static int trace(struct run *r, struct sink **sink)
 
 	*sink = NULL;
 	taken->out = r->out;
-	catch_signals();
+	tool_catch(on_signal);
 	say_all_matched(r);
 	e = session_start(s, taken);
 	if (e)

@@ -136,6 +136,17 @@ void tool_ignore(int sig)
 	sigaction(sig, &sa, NULL);
 }
 
+void tool_catch(void (*fn)(int))
+{
+	struct sigaction sa = { .sa_handler = fn }; /* no SA_RESTART: signals end waits */
+
+	sigaction(SIGINT, &sa, NULL);
+	sigaction(SIGTERM, &sa, NULL);
+	sigaction(SIGHUP, &sa, NULL);
+	sigaction(SIGCHLD, &sa, NULL);
+	tool_ignore(SIGPIPE);
+}
+
 /* Opens closed standard descriptors. Otherwise the next opened file, map or ring would get such a
  * descriptor, and output would be written there. The replacement cannot be written (0) or read (1,
  * 2), so users of the descriptor still get EBADF. Started programs find it closed. */

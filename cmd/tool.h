@@ -50,6 +50,9 @@ void tool_start(void);
 /* Makes the signal interrupt a system call from now on and not end the program. Started programs
  * have the signal as it was. */
 void tool_ignore(int sig);
+/* Calls fn for the signals that end a run, and for SIGCHLD: each interrupts a wait. A closed pipe
+ * only makes writes fail. */
+void tool_catch(void (*fn)(int));
 /* Called during long output: keeps the first reason why standard output could not be written, for
  * tool_end() to print. */
 void tool_check_output(void);

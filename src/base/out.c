@@ -226,6 +226,16 @@ void out_signed(struct out *o, int64_t v, int width)
 	out_padded(o, s, (size_t)(end - s), width);
 }
 
+void out_size(struct out *o, uint64_t bytes)
+{
+	if (bytes < 10000)
+		out_printf(o, "%llu bytes", (unsigned long long)bytes);
+	else if (bytes < 10000000)
+		out_printf(o, "%.1f kB", (double)bytes / 1e3);
+	else
+		out_printf(o, "%.1f MB", (double)bytes / 1e6);
+}
+
 void out_hex(struct out *o, uint64_t v, bool upper, int width)
 {
 	char buf[24], *end = buf + sizeof(buf), *s = hex_text(end, v, upper);

@@ -64,6 +64,8 @@ char *out_take(struct out *o);
 void out_padded(struct out *o, const char *s, size_t n, int width);
 void out_unsigned(struct out *o, uint64_t v, int width);
 void out_signed(struct out *o, int64_t v, int width);
+/* A number of bytes for people: 9999 bytes, 10.0 kB, 12.3 MB. */
+void out_size(struct out *o, uint64_t bytes);
 void out_hex(struct out *o, uint64_t v, bool upper, int width);
 /* Adds text of the D program itself. Its control characters work on a terminal too
  * (base/term.h). */

@@ -156,7 +156,21 @@ const struct memory_region *memory_region_at(const struct memory_copy *c, uint64
 
 const void *memory_at(const struct memory_copy *c, uint64_t addr, uint64_t n)
 {
-	const struct memory_region *r = memory_region_at(c, addr);
+	const struct memory_region *last = NULL;
 
-	return r && n <= r->end - addr ? r->bytes + (addr - r->start) : NULL;
+	return memory_at_near(c, &last, addr, n);
+}
+
+const void *memory_at_near(const struct memory_copy *c, const struct memory_region **last,
+			   uint64_t addr, uint64_t n)
+{
+	const struct memory_region *r = *last;
+
+	if (!r || addr < r->start || addr >= r->end) {
+		r = memory_region_at(c, addr);
+		if (!r)
+			return NULL;
+		*last = r;
+	}
+	return n <= r->end - addr ? r->bytes + (addr - r->start) : NULL;
 }

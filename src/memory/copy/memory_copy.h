@@ -41,6 +41,10 @@ void memory_copy_free(struct memory_copy *c);
 const struct memory_region *memory_region_at(const struct memory_copy *c, uint64_t addr);
 /* Returns the address in the copy of n bytes, or NULL when it does not have all of them. */
 const void *memory_at(const struct memory_copy *c, uint64_t addr, uint64_t n);
+/* The same, quicker for addresses near each other: *last is the region of the call before, NULL at
+ * first. */
+const void *memory_at_near(const struct memory_copy *c, const struct memory_region **last,
+			   uint64_t addr, uint64_t n);
 static inline uint64_t memory_word(const struct memory_region *r, uint64_t addr)
 {
 	uint64_t v;

@@ -68,9 +68,8 @@ struct err *heap_show_find(struct graph *g, const char *expression, const struct
  * tree with retained bytes. */
 void heap_stacktree(struct graph *g, struct stacktree *ret);
 
-/* Shared by these: "0x7f.. (java.lang.String)" of an object, "12.5 MB", a member of a JSON line. */
+/* Shared by these: "0x7f.. (java.lang.String)" of an object, a share, a member of a JSON line. */
 void heap_put_object(struct graph *g, graph_id id, struct out *o);
-void heap_put_bytes(struct out *o, uint64_t n);
 void heap_put_percent(struct out *o, uint64_t part, uint64_t all);
 void heap_json_text(struct out *o, const char *name, const char *text);
 void heap_json_number(struct out *o, const char *name, uint64_t v);

@@ -212,7 +212,7 @@ static struct err *find_all(struct graph *g, const struct node *predicate,
 		return f.error;
 	if (!how->json) {
 		out_printf(o, "%llu object%s, ", (unsigned long long)n, n == 1 ? "" : "s");
-		heap_put_bytes(o, bytes);
+		out_size(o, bytes);
 		out_str(o, n > how->most ? "; -n lists more\n" : "\n");
 	}
 	return NULL;

@@ -8,16 +8,6 @@
 
 enum { WAY_MAX = 40 }; /* objects of a way that are shown */
 
-void heap_put_bytes(struct out *o, uint64_t n)
-{
-	if (n < 10000)
-		out_printf(o, "%llu bytes", (unsigned long long)n);
-	else if (n < 10000000)
-		out_printf(o, "%.1f kB", (double)n / 1e3);
-	else
-		out_printf(o, "%.1f MB", (double)n / 1e6);
-}
-
 void heap_put_percent(struct out *o, uint64_t part, uint64_t all)
 {
 	out_printf(o, "%.1f %%", all ? 100.0 * (double)part / (double)all : 0.0);
@@ -53,7 +43,7 @@ void heap_json_address(struct out *o, const char *name, uint64_t v)
 static void put_sum(struct out *o, uint64_t n, uint64_t bytes)
 {
 	out_printf(o, "%llu object%s, ", (unsigned long long)n, n == 1 ? "" : "s");
-	heap_put_bytes(o, bytes);
+	out_size(o, bytes);
 }
 
 static void summary_json(struct graph *g, const struct heap_shown *how, struct out *o)
@@ -183,7 +173,7 @@ static void suspect_text(struct graph *g, const struct graph_suspect *s,
 {
 	heap_put_percent(o, s->retained, graph_reach(g)->bytes);
 	out_str(o, ", ");
-	heap_put_bytes(o, s->retained);
+	out_size(o, s->retained);
 	if (s->id == GRAPH_NONE) {
 		out_printf(o, ": %llu objects of %s, which only roots hold\n",
 			   (unsigned long long)s->n, graph_class_text(g, s->class));
@@ -195,14 +185,14 @@ static void suspect_text(struct graph *g, const struct graph_suspect *s,
 		out_str(o, "\n   accumulates in ");
 		heap_put_object(g, s->point, o);
 		out_str(o, ", ");
-		heap_put_bytes(o, s->point_retained);
+		out_size(o, s->point_retained);
 	}
 	if (s->point_held)
 		out_printf(o, "\n   which holds %llu object%s", (unsigned long long)s->point_held,
 			   s->point_held == 1 ? "" : "s");
 	out_printf(o, "; the most are %llu of %s, ", (unsigned long long)s->below.n,
 		   graph_class_text(g, s->below.class));
-	heap_put_bytes(o, s->below.bytes);
+	out_size(o, s->below.bytes);
 	out_char(o, '\n');
 	put_way(g, s->point, how, o);
 }

@@ -29,8 +29,8 @@ void live_copy_free(void *copy)
 	memory_copy_free(copy);
 }
 
-struct err *live_open(const struct memory_copy *c, struct space *s, const struct runtime_type *type,
-		      struct space **ret_space, struct runtime **ret)
+struct err *live_read(const struct memory_copy *c, struct space *s, const struct runtime_type *type,
+		      live_reader *read, struct graph *g)
 {
 	struct space *space = memory_copy_space(c, s);
 	struct runtime *r = NULL;
@@ -39,12 +39,8 @@ struct err *live_open(const struct memory_copy *c, struct space *s, const struct
 	if (!e && (!r || r->type != type))
 		e = err_new(ESRCH, "its interpreter has gone: it ended, or executed another "
 				   "program");
-	if (e) {
-		runtime_free(r);
-		space_free(space);
-		return e;
-	}
-	*ret_space = space;
-	*ret = r;
-	return NULL;
+	e = e ?: read(c, r, g);
+	runtime_free(r);
+	space_free(space);
+	return e;
 }

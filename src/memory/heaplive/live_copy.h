@@ -6,15 +6,18 @@
 #include "memory/copy/memory_copy.h"
 #include "program/runtime/runtime.h"
 
+struct graph;
+
 /* Returns true when the space has an interpreter of this type. With `unknown`, also when it has an
- * interpreter that descry does not know, so that live_open() returns the error. */
+ * interpreter that descry does not know, so that live_read() returns the error. */
 bool live_has(struct space *s, const struct runtime_type *type, bool unknown);
 /* For struct heap_source. */
 struct err *live_copy(struct space *s, void **ret);
 void live_copy_free(void *copy);
-/* Opens the interpreter as it was at the moment of the copy. *ret_space must be freed after the
- * runtime. */
-struct err *live_open(const struct memory_copy *c, struct space *s, const struct runtime_type *type,
-		      struct space **ret_space, struct runtime **ret);
+typedef struct err *live_reader(const struct memory_copy *c, struct runtime *r, struct graph *g);
+/* Calls `read` with the interpreter as it was at the moment of the copy. Returns its error, or that
+ * there is no interpreter of this type. */
+struct err *live_read(const struct memory_copy *c, struct space *s, const struct runtime_type *type,
+		      live_reader *read, struct graph *g);
 
 #endif

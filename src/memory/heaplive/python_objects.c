@@ -12,15 +12,7 @@ enum {
 
 const uint8_t *python_memory(struct python_reader *x, uint64_t addr, uint64_t n)
 {
-	const struct memory_region *r = x->last;
-
-	if (!r || addr < r->start || addr >= r->end) {
-		r = memory_region_at(x->copy, addr);
-		if (!r)
-			return NULL;
-		x->last = r;
-	}
-	return n <= r->end - addr ? r->bytes + (addr - r->start) : NULL;
+	return memory_at_near(x->copy, &x->last, addr, n);
 }
 
 /* Types of the interpreter's library may lie in pages that the process has not written, which are

@@ -272,18 +272,14 @@ struct err *python_read(const struct memory_copy *c, struct python *p, struct gr
 	return e;
 }
 
+static struct err *read_runtime(const struct memory_copy *c, struct runtime *r, struct graph *g)
+{
+	return python_read(c, (struct python *)r, g);
+}
+
 static struct err *read_copy(void *copy, struct space *s, struct graph *g)
 {
-	struct space *space;
-	struct runtime *r;
-	struct err *e = live_open(copy, s, &runtime_python, &space, &r);
-
-	if (e)
-		return e;
-	e = python_read(copy, (struct python *)r, g);
-	runtime_free(r);
-	space_free(space);
-	return e;
+	return live_read(copy, s, &runtime_python, read_runtime, g);
 }
 
 const struct heap_source heap_source_python = {

@@ -26,15 +26,7 @@ enum {
 
 const uint8_t *ruby_memory(struct ruby_reader *x, uint64_t addr, uint64_t n)
 {
-	const struct memory_region *r = x->last;
-
-	if (!r || addr < r->start || addr >= r->end) {
-		r = memory_region_at(x->copy, addr);
-		if (!r)
-			return NULL;
-		x->last = r;
-	}
-	return n <= r->end - addr ? r->bytes + (addr - r->start) : NULL;
+	return memory_at_near(x->copy, &x->last, addr, n);
 }
 
 uint64_t ruby_block_size(struct ruby_reader *x, uint64_t addr)

@@ -198,18 +198,14 @@ struct err *ruby_read(const struct memory_copy *c, struct ruby *r, struct graph 
 	return e;
 }
 
+static struct err *read_runtime(const struct memory_copy *c, struct runtime *r, struct graph *g)
+{
+	return ruby_read(c, (struct ruby *)r, g);
+}
+
 static struct err *read_copy(void *copy, struct space *s, struct graph *g)
 {
-	struct space *space;
-	struct runtime *r;
-	struct err *e = live_open(copy, s, &runtime_ruby, &space, &r);
-
-	if (e)
-		return e;
-	e = ruby_read(copy, (struct ruby *)r, g);
-	runtime_free(r);
-	space_free(space);
-	return e;
+	return live_read(copy, s, &runtime_ruby, read_runtime, g);
 }
 
 const struct heap_source heap_source_ruby = {

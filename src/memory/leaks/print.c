@@ -16,16 +16,6 @@ static void put_count(struct out *o, uint64_t n, const char *one, const char *ma
 	out_printf(o, "%llu %s", (unsigned long long)n, n == 1 ? one : many);
 }
 
-static void put_bytes(struct out *o, uint64_t n)
-{
-	if (n < 10000)
-		out_printf(o, "%llu bytes", (unsigned long long)n);
-	else if (n < 10000000)
-		out_printf(o, "%.1f kB", (double)n / 1e3);
-	else
-		out_printf(o, "%.1f MB", (double)n / 1e6);
-}
-
 /* The block's type, or its text if it holds one. */
 static void put_content(struct out *o, const struct memory_copy *c, const struct leaks_group *g)
 {
@@ -74,7 +64,7 @@ void leaks_print(const struct leaks *l, const struct memory_copy *c, const struc
 {
 	out_printf(o, "%s: ", how->name);
 	put_count(o, l->used, "block in use, ", "blocks in use, ");
-	put_bytes(o, l->used_bytes);
+	out_size(o, l->used_bytes);
 	if (how->pause_ns)
 		out_printf(o, "; stopped for %.1f ms", (double)how->pause_ns / 1e6);
 	out_char(o, '\n');
@@ -85,7 +75,7 @@ void leaks_print(const struct leaks *l, const struct memory_copy *c, const struc
 	put_count(o, l->blocks.n, "leak", "leaks");
 	out_str(o, ": ");
 	put_count(o, l->leaked, "block, ", "blocks, ");
-	put_bytes(o, l->leaked_bytes);
+	out_size(o, l->leaked_bytes);
 	out_str(o,
 		"\n\n   LEAKS      BYTES       HOLD      BYTES       SIZE           FIRST  TYPE\n");
 	for (uint32_t i = 0; i < l->groups.n && i < how->most; i++) {
