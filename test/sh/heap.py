@@ -144,7 +144,9 @@ for (let i = 0; i < 10000; i++) cache.set(i, new Order(i));
 setImmediate(() => v8.writeHeapSnapshot(process.argv[2]));
 """)
     dump = os.path.join(TMP, "shop.heapsnapshot")
-    if not shutil.which("node") or subprocess.run(["node", program, dump], stdout=subprocess.DEVNULL).returncode:
+    # without compilers: a compilation of the loop under way holds the Map by a handle of its own, beside the field
+    if not shutil.which("node") or subprocess.run(["node", "--jitless", program, dump], stdout=subprocess.DEVNULL,
+                                                  stderr=subprocess.DEVNULL).returncode:
         print("note: Node is not installed: its snapshots are not tested")
         return
     with open(dump) as f:
