@@ -662,8 +662,9 @@ static int exit_code(const struct inproc_process *p)
 	return -1;
 }
 
-/* Returns the exit code of a zombie without threads, if /proc still has it. -1: it is no zombie. */
-static int zombie_code(pid_t pid)
+/* Returns the exit code of a process that has ended, or, with `ending`, whose threads are all
+ * ending, if /proc still has it. -1: it has not ended. */
+static int end_code(pid_t pid, bool ending)
 {
 	cleanup_free char *path = xasprintf("/proc/%d/stat", (int)pid), *text = NULL;
 	char *p, state = 0;
@@ -680,7 +681,9 @@ static int zombie_code(pid_t pid)
 		else if (field == 52)
 			code = atoi(p);
 	}
-	return (state == 'Z' || state == 'X') && threads <= 1 ? code : -1;
+	if ((state == 'Z' || state == 'X') && threads <= 1)
+		return code;
+	return ending && text && procdir_ended(pid) ? code : -1;
 }
 
 static void proc_events_look(struct inproc_engine *e, struct inproc_process *p)
@@ -715,7 +718,7 @@ void events_watch(struct inproc_engine *e, struct inproc_process *p)
 		p->watch->traced = true;
 	}
 	gone = kill(p->pid, 0) && errno == ESRCH;
-	code = gone ? exit_code(p) : zombie_code(p->pid);
+	code = gone ? exit_code(p) : end_code(p->pid, false);
 	if (gone || code >= 0) {
 		/* it has executed another program, which ended before the tracer saw it */
 		if (p->attached && __atomic_load_n(execs, __ATOMIC_SEQ_CST))
@@ -755,7 +758,8 @@ void events_lost(struct inproc_engine *e, uint32_t index, pid_t pid)
 	struct inproc_process p = { .pid = pid, .index = index, .child = true };
 	struct wire_thread *t = slot_of(e, &p, (uint32_t)pid);
 	bool gone = kill(pid, 0) && errno == ESRCH;
-	int code = gone ? -1 : zombie_code(pid);
+	/* a killed process has no mappings any more before it becomes a zombie */
+	int code = gone ? -1 : end_code(pid, true);
 
 	/* in another pid namespace its number differs from this one */
 	if (!e->events || !e->events->ends || !t || (!gone && code < 0) || e->trust.contained)

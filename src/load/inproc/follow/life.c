@@ -411,6 +411,7 @@ void processes_look(struct inproc_engine *e)
 		if ((!p->attached && !p->exec_tries) || execs_pending(e, p->pid))
 			continue;
 		if (kill(p->pid, 0) && errno == ESRCH) { /* frees its slots for other processes */
+			events_watch(e, p); /* fires an end that came after the look above */
 			if (p->index)
 				__atomic_store_n(&w->state, WIRE_PROCESS_GONE, __ATOMIC_RELEASE);
 			ended(p);
