@@ -11,16 +11,16 @@
  *	head.c    the head: offsets of the entries
  *	map.h     maps              ring.h   rings           the tracer uses both too
  *	memory.h  copies of bytes   sys.h    system calls
- *	call.c    helpers: maps, rings, clock, ids, signals to the process itself
+ *	agent_call.c    helpers: maps, rings, clock, ids, signals to the process itself
  *	native.h  BPF's helpers, for routines of bpf/    routine.c  these routines: d_ustack, d_stack_id
  *	read.c    reads the process's memory without a fault; walks stacks by frame pointers
  *	thread.c  finds, claims and frees thread slots; nesting; forked children
  *	signal.c  SIGSEGV, SIGBUS and SIGTRAP, in front of the process's own handlers
- *	heal.c    restores the text of a forked child
+ *	agent_heal.c    restores the text of a forked child
  *	own.c     reads of descry's own memory only
  *	fork.c    gives memory to a forked child without shared memory
- *	seccomp.c handles filters of system calls before they are installed
- *	event.c   makes the contexts of the kernel's tracepoints for events of the process
+ *	agent_seccomp.c handles filters of system calls before they are installed
+ *	agent_event.c   makes the contexts of the kernel's tracepoints for events of the process
  */
 #ifndef DESCRY_AGENT_AGENT_H
 #define DESCRY_AGENT_AGENT_H
@@ -182,8 +182,8 @@ static inline int64_t refuse(struct wire_thread *t)
 }
 
 void *map_value(const struct wire_map *m, struct wire_thread *t,
-		const void *key); /* call.c: map_lookup() */
-uint64_t now_ns(void);            /* call.c: CLOCK_MONOTONIC */
+		const void *key); /* agent_call.c: map_lookup() */
+uint64_t now_ns(void);            /* agent_call.c: CLOCK_MONOTONIC */
 void check_heartbeat(void);       /* thread.c */
 bool slot_is_dead(uint32_t i);    /* thread.c: the slot's thread has ended */
 /* thread.c: returns true when the tracer has seen that the thread blocks SIGSEGV or SIGBUS */
@@ -207,7 +207,7 @@ int64_t agent_probe_read(uint64_t dst, uint64_t size, uint64_t src, uint64_t r4,
 			 struct wire_thread *t);
 int64_t agent_probe_read_str(uint64_t dst, uint64_t size, uint64_t src, uint64_t r4, uint64_t r5,
 			     struct wire_thread *t);
-void own_task(struct wire_thread *t); /* event.c: wire_own.task */
+void own_task(struct wire_thread *t); /* agent_event.c: wire_own.task */
 /* thread.c: returns the id of a new thread in a process without system calls, 0: not known */
 uint32_t quiet_tid(uint64_t key);
 struct wire_thread *agent_thread(uint64_t key);

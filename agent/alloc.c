@@ -1,7 +1,7 @@
 /* The functions of malloc(3) and of C++ that a preloaded recorder has in place of the next
  * object's. Each frees in the recording before the call, and allocates after it, so that the order
  * of ticks is one in which the calls can have happened. */
-#include "agent/alloc.h"
+#include "agent/alloc_private.h"
 
 #define EXPORT __attribute__((visibility("default")))
 

@@ -1,6 +1,6 @@
 /* What the preloaded recorder of allocations does rarely: looks up the next object's functions,
  * finds the memory of the tracer, and gets rings and room in them. */
-#include "agent/alloc.h"
+#include "agent/alloc_private.h"
 #include "agent/environment.h"
 
 #define RTLD_NEXT_ ((void *)-1l)

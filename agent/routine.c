@@ -3,7 +3,7 @@
 #define DESCRY_AGENT 1
 #pragma GCC diagnostic ignored "-Wunknown-pragmas"
 #include "agent/native.h"
-#include "wire/unwind.h"
+#include "wire/wire_unwind.h"
 
 /* --- the reading functions of bpf/unwind.bpf.h --- */
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* User stacks by unwind tables (wire/unwind.h): finds the tables. wire/step.h has the steps. */
+/* User stacks by unwind tables (wire/wire_unwind.h): finds the tables. wire/step.h has the
+ * steps. */
 #include "wire/offsets.h"
-#include "wire/unwind.h"
+#include "wire/wire_unwind.h"
 
 /* Byte offsets in struct pt_regs of x86-64. */
 enum { REGS_BP = 32, REGS_IP = 128 };

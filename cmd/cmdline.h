@@ -74,8 +74,8 @@ int cmdline_list(struct cmdline *c, struct bind_cx *cx);
 /* header.c: writes the header for building a program with probes of its own (USDT), from the
  * provider definitions in the sources. */
 int cmd_header(struct cmdline *c, struct node *const *tops, uint32_t n);
-/* object.c: -G. Returns the exit status. Wrong D is in bind's diagnostics, which are not printed
- * yet. */
+/* link_object.c: -G. Returns the exit status. Wrong D is in bind's diagnostics, which are not
+ * printed yet. */
 int cmd_object(struct cmdline *c, struct bind_cx *bind, struct node *const *tops, uint32_t n);
 
 #endif

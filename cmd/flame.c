@@ -7,7 +7,7 @@
 #include "tool.h"
 
 #include "input/stackin/stackin.h"
-#include "render/flame.h"
+#include "render/picture_flame.h"
 #include "render/flamesink.h"
 #include "render/render.h"
 #include "render/writers.h"

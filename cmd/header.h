@@ -1,4 +1,4 @@
-/* Shared by -h and -G: header.c and object.c. */
+/* Shared by -h and -G: header.c and link_object.c. */
 #ifndef DESCRY_CMD_HEADER_H
 #define DESCRY_CMD_HEADER_H
 

@@ -9,7 +9,7 @@
 #include "run.h"
 #include "tool.h"
 #include "input/heatin/heatin.h"
-#include "render/heat.h"
+#include "render/picture_heat.h"
 #include "render/heatsink.h"
 
 enum output { OUTPUT_BY_NAME, OUTPUT_SVG, OUTPUT_HTML, OUTPUT_JSON, OUTPUT_TEXT, OUTPUT_TERMINAL };

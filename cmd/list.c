@@ -5,7 +5,7 @@
 
 #include "base/mem.h"
 #include "compile/bind/bind.h"
-#include "stability.h"
+#include "show_stability.h"
 #include "render/json.h"
 
 static void list_how(struct listing *l, const struct probe *p)

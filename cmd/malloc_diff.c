@@ -1,7 +1,7 @@
 /* descry malloc diff: what differs between two recordings. */
 #include "malloc.h"
 
-#include "memory/alloc/report.h"
+#include "memory/alloc/alloc_report.h"
 #include "tool.h"
 
 static struct err *malloc_diff_print(const struct malloc_options *o,

@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <signal.h>
 
-#include "memory/alloc/record.h"
+#include "memory/alloc/alloc_record.h"
 #include "run.h"
 #include "tool.h"
 

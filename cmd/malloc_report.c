@@ -1,7 +1,7 @@
 /* descry malloc report: what a recording comes to. */
 #include "malloc.h"
 
-#include "memory/alloc/report.h"
+#include "memory/alloc/alloc_report.h"
 #include "render/writers.h"
 #include "tool.h"
 

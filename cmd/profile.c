@@ -8,7 +8,7 @@
 
 #include "run.h"
 #include "tool.h"
-#include "render/flame.h"
+#include "render/picture_flame.h"
 #include "render/folded.h"
 #include "render/render.h"
 #include "program/unwind/unwind.h"

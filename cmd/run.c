@@ -13,7 +13,7 @@
 #include "base/clock.h"
 #include "base/nofile.h"
 #include "base/term.h"
-#include "stability.h"
+#include "show_stability.h"
 #include "tool.h"
 
 static volatile sig_atomic_t interrupted;

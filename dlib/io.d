@@ -48,7 +48,7 @@ inline int __blk_errno[uint8_t s] =
 	s == 8 ? 84 : s == 9 ? 12 : 5;
 
 /* Takes an ended request apart: its address, with the errno in the upper eight bits, which are ones in any address of the kernel
- * (src/probe/io.c packs them). */
+ * (src/probe/io_probes.c packs them). */
 inline struct request *__done_request[uint64_t W] = (struct request *)(W | 0xff00000000000000);
 
 translator bufinfo_t < uint64_t W > {

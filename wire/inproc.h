@@ -44,7 +44,7 @@
 #ifndef DESCRY_WIRE_INPROC_H
 #define DESCRY_WIRE_INPROC_H
 
-#include "wire/record.h"
+#include "wire/wire_record.h"
 
 #define WIRE_BASE 0x400000000000ull
 #define WIRE_BASE_STEP 0x010000000000ull

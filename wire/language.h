@@ -13,7 +13,7 @@
 #ifndef DESCRY_WIRE_LANGUAGE_H
 #define DESCRY_WIRE_LANGUAGE_H
 
-#include "wire/unwind.h"
+#include "wire/wire_unwind.h"
 
 #define WIRE_LANGUAGE_FRAME (1ull << 63)
 #define WIRE_LANGUAGE_ENTRY (1ull << 62)
@@ -109,7 +109,7 @@ enum {
 };
 
 /* The facts about a process's interpreter that a walk needs: 32 words at a multiple of 32 in the
- * chunks of unwind tables (wire/unwind.h). */
+ * chunks of unwind tables (wire/wire_unwind.h). */
 struct wire_language {
 	uint64_t root; /* address of the word that has the first interpreter's; Ruby: the VM's */
 	uint32_t frames;

@@ -3,7 +3,7 @@
 #ifndef DESCRY_WIRE_LATE_H
 #define DESCRY_WIRE_LATE_H
 
-#include "wire/record.h"
+#include "wire/wire_record.h"
 
 enum { WIRE_LATE_ITEMS = 6 };
 

@@ -5,7 +5,7 @@
 #ifndef DESCRY_WIRE_OFFSETS_H
 #define DESCRY_WIRE_OFFSETS_H
 
-#include "wire/record.h"
+#include "wire/wire_record.h"
 
 #define WIRE_OFFSETS(X) \
 	X(path_mnt, "path", "mnt") \

@@ -16,7 +16,7 @@
 #ifndef DESCRY_WIRE_ROUTINES_H
 #define DESCRY_WIRE_ROUTINES_H
 
-#include "wire/record.h"
+#include "wire/wire_record.h"
 
 enum {
 	WIRE_SCRATCH_SLOTS =
@@ -106,7 +106,7 @@ struct wire_firing {
 	  "task storage map, regs, value returned (of raw tracepoint sys_exit) -> 0") \
 	X(d_sched_switch, 3, \
 	  "task storage map, prev, next (trusted pointers of tp_btf/sched_switch) -> 0") \
-	/* user stacks by unwind tables (wire/unwind.h) */ \
+	/* user stacks by unwind tables (wire/wire_unwind.h) */ \
 	X(d_ustack, 5, \
 	  "unwind map, processes map, wanted ring, struct wire_walk * the verifier knows, stack.n: max frames; struct wire_unwind_offsets * -> bytes") \
 	X(d_language, 5, \

@@ -1,4 +1,4 @@
-/* The steps of a walk up a user stack by unwind tables (wire/unwind.h): one source for the host
+/* The steps of a walk up a user stack by unwind tables (wire/wire_unwind.h): one source for the host
  * (src/program/unwind/walk.c), the kernel (bpf/unwind.bpf.h) and the agent (agent/routine.c).
  *
  * The file that includes this one defines before it:
@@ -23,7 +23,7 @@
 #ifndef DESCRY_WIRE_STEP_H
 #define DESCRY_WIRE_STEP_H
 
-#include "wire/unwind.h"
+#include "wire/wire_unwind.h"
 
 enum { UNWIND_RDI = 5 };
 

@@ -3,7 +3,7 @@
 #ifndef DESCRY_WIRE_SYSCALL_H
 #define DESCRY_WIRE_SYSCALL_H
 
-#include "wire/record.h"
+#include "wire/wire_record.h"
 
 enum { WIRE_SYSCALL_MAX = 512 };
 

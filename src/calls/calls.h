@@ -138,7 +138,7 @@ const char *calls_shown(const struct calls *c, const struct sink *s, const char 
 bool calls_reads_text(const struct prototype_type *t);
 bool calls_reads_memory(const struct prototype_type *t);
 
-/* lines.c: a sink that writes a line for each call. The sink's `out` takes them. */
+/* call_lines.c: a sink that writes a line for each call. The sink's `out` takes them. */
 struct sink *calls_lines_new(const struct calls *c);
 void calls_report(struct sink *s, const struct run_report *r);
 /* summary.c: a sink that writes the table of -c at the end. */

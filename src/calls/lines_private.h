@@ -1,5 +1,5 @@
-/* Shared by the files that write lines of calls: lines.c is the sink, lines_args.c writes arguments
- * and results, lines_json.c objects. */
+/* Shared by the files that write lines of calls: call_lines.c is the sink, lines_args.c writes
+ * arguments and results, lines_json.c objects. */
 #ifndef DESCRY_CALLS_LINES_PRIVATE_H
 #define DESCRY_CALLS_LINES_PRIVATE_H
 

@@ -9,8 +9,8 @@
 #include "data/image.h"
 #include "program/symbol/symbol.h"
 #include "view/rows.h"
-#include "wire/record.h"
-#include "wire/unwind.h"
+#include "wire/wire_record.h"
+#include "wire/wire_unwind.h"
 
 struct sink;
 struct run_report;
@@ -153,6 +153,6 @@ static inline void sink_message(const struct sink *s, const char *text, size_t n
 }
 
 struct sink *sink_text_new(void); /* render/text.c */
-struct sink *sink_json_new(void); /* render/json.c */
+struct sink *sink_json_new(void); /* render/json_text.c */
 
 #endif

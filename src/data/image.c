@@ -2,7 +2,7 @@
 #include "data/image.h"
 
 #include "data/agg.h"
-#include "isa/ebpf.h"
+#include "isa/bpf_insn.h"
 
 static const char *const role_names[] = {
 	[MAP_STATE] = "state",

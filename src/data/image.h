@@ -25,9 +25,9 @@ enum map_role {
 	MAP_COUNTERS, /* per-CPU array of uint64_t: enum wire_counter, then WIRE_PROBE_SLOTS per probe */
 	MAP_STACKS, /* kernel+user stacks of keys */
 	MAP_AGG,
-	MAP_ASSOC,  /* associative array */
-	MAP_LATE,   /* hash tid -> strings to read at return */
-	MAP_UNWIND, /* unwind tables (these three: wire/unwind.h), made and filled by the loader */
+	MAP_ASSOC, /* associative array */
+	MAP_LATE,  /* hash tid -> strings to read at return */
+	MAP_UNWIND, /* unwind tables (these three: wire/wire_unwind.h), made and filled by the loader */
 	MAP_UNWIND_PROCESSES,
 	MAP_UNWIND_WANTED, /* ring of struct wire_unwind_ask */
 	MAP_TICKS,         /* struct wire_tick of each tick, one value, mmapable array */

@@ -1,5 +1,5 @@
 /* Computes what an arithmetic instruction leaves in its register. */
-#include "isa/ebpf.h"
+#include "isa/bpf_insn.h"
 
 uint64_t ebpf_sign_extend(uint64_t v, uint32_t bits)
 {

@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
-#include "isa/ebpf.h"
+#include "isa/bpf_insn.h"
 
 /* Permitted memory: disjoint regions of this process, in address order. Regions may be added and
  * removed during a run. */

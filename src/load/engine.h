@@ -9,9 +9,9 @@
 #define DESCRY_LOAD_ENGINE_H
 
 #include "base/err.h"
-#include "compile/target.h"
+#include "compile/engine_target.h"
 #include "data/image.h"
-#include "wire/record.h"
+#include "wire/wire_record.h"
 
 struct control;
 struct object;

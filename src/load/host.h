@@ -2,7 +2,7 @@
 #ifndef DESCRY_LOAD_HOST_H
 #define DESCRY_LOAD_HOST_H
 
-#include "compile/target.h"
+#include "compile/engine_target.h"
 
 /* Fills t's tables with the socket and memory node of each CPU (curcpu->cpu_chip, lgrp). They live
  * as long as the process. */

@@ -6,7 +6,7 @@
 
 #include "base/glob.h"
 #include "probe/fbt.h"
-#include "probe/foreign.h"
+#include "probe/foreign_probes.h"
 #include "probe/plt.h"
 #include "probe/tracepoint.h"
 

@@ -225,7 +225,7 @@ struct probe_set {
 	const char *(*fentry_refusal)(struct type_graph *types);
 	bool loaded_only;  /* a listing: libraries are not looked for before they are loaded */
 	bool sdt_fields;   /* args[] of sdt are the fields of the event's text form */
-	uint32_t nprofile; /* rates named so far: ids of profile.c */
+	uint32_t nprofile; /* rates named so far: ids of profile_probes.c */
 	uint32_t ncpc;     /* counts named so far: ids of cpc.c */
 	uint32_t ndynamic; /* ids that probe_add() has given */
 };

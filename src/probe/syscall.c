@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/glob.h"
-#include "probe/foreign.h"
+#include "probe/foreign_probes.h"
 #include "probe/provider.h"
 
 static const struct syscall {

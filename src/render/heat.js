@@ -49,7 +49,7 @@ var DescryHeat = function (root, options) {
 	canvas.setAttribute("aria-label", "heat map; arrow keys move, Enter tells what is in a cell");
 	root.appendChild(canvas);
 
-	/* --- colours: as heat_color() in heat.c --- */
+	/* --- colours: as heat_color() in picture_heat.c --- */
 
 	function ramp(stops, level) {
 		var at = level * 3, i = Math.floor(at / 255), f = at % 255, c = 0;
@@ -175,7 +175,7 @@ var DescryHeat = function (root, options) {
 
 	function level(part) { return Math.max(1, Math.min(255, Math.floor(part * 255 + 0.5))); }
 
-	/* --- text: as heat.c makes it --- */
+	/* --- text: as picture_heat.c makes it --- */
 
 	function number(v) { return v.toLocaleString("en"); }
 

@@ -1,6 +1,6 @@
 /* A heat map as JSON, as an HTML page around the same JSON, and as lines of text. */
-#include "render/flame.h"
-#include "render/heat.h"
+#include "render/picture_flame.h"
+#include "render/picture_heat.h"
 #include "render/json.h"
 
 /* tools/embed-files makes them from the files of these names */

@@ -1,6 +1,6 @@
 /* Writes a heat map as an SVG picture without script. The title of a cell has its content. */
-#include "render/flame.h"
-#include "render/heat.h"
+#include "render/picture_flame.h"
+#include "render/picture_heat.h"
 
 enum {
 	LEFT = 84,

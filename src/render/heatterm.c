@@ -1,7 +1,7 @@
 /* Writes a heat map for a terminal: a character for each cell, in 256 colours or as one of "
  * .:-=+*#%@". Neighbours become one cell where there is not enough room. */
-#include "render/flame.h"
-#include "render/heat.h"
+#include "render/picture_flame.h"
+#include "render/picture_heat.h"
 
 enum { LABEL = 9, NAME = 24 };
 

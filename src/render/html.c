@@ -2,7 +2,7 @@
  * elements of an SVG. The page has the whole tree, in preorder as arrays. It leaves out narrow
  * frames only when it draws, so zooming shows them.
  */
-#include "render/flame.h"
+#include "render/picture_flame.h"
 
 /* tools/embed-files makes them from the files of these names */
 extern const char flame_html_js[], flame_html_css[];

@@ -8,7 +8,7 @@
 #include <zlib.h>
 
 #include "base/hash.h"
-#include "render/flame.h"
+#include "render/picture_flame.h"
 #include "render/render.h"
 
 enum { VARINT, BYTES = 2 };

@@ -36,7 +36,7 @@ void action_format(struct sink *s, struct out *o, const struct record_view *r,
 /* The same, malloc()ed: sink_ops.format of a sink. */
 char *action_text(struct sink *s, const struct record_view *r, const struct action *a);
 
-/* --- stack.c --- */
+/* --- print_stack.c --- */
 enum { STACK_MAX = 512 };
 /* Returns the frames of a stack field, without the tracer's own frames. User stacks end at the
  * first 0. */
@@ -76,14 +76,14 @@ bool field_address_text(struct sink *s, const struct field *f, const uint8_t *da
 			uint32_t n);
 enum { ADDRESS_TEXT = 4096 };
 
-/* --- trace.c --- */
+/* --- print_trace.c --- */
 void trace_print(struct sink *s, struct out *o, const struct field *f, uint32_t traits,
 		 const uint8_t *data);
 /* Writes one key of an aggregation, in the default layout. */
 void key_print(struct sink *s, struct out *o, const struct field *f, const uint8_t *key);
 void bytes_dump(struct out *o, const uint8_t *p, uint32_t n);
 
-/* --- print.c --- */
+/* --- print_actions.c --- */
 void print_action(struct sink *s, struct out *o, const struct record_view *r,
 		  const struct action *a);
 
@@ -109,7 +109,7 @@ void hist_pack_header(struct out *o, const struct agg_view *v, int keys_width, u
 void hist_pack(struct sink *s, struct out *o, const struct agg_view *v, const int64_t *words,
 	       uint32_t first, uint32_t last);
 
-/* --- aggs.c --- */
+/* --- render_aggs.c --- */
 /* printa() without a format; final: at the end of the run (no blank line in front). */
 void aggs_print(struct sink *s, struct out *o, struct agg_view *const *aggs, uint32_t n,
 		bool final);

@@ -2,7 +2,7 @@
  * stack with a count of its own, root first, and the counts as weights. A frame's index in the tree
  * is one more than here, as index 0 is the root's.
  */
-#include "render/flame.h"
+#include "render/picture_flame.h"
 #include "render/json.h"
 #include "render/render.h"
 

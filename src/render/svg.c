@@ -1,7 +1,7 @@
 /* Writes a flame graph as one interactive SVG document. */
 #include <math.h>
 
-#include "render/flame.h"
+#include "render/picture_flame.h"
 
 /* tools/embed-files makes them from the files of these names */
 extern const char flame_svg_js[], flame_svg_css[];

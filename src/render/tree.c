@@ -1,6 +1,6 @@
 /* Writes a stack tree as text. */
 #define _GNU_SOURCE
-#include "render/flame.h"
+#include "render/picture_flame.h"
 #include "render/folded.h"
 #include "render/stacksink.h"
 

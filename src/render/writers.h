@@ -3,7 +3,7 @@
 #ifndef DESCRY_RENDER_WRITERS_H
 #define DESCRY_RENDER_WRITERS_H
 
-#include "render/flame.h"
+#include "render/picture_flame.h"
 #include "render/render.h"
 
 /* The data to write; borrowed. */

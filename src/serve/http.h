@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
-#include "serve/live.h"
+#include "serve/live_page.h"
 
 struct http;
 

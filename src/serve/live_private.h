@@ -1,12 +1,12 @@
-/* The live page's data, shared by its files: live.c keeps ticks, live_rows.c writes the new counts
- * of aggregations, live_sink.c is the sink. */
+/* The live page's data, shared by its files: live_page.c keeps ticks, live_rows.c writes the new
+ * counts of aggregations, live_sink.c is the sink. */
 #ifndef DESCRY_SERVE_LIVE_PRIVATE_H
 #define DESCRY_SERVE_LIVE_PRIVATE_H
 
 #include <pthread.h>
 
 #include "base/hash.h"
-#include "serve/live.h"
+#include "serve/live_page.h"
 #include "view/timeline.h"
 
 enum { LINE_BYTES = 4096 };
@@ -65,7 +65,7 @@ struct live {
 	void *arg;
 };
 
-/* --- live.c --- */
+/* --- live_page.c --- */
 /* Writes a JSON string. Characters that cannot be seen, or that would turn the direction of the
  * text around them, become \xNN. */
 void live_put_text(struct out *o, const char *s, size_t n);

@@ -1,5 +1,5 @@
 /* Writes rows of aggregations for the page: names, stacks and keys once, then the changes. */
-#include "render/flame.h"
+#include "render/picture_flame.h"
 #include "render/json.h"
 #include "serve/live_private.h"
 

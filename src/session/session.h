@@ -15,7 +15,7 @@
 #include "compile/bind/bind.h"
 #include "consume/consume.h"
 #include "load/plan/plan.h"
-#include "session/budget.h"
+#include "session/session_budget.h"
 
 struct kernel_names;
 

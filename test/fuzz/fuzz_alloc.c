@@ -5,7 +5,7 @@
 #include <zstd.h>
 
 #include "base/hash.h"
-#include "memory/alloc/report.h"
+#include "memory/alloc/alloc_report.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -1,14 +1,14 @@
 /* The whole compiler on any D text: parse, bind, IR, eBPF. No kernel types, so that a corpus means
  * the same everywhere.
  * Checks: no crash, no leak; errors are diagnostics; an image's programs are sound eBPF
- * (isa/ebpf.h) and its segments' fields lie within their records.
+ * (isa/bpf_insn.h) and its segments' fields lie within their records.
  */
 #include <assert.h>
 #include <unistd.h>
 
 #include "compile/bind/bind.h"
 #include "compile/gen/gen.h"
-#include "isa/ebpf.h"
+#include "isa/bpf_insn.h"
 
 static void check_image(const struct image *img)
 {

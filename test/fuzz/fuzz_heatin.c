@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "input/heatin/heatin.h"
-#include "render/heat.h"
+#include "render/picture_heat.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -1,7 +1,7 @@
 /* Bytes -> one program of an image with a map of each type -> linker -> interpreting engine. Makes
  * references to maps from the LD_IMM64s, and calls of routines from calls between functions. */
 #include "base/mem.h"
-#include "isa/ebpf.h"
+#include "isa/bpf_insn.h"
 #include "load/interp/interp_private.h"
 #include "wire/routines.h"
 

@@ -6,7 +6,7 @@
 from live import *
 
 # system calls: the table names calls that exist, under names that do not
-table = re.findall(r"^FOREIGN\((\w+), (\w+), \"", open("src/probe/foreign.def").read(), re.M)
+table = re.findall(r"^FOREIGN\((\w+), (\w+), \"", open("src/probe/foreign_probes.def").read(), re.M)
 ours = set(re.findall(r"^SYSCALL\(\d+, (\w+),", open("src/probe/syscalls.def").read(), re.M))
 check(len(table) > 60 and not [t for t in table if t[1] not in ours], "calls that exist", [t for t in table if t[1] not in ours])
 check(not [t for t in table if t[0] in ours] and len({t[0] for t in table}) == len(table), "names of others only", [t for t in table if t[0] in ours])

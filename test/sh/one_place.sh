@@ -1,6 +1,7 @@
 #!/bin/sh
 # What stands in one place of the sources stays there: the mappings of a process, the marks behind names of functions,
-# the names of the engines. A file of C says first what it does, and is of a size that can be read.
+# the names of the engines. A file of C says first what it does, and is of a size that can be read. Names of files and of
+# private functions do not recur.
 set -u
 fail=0
 wrong() {
@@ -42,4 +43,15 @@ while read -r f; do
 	[ "$(wc -l <"$f")" -le 800 ] || wrong "$f has more than 800 lines"
 done <"${TMPDIR:-/tmp}/one_place.$$"
 rm -f "${TMPDIR:-/tmp}/one_place.$$"
+
+# A file's name occurs once, so that a name in a message or a debugger finds its file. The languages of program/runtime/ have
+# parallel files, which doc/runtimes.md describes.
+for f in $(find src cmd agent bpf wire -name '*.[ch]' -not -path 'src/program/runtime/*' | sed 's|.*/||' | sort | uniq -d); do
+	wrong "$f is the name of several files: $(find src cmd agent bpf wire -name "$f" -not -path 'src/program/runtime/*' | tr '\n' ' ')"
+done
+
+# A private function's name occurs in few files, so that a break point on it stops at few places.
+private=$(find src cmd agent -name '*.c' -exec awk '/^static [^=;]*\(/ {
+	sub(/\(.*/, ""); sub(/.*[ *]/, ""); if (!seen[FILENAME, $0]++) print $0 }' {} + | sort | uniq -c | awk '$1 > 4 { print $2 }')
+[ -n "$private" ] && wrong "private functions of the same name in more than four files: $(echo "$private" | tr '\n' ' ')"
 exit $fail

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "agent_world.h"
-#include "wire/unwind.h"
+#include "wire/wire_unwind.h"
 
 #ifndef MADV_WIPEONFORK
 #define MADV_WIPEONFORK 18

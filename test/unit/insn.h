@@ -2,7 +2,7 @@
 #ifndef DESCRY_TEST_INSN_H
 #define DESCRY_TEST_INSN_H
 
-#include "isa/ebpf.h"
+#include "isa/bpf_insn.h"
 
 #define INSN(c, d, s, o, i) \
 	((struct bpf_insn){ .code = (c), .dst_reg = (d), .src_reg = (s), .off = (o), .imm = (i) })

@@ -24,7 +24,7 @@
 #include "load/link.h"
 #include "program/unwind/unwind.h"
 #include "wire/offsets.h"
-#include "wire/unwind.h"
+#include "wire/wire_unwind.h"
 
 enum {
 	CHUNKS,

@@ -5,10 +5,10 @@
 #include <errno.h>
 
 #include "base/io.h"
-#include "memory/alloc/live.h"
-#include "memory/alloc/record.h"
+#include "memory/alloc/live_blocks.h"
+#include "memory/alloc/alloc_record.h"
 #include "memory/alloc/replay.h"
-#include "memory/alloc/report.h"
+#include "memory/alloc/alloc_report.h"
 #include "wire/alloc.h"
 
 enum { EVENTS = 60000 };
@@ -384,7 +384,7 @@ struct made {
 	uint64_t time, addr;
 };
 
-/* As agent/alloc.h does it. */
+/* As agent/alloc_private.h does it. */
 static void made_number(struct made *m, uint64_t v)
 {
 	uint32_t n = (64 - (uint32_t)__builtin_clzll(v | 1) + 6) / 7;

@@ -7,7 +7,7 @@
 #include "bind_run.h"
 #include "compile/gen/gen.h"
 #include "isa/interp.h"
-#include "wire/record.h"
+#include "wire/wire_record.h"
 
 enum { READ_KERNEL = 113, FUNC_ARG = 183, FUNC_RET = 184, GET_STACK = 67, ATTACH_COOKIE = 174 };
 enum { NARGS = 9, NGLOBALS = 8 };

@@ -1,7 +1,7 @@
 /* Flame graphs: geometry, and names that cannot leave their place in the document. */
 #include "unit.h"
 
-#include "render/flame.h"
+#include "render/picture_flame.h"
 
 static struct stacktree tree;
 

@@ -2,7 +2,7 @@
 #include "unit.h"
 
 #include "input/heatin/heatin.h"
-#include "render/heat.h"
+#include "render/picture_heat.h"
 
 static const uint64_t SECOND = 1000000000;
 

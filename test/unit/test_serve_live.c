@@ -2,7 +2,7 @@
  * run. */
 #include "unit.h"
 
-#include "serve/live.h"
+#include "serve/live_page.h"
 
 static char *next(struct live *l, struct live_reader *r)
 {

@@ -15,7 +15,7 @@
 #include "load/kernel/unwind_tables.h"
 #include "program/object/object.h"
 #include "program/symbol/symbol.h"
-#include "wire/unwind.h"
+#include "wire/wire_unwind.h"
 
 enum { HELPER_SEND_SIGNAL = 109, FRAMES = WIRE_STACK_FRAMES };
 

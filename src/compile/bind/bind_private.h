@@ -334,7 +334,7 @@ uint32_t xlate_count(const struct node *n);
  * false on error. */
 bool xlate_value(struct bind_cx *cx, const struct node *n, uint32_t i, struct node *set);
 
-/* --- call.c --- */
+/* --- bind_call.c --- */
 /* Binds a call of a subroutine, or of stack() and the like, whose type is T_DYN. */
 void bind_call(struct bind_cx *cx, struct node *n);
 /* Reports a wrong number of arguments. */
@@ -357,14 +357,14 @@ bool check_flow(struct bind_cx *cx, struct node *n, enum subr_id id);
 /* Binds an expression that is a statement. */
 void bind_statement(struct bind_cx *cx, struct node *n);
 
-/* --- format.c --- */
+/* --- bind_format.c --- */
 void bind_printf(struct bind_cx *cx, struct node *n, enum subr_id id);
 /* Parses the first argument into n->aux. Returns false on error. */
 bool bind_format(struct bind_cx *cx, struct node *n, const struct node *text);
 /* Checks printa's format against the keys of agg. Called when all clauses are bound. */
 void check_printa(struct bind_cx *cx, struct node *n, uint32_t agg);
 
-/* --- aggs.c --- */
+/* --- bind_aggs.c --- */
 /* Returns true when an earlier clause has assigned or named the aggregation. */
 bool agg_is_known(struct bind_cx *cx, const char *name);
 void bind_agg_assign(struct bind_cx *cx, struct node *n);
@@ -377,12 +377,12 @@ void aggs_check(struct bind_cx *cx);
  * needs: every clause bound without errors.   gives: agg->unit.   keeps: everything else. */
 void units_find(struct bound *b);
 
-/* --- provider.c --- */
+/* --- bind_provider.c --- */
 /* Types from the program's provider definitions, for arguments of probes that have none. */
 void bind_provider(struct bind_cx *cx, const struct node *n);
 void provider_types(struct bind_cx *cx, const struct probe *p, struct probe_args *args);
 
-/* --- function.c --- */
+/* --- bind_function.c --- */
 void bind_func(struct bind_cx *cx, const struct node *n);
 struct func_def *func_find(struct bind_cx *cx, const char *name);
 /* Replaces the call n by the body of the function. */

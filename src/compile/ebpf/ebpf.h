@@ -43,7 +43,7 @@ void ebpf_code_fini(struct ebpf_code *c);
  * reason in *ret_why (static text). */
 bool ebpf_emit(struct ebpf_code *c, const struct ir_fn *f, const char **ret_why);
 
-/* alloc.c */
+/* registers.c */
 void ebpf_allocate(const struct ir_fn *f, struct ebpf_frame *ret);
 void ebpf_frame_fini(struct ebpf_frame *fr);
 

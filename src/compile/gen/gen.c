@@ -5,10 +5,10 @@
 
 #include "probe/fentry.h"
 #include "wire/late.h"
-#include "wire/record.h"
+#include "wire/wire_record.h"
 #include "wire/routines.h"
 #include "wire/syscall.h"
-#include "wire/unwind.h"
+#include "wire/wire_unwind.h"
 
 /* Sets the rank of each system call probe and returns the number of ranks. A table has one entry
  * for each system call, but two probes may be on one (syscall::sched_yield:entry,

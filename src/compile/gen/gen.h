@@ -16,7 +16,7 @@
 #define DESCRY_COMPILE_GEN_GEN_H
 
 #include "compile/bind/bind.h"
-#include "compile/target.h"
+#include "compile/engine_target.h"
 #include "data/image.h"
 
 /* Compiles all clauses. Prints each function's IR to `ir_out` (-d ir) unless it is NULL. Returns

@@ -1,7 +1,7 @@
 /* Generates @name[keys] = func(args): finds or adds this CPU's entry and updates it in place. */
 #include "compile/gen/gen_private.h"
 
-#include "wire/record.h"
+#include "wire/wire_record.h"
 
 static struct ir_val cell(struct gen *g, struct ir_val entry, struct ir_val bucket,
 			  uint32_t nbuckets, uint32_t full)

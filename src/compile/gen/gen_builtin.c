@@ -2,7 +2,7 @@
  * first needed. */
 #include "compile/gen/gen_private.h"
 
-#include "wire/record.h"
+#include "wire/wire_record.h"
 #include "wire/routines.h"
 
 enum { TLS_CREATE = 1 /* BPF_LOCAL_STORAGE_GET_F_CREATE */ };

@@ -4,7 +4,7 @@
 
 #include "wire/late.h"
 #include "wire/offsets.h"
-#include "wire/record.h"
+#include "wire/wire_record.h"
 #include "wire/routines.h"
 
 static const struct node *arg(const struct node *n, uint32_t i)

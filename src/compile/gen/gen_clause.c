@@ -4,7 +4,7 @@
 
 #include <assert.h>
 
-#include "wire/record.h"
+#include "wire/wire_record.h"
 #include "wire/routines.h"
 
 void gen_count(struct gen *g, struct ir_val slot)

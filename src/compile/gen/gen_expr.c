@@ -1,7 +1,7 @@
 /* Generates expressions: integers and pointers in registers, and assignments. */
 #include "compile/gen/gen_private.h"
 
-#include "wire/record.h"
+#include "wire/wire_record.h"
 
 bool gen_is_string(struct gen *g, const struct node *n)
 {

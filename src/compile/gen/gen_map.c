@@ -2,9 +2,9 @@
 #include "compile/gen/gen_private.h"
 
 #include "wire/late.h"
-#include "wire/record.h"
+#include "wire/wire_record.h"
 #include "wire/tick.h"
-#include "wire/unwind.h"
+#include "wire/wire_unwind.h"
 
 uint32_t gen_map(struct gen *g, enum map_role role, const char *name, enum bpf_map_type type,
 		 uint32_t key, uint32_t value, uint32_t entries, uint32_t flags)

@@ -2,7 +2,7 @@
  * of pointers. */
 #include "compile/gen/gen_private.h"
 
-#include "wire/record.h"
+#include "wire/wire_record.h"
 
 bool gen_is_aggregate_type(struct gen *g, type_id t)
 {

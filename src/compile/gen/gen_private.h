@@ -371,11 +371,12 @@ void gen_check_speculation(struct gen *g, struct ir_val id, loc_t loc);
 void gen_free_speculation(struct gen *g, struct ir_val id);
 void gen_list_clauses(
 	struct gen *g); /* listing.c: text of -S about clauses; variables have places */
-/* layout.c: Does the clause have a this-> pointer to memory that an earlier clause took by alloca()
- * or copyin()? This memory is then kept until the end of the firing. */
+/* gen_layout.c: Does the clause have a this-> pointer to memory that an earlier clause took by
+ * alloca() or copyin()? This memory is then kept until the end of the firing. */
 bool gen_uses_earlier_memory(const struct gen *g, const struct bound_clause *cl);
-bool gen_copies_in(const struct bound_clause *cl); /* layout.c: it may read the process's memory */
-void gen_collect(struct gen *g);                   /* layout.c: places variables, keys, tables */
+bool gen_copies_in(
+	const struct bound_clause *cl); /* gen_layout.c: it may read the process's memory */
+void gen_collect(struct gen *g);        /* gen_layout.c: places variables, keys, tables */
 
 /* Flag of bpf_get_stack(): the user's stack, not the kernel's (BPF_F_USER_STACK). */
 enum { USER_STACK = 1 << 8 };

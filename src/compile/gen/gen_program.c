@@ -4,11 +4,11 @@
 
 #include "compile/ebpf/ebpf.h"
 #include "wire/late.h"
-#include "wire/record.h"
+#include "wire/wire_record.h"
 #include "wire/routines.h"
 #include "wire/syscall.h"
 #include "wire/tick.h"
-#include "wire/unwind.h"
+#include "wire/wire_unwind.h"
 
 void gen_lazy_save(const struct gen *g, bool *known)
 {

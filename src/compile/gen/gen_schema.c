@@ -1,7 +1,7 @@
 /* Makes the schema of a segment: the fields of its record, and the actions that read them. */
 #include "compile/gen/gen_private.h"
 
-#include "wire/record.h"
+#include "wire/wire_record.h"
 
 static bool is_subr(const struct node *n)
 {

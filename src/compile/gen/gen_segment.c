@@ -2,7 +2,7 @@
  * it. */
 #include "compile/gen/gen_private.h"
 
-#include "wire/record.h"
+#include "wire/wire_record.h"
 #include "wire/routines.h"
 
 static void memory_dump(struct gen *g, const struct node *call, const struct field *fl)

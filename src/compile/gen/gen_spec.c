@@ -1,7 +1,7 @@
 /* Generates speculations: speculate(), and the numbers that commit() and discard() take. */
 #include "compile/gen/gen_private.h"
 
-#include "wire/record.h"
+#include "wire/wire_record.h"
 
 void gen_check_speculation(struct gen *g, struct ir_val id, loc_t loc)
 {

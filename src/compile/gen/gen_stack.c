@@ -6,9 +6,9 @@
 #include "compile/gen/gen_private.h"
 
 #include "wire/offsets.h"
-#include "wire/record.h"
+#include "wire/wire_record.h"
 #include "wire/routines.h"
-#include "wire/unwind.h"
+#include "wire/wire_unwind.h"
 
 static bool is_user(const struct field *fl)
 {

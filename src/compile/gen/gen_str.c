@@ -5,7 +5,7 @@
  */
 #include "compile/gen/gen_private.h"
 
-#include "wire/record.h"
+#include "wire/wire_record.h"
 #include "wire/routines.h"
 
 enum { COMM_SIZE = 16, WORD_COMPARE_MAX = 40 };

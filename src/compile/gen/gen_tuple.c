@@ -2,7 +2,7 @@
  * records. */
 #include "compile/gen/gen_private.h"
 
-#include "wire/record.h"
+#include "wire/wire_record.h"
 #include "wire/routines.h"
 
 static bool is_action(const struct node *n, enum subr_id id)

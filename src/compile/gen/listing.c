@@ -2,7 +2,7 @@
  * how. */
 #include "compile/gen/gen_private.h"
 
-#include "wire/record.h"
+#include "wire/wire_record.h"
 
 /* The number of times that a clause names a variable, and names it as the target of a plain
  * assignment, which does not read it. */

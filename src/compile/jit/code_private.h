@@ -1,5 +1,5 @@
-/* Shared by the files that write machine code: code.c writes a function and its jumps, code_insn.c
- * arithmetic and memory, code_call.c calls, code_check.c checks at run time. */
+/* Shared by the files that write machine code: code_write.c writes a function and its jumps,
+ * code_insn.c arithmetic and memory, code_call.c calls, code_check.c checks at run time. */
 #ifndef DESCRY_COMPILE_JIT_CODE_PRIVATE_H
 #define DESCRY_COMPILE_JIT_CODE_PRIVATE_H
 

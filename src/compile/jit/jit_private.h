@@ -7,9 +7,9 @@
 
 #include "base/mem.h"
 #include "compile/jit/jit.h"
-#include "isa/ebpf.h"
+#include "isa/bpf_insn.h"
 #include "isa/x86.h"
-#include "wire/unwind.h"
+#include "wire/wire_unwind.h"
 
 enum {
 	JIT_FRAMES =

@@ -10,7 +10,7 @@
 #ifndef DESCRY_INPUT_HEATIN_HEATIN_H
 #define DESCRY_INPUT_HEATIN_HEATIN_H
 
-#include "input/lines.h"
+#include "input/input_lines.h"
 #include "view/matrix.h"
 
 enum heatin_format {

@@ -17,7 +17,7 @@
 
 #include "base/err.h"
 #include "base/out.h"
-#include "input/lines.h"
+#include "input/input_lines.h"
 #include "view/stacktree.h"
 
 enum stackin_format {

@@ -14,7 +14,7 @@
 #include "load/inproc/memory/inproc_files.h"
 #include "load/inproc/state/area.h"
 #include "load/inproc/state/identity.h"
-#include "wire/unwind.h"
+#include "wire/wire_unwind.h"
 
 enum {
 	PAGE = 4096,

@@ -5,7 +5,7 @@
 #include <time.h>
 
 #include "base/clock.h"
-#include "isa/ebpf.h"
+#include "isa/bpf_insn.h"
 #include "load/inproc/events/proc_events.h"
 #include "load/inproc/inproc_private.h"
 #include "load/inproc/memory/agent_blob.h"

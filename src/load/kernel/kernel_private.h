@@ -159,7 +159,7 @@ struct err *timer_open(const struct probe *p, uint64_t period, uint32_t cpu, boo
 struct err *timer_attach(struct kernel_engine *k, const struct instance *in, int event,
 			 uint64_t cookie);
 
-/* ticks.c */
+/* kernel_ticks.c */
 /* Starts the timers of a tick. Appends to k->links. */
 struct err *ticks_add(struct kernel_engine *k, const struct instance *in, const struct probe *p,
 		      uint32_t cpu, uint64_t cookie);
@@ -181,7 +181,7 @@ struct err *attach_kprobes(struct kernel_engine *k, struct instance *in);
 struct err *kprobes_load(struct kernel_engine *k, uint32_t prog);
 bool is_kprobe(enum attach_kind kind);
 
-/* fentry.c: appends to k->links. A probe that cannot be loaded or attached gets trampoline[]
+/* kernel_fentry.c: appends to k->links. A probe that cannot be loaded or attached gets trampoline[]
  * false. */
 struct err *fentry_load(struct kernel_engine *k, uint32_t prog);
 /* -x fbt=fentry: notes the probes without trampoline. Returns an error when no probe is left. */

@@ -1,6 +1,6 @@
 /* The sink of `descry malloc record`: records become events of the file. */
 #include "base/hash.h"
-#include "memory/alloc/record.h"
+#include "memory/alloc/alloc_record.h"
 #include "render/render.h"
 
 enum { NUMBERS = 3, FLUSH_NS = 1000000000 };

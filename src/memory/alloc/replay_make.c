@@ -5,7 +5,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "memory/alloc/live.h"
+#include "memory/alloc/live_blocks.h"
 #include "memory/alloc/replay.h"
 
 /* Of one thread: a realloc() that has not returned. */

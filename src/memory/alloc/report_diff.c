@@ -1,7 +1,7 @@
 /* What differs between two recordings: sums, sizes, and stacks by the difference of their
  * values. */
 #include "base/hash.h"
-#include "memory/alloc/report.h"
+#include "memory/alloc/alloc_report.h"
 #include "render/json.h"
 
 enum { FRAMES_SHOWN = 12 };

@@ -1,5 +1,5 @@
 /* Writes a report as text, as JSON, and its stacks as a tree. */
-#include "memory/alloc/report.h"
+#include "memory/alloc/alloc_report.h"
 #include "render/json.h"
 
 enum { COURSE_ROWS = 16, BAR = 40, FRAMES_SHOWN = 12 };

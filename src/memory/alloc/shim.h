@@ -1,5 +1,5 @@
-/* A command whose allocations are recorded by a preloaded library (agent/alloc.h), the fast way of
- * `descry malloc record`.
+/* A command whose allocations are recorded by a preloaded library (agent/alloc_private.h), the fast
+ * way of `descry malloc record`.
  *
  * In: a command. Out: chunks of its threads' events in the file.
  * Always true: the command runs without a stop, and does not need this process: when it ends, the

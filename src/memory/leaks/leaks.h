@@ -57,7 +57,7 @@ struct leaks_shown {
 	uint32_t most;     /* groups that are listed */
 	bool blocks;       /* each block of these */
 };
-/* print.c */
+/* leaks_print.c */
 void leaks_print(const struct leaks *l, const struct memory_copy *c, const struct leaks_shown *how,
 		 struct out *o);
 void leaks_json(const struct leaks *l, const struct leaks_shown *how, struct out *o);

@@ -8,7 +8,7 @@
 /* For qsort(3) of struct space_range. */
 int ranges_by_start(const void *a, const void *b);
 
-/* heap.c: notes that the heap is not whole. Frees the text. */
+/* heap_glibc.c: notes that the heap is not whole. Frees the text. */
 void heap_remark(struct leaks_heap *h, char *text);
 
 /* free.c: marks the chunks of thread caches and fast bins, which look as if they were in use. */

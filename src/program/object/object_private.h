@@ -1,5 +1,5 @@
-/* Private to program/object/: the parsed headers of an ELF file, shared by elf.c, symtab.c, usdt.c
- * and dof.c.
+/* Private to program/object/: the parsed headers of an ELF file, shared by elf.c, symtab.c, usdt_notes.c and
+ * dof.c.
  *
  * Always true: sections and segments hold the file's numbers unchecked. Every read of contents goes
  * through image_read() or image_section(), which refuse bytes outside the file. Contents are read
@@ -49,7 +49,7 @@ struct object {
 	VEC(char *) strings;                  /* string tables of the symbols */
 	size_t string_bytes;
 
-	/* usdt.c, on first use. */
+	/* usdt_notes.c, on first use. */
 	bool usdts_read, usdts_placed; /* placed: with their functions */
 	VEC(struct object_usdt) usdts;
 	uint32_t nnotes;         /* the first of usdts, which are from notes */
@@ -70,7 +70,7 @@ uint8_t *image_section(const struct object *o, const struct section *s, size_t *
  * checksum. crc may be NULL. */
 bool image_is_debug_of(const struct object *debug, const uint8_t *id, uint32_t id_len,
 		       const uint32_t *crc);
-/* Frees the data of symtab.c and usdt.c. */
+/* Frees the data of symtab.c and usdt_notes.c. */
 void image_symbols_fini(struct object *o);
 void image_usdts_fini(struct object *o);
 /* dof.c: appends the probes of a section that holds DOF. data, its contents, must live as long as

@@ -103,7 +103,7 @@ const struct prototype *prototypes_find(const struct prototypes *p, const char *
 void prototype_print(struct out *o, const struct prototype *f);
 void prototype_type_print(struct out *o, const struct prototype_type *t);
 
-/* value.c: values as text. */
+/* prototype_value.c: values as text. */
 
 /* Bytes of the traced process that a pointer points to. bytes NULL: they could not be read. */
 struct prototype_memory {

@@ -1,7 +1,7 @@
 /* An address space as a value: mappings, memory, threads and their registers.
  *
  * In: a live process (live.c, and target/ for one that is stopped), a core file (core.c), a
- * recording (record.c), or a test's own data.
+ * recording (recording.c), or a test's own data.
  * Out: the same functions for all of these.
  * Always true: no query changes the process. Missing data is an error or false, never a guess. The
  * data is untrusted: a process may have written anything into its memory, and a core file may hold

@@ -14,7 +14,7 @@ struct control {
 	int mem;           /* /proc/PID/mem */
 	bool no_mem_write; /* /proc/PID/mem does not write read-only pages: use PTRACE_POKETEXT */
 	bool stopped;
-	uint64_t scan_of, scanned; /* frames.c: ns spent in the stop that began at scan_of */
+	uint64_t scan_of, scanned; /* target_frames.c: ns spent in the stop that began at scan_of */
 	bool own;                  /* started by this process */
 	int options;               /* PTRACE_O_ */
 	uint64_t stop_begun;       /* ns */
@@ -127,10 +127,10 @@ bool control_wait_interrupt(pid_t tid, int status, uint64_t deadline);
 /* patch.c: writes to text, whatever its protection. */
 struct err *control_write_text(struct control *c, uint64_t addr, const void *buf, uint32_t n);
 
-/* syscall.c: cancels a system call that a killed tracer left prepared, with the thread at the
- * stub's first instruction. Restores the thread's own registers. */
+/* target_syscall.c: cancels a system call that a killed tracer left prepared, with the thread at
+ * the stub's first instruction. Restores the thread's own registers. */
 bool control_cancel_call(struct control *c, struct control_thread *t);
-/* syscall.c: removes the stub from the text. */
+/* target_syscall.c: removes the stub from the text. */
 void control_unstub(struct control *c);
 
 #endif

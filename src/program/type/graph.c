@@ -5,7 +5,7 @@
 #include <limits.h>
 #include <string.h>
 
-#include "wire/record.h"
+#include "wire/wire_record.h"
 
 static const struct builtin {
 	const char *name;

@@ -88,7 +88,7 @@ static inline struct tnode *tnode(const struct type_graph *g, type_id t)
 type_id tnode_new(struct type_graph *g, enum type_kind kind, const char *name);
 char graph_space(enum type_kind kind);
 
-/* layout.c: returns the alignment of a struct or union whose members are known. */
+/* type_layout.c: returns the alignment of a struct or union whose members are known. */
 uint32_t layout_align(struct type_graph *g, type_id t);
 
 /* kernel_types.c: types from BTF, loaded when first needed. */
@@ -109,8 +109,8 @@ void user_nearest(struct type_graph *g, enum type_kind kind, struct nearest *n);
 bool user_lookup(struct type_graph *g, const char *module, enum type_kind kind, const char *name,
 		 type_id *ret);
 
-/* name.c: finds the builtin of "unsigned long int" and the like. Returns false when the words are
- * no base type. */
+/* type_name.c: finds the builtin of "unsigned long int" and the like. Returns false when the words
+ * are no base type. */
 bool name_base_type(const char *text, type_id *ret);
 
 #endif

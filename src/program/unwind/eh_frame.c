@@ -2,7 +2,7 @@
  *
  * Tracks only what finds the caller: the CFA, the saved rbp and the return address. Recognises
  * expressions by their bytes, because compilers and assemblers write only a handful. A rule that
- * wire/unwind.h cannot express becomes NONE and is counted. */
+ * wire/wire_unwind.h cannot express becomes NONE and is counted. */
 #include <dwarf.h>
 
 #include "base/bytes.h"

@@ -1,4 +1,5 @@
-/* Lays out the tables of many processes in chunks of 65,536 words, as drawn in wire/unwind.h. */
+/* Lays out the tables of many processes in chunks of 65,536 words, as drawn in
+ * wire/wire_unwind.h. */
 #include <errno.h>
 #include <string.h>
 

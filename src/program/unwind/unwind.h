@@ -1,8 +1,8 @@
 /* Stacks without frame pointers: turns .eh_frame into tables, and walks stacks by them.
  *
  * In: an object file (any bytes); registers and a way to read memory. Out: an unwind image
- * (wire/unwind.h) of each file, the mappings of a process with their images, return addresses from
- * the innermost frame out.
+ * (wire/wire_unwind.h) of each file, the mappings of a process with their images, return addresses
+ * from the innermost frame out.
  * Always true: an image accepted by unwind_image_parse() can be searched without further checks. A
  * walk ends after at most the requested number of frames and reports why it ended. */
 #ifndef DESCRY_PROGRAM_UNWIND_UNWIND_H
@@ -17,7 +17,7 @@
 #include "base/mem.h"
 #include "program/object/object.h"
 #include "program/space/space.h"
-#include "wire/unwind.h"
+#include "wire/wire_unwind.h"
 
 /* --- unwind_image.c --- */
 struct unwind_image {
@@ -32,7 +32,7 @@ struct err *unwind_image_build(struct object *o, struct unwind_image **ret);
 /* Reads the image from the cache on disk, or builds it and writes it there. ESTALE: the file was
  * changed meanwhile. */
 struct err *unwind_image_open(struct object *o, struct unwind_image **ret);
-/* Checks all conditions of wire/unwind.h and copies the bytes. */
+/* Checks all conditions of wire/wire_unwind.h and copies the bytes. */
 struct err *unwind_image_parse(const char *name, const void *p, size_t n,
 			       struct unwind_image **ret);
 /* Removes old images of other versions, and old unfinished files of killed runs, from the cache's

@@ -1,8 +1,8 @@
 /* Processes that filter their system calls (seccomp(2)). Such a filter may end the process at an
  * unexpected system call. So the agent makes no system calls there (wire_kept.quiet), and the
  * tracer writes the facts that the agent needs into the area. A filter may come at any time. The
- * agent announces filters that the C library's prctl(2) and seccomp(2) install (agent/seccomp.c).
- * This file finds all others a moment later.
+ * agent announces filters that the C library's prctl(2) and seccomp(2) install
+ * (agent/agent_seccomp.c). This file finds all others a moment later.
  */
 #define _GNU_SOURCE
 #include <errno.h>

@@ -18,7 +18,7 @@
 #include "program/text/text.h"
 #include "wire/inproc.h"
 #include "wire/syscall.h"
-#include "wire/unwind.h"
+#include "wire/wire_unwind.h"
 
 enum {
 	INPROC_RING = 1 << 20,      /* most bytes of a thread's data ring by default */
@@ -61,7 +61,7 @@ struct inproc_point {
 	enum wire_stub_kind kind;
 	uint64_t shown; /* link-time address that programs see: the address of a uprobe there */
 	uint32_t probe; /* index in image.probes; INPROC_SIGACTION: the agent's sigaction_site; INPROC_LOADS, INPROC_EXECS:
-				 bell.c's; INPROC_SECCOMP, INPROC_PRCTL, INPROC_SYSCALL: agent/seccomp.c's; INPROC_FORK: agent/fork.c's; INPROC_ERRNO: none, see proc_events.c */
+				 bell.c's; INPROC_SECCOMP, INPROC_PRCTL, INPROC_SYSCALL: agent/agent_seccomp.c's; INPROC_FORK: agent/fork.c's; INPROC_ERRNO: none, see proc_events.c */
 	uint32_t prog;  /* index in image.progs: one of the probe's */
 	int32_t number; /* WIRE_STUB_SYSRET: of the system call, -1 not known */
 };

@@ -133,7 +133,7 @@ uint64_t ruby_method(const struct ruby *r, uint64_t value, bool svar);
  * (0: none). NULL: not known. */
 const char *ruby_function_name(struct ruby *r, const struct ruby_code *c, uint64_t entry);
 
-/* --- live.c --- */
+/* --- walk_data.c --- */
 /* The data for programs that walk the frames, and the functions that they met: see struct
  * runtime_type. */
 void ruby_wire(const struct runtime *runtime, struct wire_language *ret);

@@ -1,0 +1,156 @@
+/* The object that `descry malloc record` preloads into a command: its malloc(3) and the like call
+ * those of the next object, and write events to memory that the command shares with the tracer
+ * (wire/alloc.h).
+ *
+ * Always true: the program gets exactly what the next object's function gives. The object allocates
+ * nothing, and changes neither errno nor a signal mask. It waits for the tracer only while that
+ * lives, and at most WAIT_MS at a time. A forked child records nothing. A process that may filter
+ * system calls (seccomp(2)) gets none from here.
+ *
+ *	alloc.c        the functions that programs call        alloc_start.c  the rest of them, rare
+ */
+#ifndef DESCRY_AGENT_ALLOC_PRIVATE_H
+#define DESCRY_AGENT_ALLOC_PRIVATE_H
+
+#include "agent/sys.h"
+#include "wire/alloc.h"
+
+#define LIKELY(x) __builtin_expect(!!(x), 1)
+#define UNLIKELY(x) __builtin_expect(!!(x), 0)
+#define NOINLINE __attribute__((noinline))
+
+enum { WAIT_MS = 1000 };
+
+/* X(type, name, arguments): functions that are looked up in the next object. */
+#define ALLOC_NEXT(X) \
+	X(void *, malloc, (size_t)) \
+	X(void *, calloc, (size_t, size_t)) \
+	X(void *, realloc, (void *, size_t)) \
+	X(void *, reallocarray, (void *, size_t, size_t)) \
+	X(void, free, (void *)) \
+	X(int, posix_memalign, (void **, size_t, size_t)) \
+	X(void *, aligned_alloc, (size_t, size_t)) \
+	X(void *, memalign, (size_t, size_t)) \
+	X(void *, valloc, (size_t)) \
+	X(void *, pvalloc, (size_t)) \
+	X(void *, _Znwm, (size_t)) \
+	X(void *, _Znam, (size_t)) \
+	X(void *, _ZnwmRKSt9nothrow_t, (size_t, const void *)) \
+	X(void *, _ZnamRKSt9nothrow_t, (size_t, const void *)) \
+	X(void *, _ZnwmSt11align_val_t, (size_t, size_t)) \
+	X(void *, _ZnamSt11align_val_t, (size_t, size_t)) \
+	X(void *, _ZnwmSt11align_val_tRKSt9nothrow_t, (size_t, size_t, const void *)) \
+	X(void *, _ZnamSt11align_val_tRKSt9nothrow_t, (size_t, size_t, const void *)) \
+	X(void, _ZdlPv, (void *)) \
+	X(void, _ZdaPv, (void *)) \
+	X(void, _ZdlPvm, (void *, size_t)) \
+	X(void, _ZdaPvm, (void *, size_t)) \
+	X(void, _ZdlPvSt11align_val_t, (void *, size_t)) \
+	X(void, _ZdaPvSt11align_val_t, (void *, size_t)) \
+	X(void, _ZdlPvmSt11align_val_t, (void *, size_t, size_t)) \
+	X(void, _ZdaPvmSt11align_val_t, (void *, size_t, size_t)) \
+	X(void, _ZdlPvRKSt9nothrow_t, (void *, const void *)) \
+	X(void, _ZdaPvRKSt9nothrow_t, (void *, const void *))
+
+struct next {
+#define X(type, name, arguments) type(*name) arguments;
+	ALLOC_NEXT(X)
+#undef X
+};
+
+/* Of a thread. Zero: it has no ring yet. */
+struct thread {
+	uint8_t *at, *limit; /* where its next event goes, up to the segment's end */
+	uint64_t time, addr; /* of its last event */
+	uint64_t count;      /* of events << 40 */
+	uint64_t off;        /* position of an event - its address */
+	struct wire_alloc_ring *ring;
+	uint8_t *data; /* the ring's */
+	/* The frame of the outermost call of malloc(3) and the like, and that of the code which
+	 * writes an event; 0: none. The stack pointer is above it when a jump has left it. */
+	uintptr_t in, writing;
+};
+
+/* Of the process. */
+struct state {
+	struct next next;
+	const uint32_t *on; /* 1: this process records; in memory that is wiped in a child */
+	struct wire_alloc *memory;
+	uint32_t begun;   /* alloc_start() */
+	uint32_t claims;  /* of rings */
+	uint32_t several; /* 1: more than one thread has had a ring */
+	/* 1: the object with malloc() has the operators of C++, too. Else they call malloc(). */
+	uint32_t operators;
+};
+enum { EARLY = 64 << 10 };
+#define HIDDEN __attribute__((visibility("hidden")))
+extern struct state state HIDDEN;
+extern uint8_t early[EARLY] HIDDEN; /* the memory of alloc_early() */
+extern uint32_t alloc_quiet HIDDEN; /* 1: system calls may be filtered */
+/* The next object's functions, for code in assembly. */
+extern void *alloc_next_syscall HIDDEN, *alloc_next_prctl HIDDEN;
+void alloc_before_prctl(uint64_t option, uint64_t arg) HIDDEN;
+void alloc_before_syscall(uint64_t nr, uint64_t a, uint64_t b) HIDDEN;
+
+/* Looks up the functions and the tracer, once. */
+void alloc_start(void) HIDDEN;
+/* Gets room for an event, and a ring. Returns false when there is none: the event is lost. */
+int alloc_room(struct thread *t) HIDDEN;
+/* Counts a call that is not recorded. */
+void alloc_lose(struct thread *t) HIDDEN;
+/* The thread has left the code that was writing an event: begins anew behind the last whole one.
+ * Returns false when it is still in there, and this is a signal handler. */
+int alloc_left(struct thread *t) HIDDEN;
+/* Memory for calls that dlsym(3) makes while functions are looked up. */
+void *alloc_early(size_t size, size_t align) HIDDEN;
+static inline int alloc_is_early(const void *p)
+{
+	return (uintptr_t)p - (uintptr_t)early < EARLY;
+}
+
+/* With several threads, waits for loads before it: they may have handed a block over from another
+ * thread, and the processor would read the counter before they are done. */
+static inline uint64_t ticks(void)
+{
+	uint32_t lo, hi;
+
+	if (UNLIKELY(state.several))
+		__asm__ volatile("lfence" : : : "memory");
+	__asm__ volatile("rdtsc" : "=a"(lo), "=d"(hi) : : "memory");
+	return (uint64_t)hi << 32 | lo;
+}
+
+static inline uint8_t *put_number(uint8_t *p, uint64_t v)
+{
+	/* (bits + 6) / 7 */
+	uint32_t n = ((64 - (uint32_t)__builtin_clzll(v | 1) + 6) * 37) >> 8;
+
+	if (UNLIKELY(n > 8)) {
+		*p = 0;
+		__builtin_memcpy(p + 1, &v, sizeof(v));
+		return p + 9;
+	}
+	v = (v << 1 | 1) << (n - 1);
+	__builtin_memcpy(p, &v, sizeof(v));
+	return p + n;
+}
+
+static inline uint8_t *put_address(struct thread *t, uint8_t *p, uint64_t addr)
+{
+	uint64_t d = addr - t->addr, odd = d & 15;
+
+	d = odd ? d : (uint64_t)((int64_t)d >> 4);
+	return put_number(p, (d << 1 ^ (uint64_t)((int64_t)d >> 63)) << 1 | (odd != 0));
+}
+
+/* Makes all before it, up to p, visible to the tracer. */
+static inline void publish(struct thread *t, uint8_t *p)
+{
+	t->at = p;
+	t->count += 1ull << 40;
+	__atomic_store_n(&t->ring->head,
+			 t->count | WIRE_ALLOC_POSITION(t->off + (uint64_t)(uintptr_t)p),
+			 __ATOMIC_RELEASE);
+}
+
+#endif

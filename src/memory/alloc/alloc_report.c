@@ -1,0 +1,281 @@
+/* Reads a recording, keeps the blocks that are live, and sums up. The stacks of the peak need a
+ * second reading, which ends there. */
+#include "memory/alloc/alloc_report.h"
+
+#include "memory/alloc/live_blocks.h"
+
+/* Of one thread. */
+struct thread {
+	bool moving; /* a realloc() has begun: from this block, */
+	bool known;  /* which was recorded */
+	struct live_block from;
+	uint64_t last; /* the block that its last call allocated; 0: it did not */
+};
+
+struct reading {
+	struct alloc_report *r;
+	struct live live;
+	VEC(struct thread) threads;
+	uint64_t until; /* second reading: the number of the event of the peak; 0: the first */
+	uint64_t events, peak_event;
+};
+
+static const char *const of_names[] = { "bytes", "count", "peak", "end" };
+
+enum report_of report_of_named(const char *name)
+{
+	enum report_of of = 0;
+
+	while (of < REPORT_NOF && strcmp(name, of_names[of]))
+		of++;
+	return of;
+}
+
+const char *report_of_name(enum report_of of)
+{
+	return of_names[of];
+}
+
+uint64_t report_site_value(const struct report_site *s, enum report_of of)
+{
+	switch (of) {
+	case REPORT_COUNT: return s->count;
+	case REPORT_PEAK: return s->peak_bytes;
+	case REPORT_END: return s->live_bytes;
+	default: return s->bytes;
+	}
+}
+
+static struct report_site *site(struct reading *k, uint32_t stack)
+{
+	while (k->r->sites.n <= stack)
+		vec_add(&k->r->sites);
+	return &k->r->sites.v[stack];
+}
+
+static uint32_t size_class(uint64_t size)
+{
+	return size > 1 ? 64 - (uint32_t)__builtin_clzll(size - 1) : 0;
+}
+
+static uint32_t life_class(uint64_t ns)
+{
+	uint32_t i = 0;
+
+	for (; ns >= 10 && i + 1 < REPORT_LIVES; ns /= 10)
+		i++;
+	return i;
+}
+
+/* Halves the number of points when they are used up. */
+static void put_point(struct alloc_report *r, uint64_t time)
+{
+	uint64_t at;
+
+	if (!r->step)
+		r->step = 1000;
+	while ((at = time / r->step) >= REPORT_POINTS) {
+		for (uint32_t i = 0; i < r->npoints; i++) {
+			struct report_point *to = &r->points[i / 2], p = r->points[i];
+			uint64_t most = i % 2 && to->most > p.most ? to->most : p.most;
+
+			*to = p;
+			to->most = most;
+		}
+		r->npoints = (r->npoints + 1) / 2;
+		r->step *= 2;
+	}
+	while (r->npoints <= at) { /* a time without events has the value before it */
+		uint64_t bytes = r->npoints ? r->points[r->npoints - 1].bytes : 0;
+
+		r->points[r->npoints++] = (struct report_point){ .bytes = bytes, .most = bytes };
+	}
+	if (r->points[at].most < r->live_bytes)
+		r->points[at].most = r->live_bytes;
+	r->points[at].bytes = r->live_bytes;
+}
+
+static void leave(struct reading *k, const struct live_block *b)
+{
+	struct report_site *s = site(k, b->stack);
+
+	s->live_count--;
+	s->live_bytes -= b->size;
+	k->r->live--;
+	k->r->live_bytes -= b->size;
+	k->r->sizes[size_class(b->size)].live--;
+}
+
+static void report_enter(struct reading *k, const struct live_block *b)
+{
+	struct live_block old;
+	struct report_site *s = site(k, b->stack);
+
+	if (!live_put(&k->live, b, &old)) {
+		k->r->replaced++;
+		leave(k, &old);
+		s = site(k, b->stack);
+	}
+	s->live_count++;
+	s->live_bytes += b->size;
+	k->r->live++;
+	k->r->live_bytes += b->size;
+	k->r->sizes[size_class(b->size)].live++;
+	if (k->r->live_bytes > k->r->peak) {
+		k->r->peak = k->r->live_bytes;
+		k->r->peak_blocks = k->r->live;
+		k->r->peak_time = b->time;
+		k->peak_event = k->events;
+	}
+}
+
+static void allocated(struct reading *k, const struct alloc_event *e)
+{
+	struct live_block b = { e->addr, e->size, e->time, e->stack, e->thread };
+	struct report_site *s = site(k, e->stack);
+
+	if (!e->addr) {
+		k->r->failed++;
+		return;
+	}
+	s->count++;
+	s->bytes += e->size;
+	k->r->allocated++;
+	k->r->allocated_bytes += e->size;
+	k->r->sizes[size_class(e->size)].count++;
+	k->r->sizes[size_class(e->size)].bytes += e->size;
+	report_enter(k, &b);
+}
+
+static void freed(struct reading *k, const struct alloc_event *e, const struct live_block *b)
+{
+	k->r->freed++;
+	k->r->lives[life_class(e->time > b->time ? e->time - b->time : 0)]++;
+	k->r->elsewhere += b->thread != e->thread;
+	leave(k, b);
+}
+
+static void report_take(struct reading *k, const struct alloc_event *e)
+{
+	struct live_block b;
+	struct thread *t;
+
+	while (k->threads.n <= e->thread)
+		vec_add(&k->threads);
+	t = &k->threads.v[e->thread];
+	switch (e->op) {
+	case ALLOC_MALLOC:
+	case ALLOC_CALLOC:
+	case ALLOC_ALIGNED: allocated(k, e); break;
+	case ALLOC_REALLOC_FROM:
+		t->moving = true;
+		t->known = live_take(&k->live, e->addr, &t->from);
+		if (t->known)
+			leave(k, &t->from);
+		else
+			k->r->unknown++;
+		t->last = 0;
+		return;
+	case ALLOC_REALLOC:
+		if (!e->addr && e->size && t->moving && t->known) {
+			report_enter(k, &t->from); /* it failed: the block stays */
+			k->r->failed++;
+		} else {
+			if (t->moving && t->known) {
+				uint64_t age = e->time > t->from.time ? e->time - t->from.time : 0;
+
+				k->r->freed++;
+				k->r->lives[life_class(age)]++;
+				k->r->elsewhere += t->from.thread != e->thread;
+			}
+			if (e->addr || e->size)
+				allocated(k, e);
+		}
+		t->moving = false;
+		break;
+	case ALLOC_FREE:
+		if (live_take(&k->live, e->addr, &b)) {
+			if (t->last == e->addr) {
+				k->r->temporary++;
+				site(k, b.stack)->temporary++;
+			}
+			freed(k, e, &b);
+		} else if (t->moving && t->known && t->from.addr == e->addr) {
+			t->known = false; /* realloc(p, 0), by free() */
+			k->r->freed++;
+		} else {
+			k->r->unknown++;
+		}
+		t->last = 0;
+		return;
+	case ALLOC_LOST: k->r->lost += e->size; return;
+	default: return;
+	}
+	t->last = e->addr;
+}
+
+static struct err *read_all(struct reading *k, struct alloc_trace *t)
+{
+	struct alloc_event e;
+	struct err *err = NULL;
+
+	alloc_rewind(t);
+	while (alloc_next(t, &e, &err)) {
+		uint64_t needs = live_growth(&k->live);
+
+		if (needs && t->room && needs > t->room) {
+			err = alloc_no_room(t, needs);
+			break;
+		}
+		k->events++;
+		if (e.op < ALLOC_LOST)
+			k->r->calls[e.op]++;
+		report_take(k, &e);
+		if (e.time > k->r->duration)
+			k->r->duration = e.time;
+		put_point(k->r, e.time);
+		if (k->events == k->until)
+			break;
+	}
+	live_fini(&k->live);
+	vec_fini(&k->threads);
+	return err;
+}
+
+struct err *alloc_report_make(struct alloc_trace *t, struct alloc_report **ret)
+{
+	struct alloc_report *r = xcalloc(1, sizeof(*r)), *peak = xcalloc(1, sizeof(*peak));
+	struct reading first = { .r = r }, second = { .r = peak };
+	struct err *e;
+
+	e = read_all(&first, t);
+	r->threads = t->threads.n ? t->threads.n - 1 : 0;
+	second.until = first.peak_event;
+	if (!e && first.peak_event && t->stacks.n > 1)
+		e = read_all(&second, t);
+	for (uint32_t i = 0; i < peak->sites.n && i < r->sites.n; i++) {
+		r->sites.v[i].peak_count = peak->sites.v[i].live_count;
+		r->sites.v[i].peak_bytes = peak->sites.v[i].live_bytes;
+	}
+	alloc_report_free(peak);
+	/* The definitions that stacks need are those of the whole file. */
+	if (!e && second.events) {
+		struct alloc_event event;
+
+		while (alloc_next(t, &event, &e))
+			;
+	}
+	if (e)
+		alloc_report_free(r);
+	else
+		*ret = r;
+	return e;
+}
+
+void alloc_report_free(struct alloc_report *r)
+{
+	if (!r)
+		return;
+	vec_fini(&r->sites);
+	free(r);
+}

@@ -1,0 +1,92 @@
+/* What a recording of allocations comes to (`descry malloc report`).
+ *
+ * In: a trace. Out: sums, distributions, the course of live bytes, and the stacks that allocated
+ * what is looked at.
+ * Always true: memory grows with the blocks that live at one time and with the stacks, not with the
+ * length of the recording.
+ */
+#ifndef DESCRY_MEMORY_ALLOC_ALLOC_REPORT_H
+#define DESCRY_MEMORY_ALLOC_ALLOC_REPORT_H
+
+#include "base/out.h"
+#include "memory/alloc/trace.h"
+#include "view/stacktree.h"
+
+enum {
+	REPORT_SIZES = 65, /* by the number of bits of (size - 1) */
+	REPORT_LIVES = 13, /* by powers of ten, of ns */
+	REPORT_POINTS = 1024,
+};
+
+/* Of one stack. Number 0: events without a stack. */
+struct report_site {
+	uint64_t count, bytes;           /* all that it allocated */
+	uint64_t live_count, live_bytes; /* at the present event; in the end, at the end */
+	uint64_t peak_count, peak_bytes; /* at the moment of the peak */
+	uint64_t temporary;              /* freed by the thread's next call */
+};
+
+struct report_size {
+	uint64_t count, bytes, live;
+};
+
+struct report_point {
+	uint64_t bytes, most; /* live at the end of its interval, and the most in it */
+};
+
+struct alloc_report {
+	uint64_t calls[ALLOC_LOST]; /* by enum alloc_op */
+	uint64_t failed, lost, duration;
+	uint64_t allocated, allocated_bytes, freed;
+	uint64_t live, live_bytes;
+	uint64_t peak, peak_blocks, peak_time; /* bytes, blocks, ns */
+	uint64_t unknown;   /* blocks that were freed, and whose allocation was not recorded */
+	uint64_t replaced;  /* addresses that were allocated twice, because a call was lost */
+	uint64_t elsewhere; /* blocks that another thread freed than allocated them */
+	uint64_t temporary;
+	uint32_t threads;
+	struct report_size sizes[REPORT_SIZES];
+	uint64_t lives[REPORT_LIVES]; /* of freed blocks */
+	VEC(struct report_site) sites;
+	/* The course: at most REPORT_POINTS, `step` ns apart. */
+	struct report_point points[REPORT_POINTS];
+	uint32_t npoints;
+	uint64_t step;
+};
+
+/* Reads the whole trace, twice. */
+struct err *alloc_report_make(struct alloc_trace *t, struct alloc_report **ret);
+void alloc_report_free(struct alloc_report *r);
+
+enum report_of { REPORT_BYTES, REPORT_COUNT, REPORT_PEAK, REPORT_END, REPORT_NOF };
+/* "bytes", "count", "peak", "end". REPORT_NOF: there is none of this name. */
+enum report_of report_of_named(const char *name);
+const char *report_of_name(enum report_of of);
+uint64_t report_site_value(const struct report_site *s, enum report_of of);
+
+/* report_print.c. name: of the file. most: stacks in each list. */
+void alloc_report_print(const struct alloc_report *r, const struct alloc_trace *t, const char *name,
+			uint32_t most, struct out *o);
+void alloc_report_json(const struct alloc_report *r, const struct alloc_trace *t, const char *name,
+		       uint32_t most, struct out *o);
+/* "1.5 MB" */
+char *report_bytes_text(char buf[32], uint64_t n);
+/* The number of blocks that a stack's value is of. */
+uint64_t report_site_blocks(const struct report_site *s, enum report_of of);
+/* Fills a tree with the stacks, by their values. */
+void alloc_report_tree(const struct alloc_report *r, const struct alloc_trace *t, enum report_of of,
+		       struct stacktree *ret);
+
+/* report_diff.c: two recordings, before and after. Stacks are the same when the texts of their
+ * frames are. */
+struct report_side {
+	const struct alloc_report *r;
+	const struct alloc_trace *t;
+	const char *name; /* of the file */
+};
+void alloc_diff_print(const struct report_side side[2], enum report_of of, uint32_t most,
+		      struct out *o);
+void alloc_diff_json(const struct report_side side[2], enum report_of of, uint32_t most,
+		     struct out *o);
+
+#endif
