@@ -1,5 +1,5 @@
-/* The steps of a walk up a user stack by unwind tables (wire/wire_unwind.h): one source for the host
- * (src/program/unwind/walk.c), the kernel (bpf/unwind.bpf.h) and the agent (agent/routine.c).
+/* The steps of a walk up a user stack by unwind tables (wire/wire_unwind.h): one source for the
+ * host (src/program/unwind/walk.c), the kernel (bpf/unwind.bpf.h) and the agent (agent/routine.c).
  *
  * The file that includes this one defines before it:
  *

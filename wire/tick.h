@@ -7,8 +7,8 @@
 
 /* One for each tick probe, in MAP_TICKS. A tick's program runs at two timers on one CPU, the tick's
  * own and the second timer of load/kernel/kernel_ticks.c. It fires when a tick is due, and then
- * sets `next` to the following one. The loader sets `next` before the first timer runs; afterwards only
- * the program writes here. */
+ * sets `next` to the following one. The loader sets `next` before the first timer runs;
+ * afterwards only the program writes here. */
 struct wire_tick {
 	uint64_t next; /* CLOCK_MONOTONIC ns: the tick that has not fired yet is due then */
 	uint64_t lost; /* ticks that were given up because they were too late */

@@ -1,5 +1,5 @@
-/* Private to program/object/: the parsed headers of an ELF file, shared by elf.c, symtab.c, usdt_notes.c and
- * dof.c.
+/* Private to program/object/: the parsed headers of an ELF file, shared by elf.c, symtab.c,
+ * usdt_notes.c and dof.c.
  *
  * Always true: sections and segments hold the file's numbers unchecked. Every read of contents goes
  * through image_read() or image_section(), which refuse bytes outside the file. Contents are read

@@ -4,8 +4,8 @@
  * agent makes up the tracepoint's arguments (agent/agent_event.c) from stand-ins of task_structs.
  * For other events the program runs here, in the tracer, because the thread cannot run it: the
  * process has executed another program, or the thread was killed, or it ended with its process. No
- * thread writes the `self->` variables of such a thread any more, so they are copied into the tracer's
- * slot.
+ * thread writes the `self->` variables of such a thread any more, so they are copied into the
+ * tracer's slot.
  */
 #define _GNU_SOURCE
 #include <assert.h>
