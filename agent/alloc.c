@@ -1,6 +1,8 @@
 /* The functions of malloc(3) and of C++ that a preloaded recorder has in place of the next
  * object's. Each frees in the recording before the call, and allocates after it, so that the order
  * of ticks is one in which the calls can have happened. */
+#include <stdbool.h>
+
 #include "agent/alloc_private.h"
 
 #define EXPORT __attribute__((visibility("default")))
@@ -15,6 +17,7 @@ static __thread struct thread self __attribute__((tls_model("initial-exec")));
 enum { ENOMEM_ = 12, PAGE = 4096, LEAST_ALIGN = 16 };
 
 #define FRAME ((uintptr_t)__builtin_frame_address(0))
+#define CALLER (((const uintptr_t *)FRAME)[1])
 #define BARRIER __asm__ volatile("" : : : "memory")
 
 static inline __attribute__((always_inline)) void put(enum wire_alloc_op op, uint64_t align,
@@ -30,18 +33,33 @@ static inline __attribute__((always_inline)) void put(enum wire_alloc_op op, uin
 	}
 	t->writing = FRAME;
 	BARRIER;
+	if (UNLIKELY(CALLER - state.linker < state.linker_size))
+		alloc_linked(op == WIRE_ALLOC_FREE || op == WIRE_ALLOC_REALLOC_FROM);
 	if (UNLIKELY(t->at >= t->limit) && !alloc_room(t)) {
 		alloc_lose(t);
 	} else {
+		bool allocates = op != WIRE_ALLOC_FREE && op != WIRE_ALLOC_REALLOC_FROM;
+		uint32_t stack = 0;
+
+		if (t->walk && allocates) {
+			stack = alloc_walk(t, FRAME);
+			t->ring->bare += !stack;
+		}
 		now = ticks();
 		d = now - t->time;
 		d = (int64_t)d < 0 ? 0 : d;
 		p = put_number(t->at, d << 3 | op);
 		if (op == WIRE_ALLOC_ALIGNED)
 			p = put_number(p, align);
-		if (op != WIRE_ALLOC_FREE && op != WIRE_ALLOC_REALLOC_FROM)
+		if (allocates)
 			p = put_number(p, size);
 		p = put_address(t, p, addr);
+		if (t->walk && allocates) {
+			int32_t more = (int32_t)(stack - t->stack);
+
+			p = put_number(p, (uint32_t)more << 1 ^ (uint32_t)(more >> 31));
+			t->stack = stack;
+		}
 		t->time += d;
 		t->addr = addr;
 		publish(t, p);

@@ -7,7 +7,10 @@
  * lives, and at most WAIT_MS at a time. A forked child records nothing. A process that may filter
  * system calls (seccomp(2)) gets none from here.
  *
- *	alloc.c        the functions that programs call        alloc_start.c  the rest of them, rare
+ *	alloc.c        the functions that programs call
+ *	alloc_start.c  the rest of them, rare
+ *	alloc_walk.c   the stack of a call
+ *	alloc_reach.c  what a walk needs rarely: its stack's bounds, and new tables
  */
 #ifndef DESCRY_AGENT_ALLOC_PRIVATE_H
 #define DESCRY_AGENT_ALLOC_PRIVATE_H
@@ -66,6 +69,8 @@ struct thread {
 	uint64_t off;        /* position of an event - its address */
 	struct wire_alloc_ring *ring;
 	uint8_t *data; /* the ring's */
+	struct alloc_walk *walk; /* the ring's; 0: no stacks are taken */
+	uint32_t stack;          /* of its last event that has one */
 	/* The frame of the outermost call of malloc(3) and the like, and that of the code which
 	 * writes an event; 0: none. The stack pointer is above it when a jump has left it. */
 	uintptr_t in, writing;
@@ -81,6 +86,17 @@ struct state {
 	uint32_t several; /* 1: more than one thread has had a ring */
 	/* 1: the object with malloc() has the operators of C++, too. Else they call malloc(). */
 	uint32_t operators;
+	/* Of stacks. */
+	struct alloc_walk *walks; /* of each ring; 0: no stacks are taken */
+	uintptr_t linker, linker_size; /* the text of the dynamic linker, if it unloads objects */
+	uintptr_t stack_start;         /* the upper end of the first thread's stack */
+	/* Calls of the dynamic linker that allocate, and that free. It does both when it loads an
+	 * object, and frees after it has unloaded one. */
+	uint32_t loads, closes;
+	uint32_t loads_seen, closes_seen; /* those that the tables have */
+	uint32_t vain;                    /* requests in a row for what is no object's text */
+	uint32_t unserved; /* the value of served when a request was last in vain, + 1 */
+	uint64_t asked_at; /* ticks of the last request of the former kind */
 };
 enum { EARLY = 64 << 10 };
 #define HIDDEN __attribute__((visibility("hidden")))
@@ -101,6 +117,17 @@ void alloc_lose(struct thread *t) HIDDEN;
 /* The thread has left the code that was writing an event: begins anew behind the last whole one.
  * Returns false when it is still in there, and this is a signal handler. */
 int alloc_left(struct thread *t) HIDDEN;
+/* Notes that the dynamic linker has called. */
+void alloc_linked(int frees) HIDDEN;
+/* Returns the number of the stack whose innermost frame has called the function with this frame;
+ * 0: there is none. */
+uint32_t alloc_walk(struct thread *t, uintptr_t frame) HIDDEN;
+/* Finds memory for walks, and what they need to know of the process. */
+void alloc_walks_open(struct wire_alloc *m, const uint64_t *start) HIDDEN;
+/* Asks the tracer for new tables and waits for them. Returns false when it did not answer. */
+int alloc_ask(struct wire_alloc *m) HIDDEN;
+int alloc_is_over(const struct wire_alloc *m) HIDDEN;
+void alloc_ring_bell(struct wire_alloc *m) HIDDEN;
 /* Memory for calls that dlsym(3) makes while functions are looked up. */
 void *alloc_early(size_t size, size_t align) HIDDEN;
 static inline int alloc_is_early(const void *p)

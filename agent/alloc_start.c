@@ -1,6 +1,6 @@
 /* What the preloaded recorder of allocations does rarely: looks up the next object's functions,
  * finds the memory of the tracer, and gets rings and room in them. */
-#include "agent/alloc_private.h"
+#include "agent/alloc_walk.h"
 #include "agent/environment.h"
 
 #define RTLD_NEXT_ ((void *)-1l)
@@ -130,10 +130,10 @@ static char *take_variable(char **env)
 	return ret;
 }
 
-static void open_memory(uint64_t fd)
+static void open_memory(uint64_t fd, uint64_t bytes, const uint64_t *start)
 {
 	struct wire_alloc *m;
-	int64_t at = sys6(SYS_MMAP, 0, WIRE_ALLOC_BYTES, PROT_READ_WRITE, MAP_SHARED_, fd, 0), page;
+	int64_t at = sys6(SYS_MMAP, 0, bytes, PROT_READ_WRITE, MAP_SHARED_, fd, 0), page;
 	uint32_t *on;
 
 	if (at < 0 && at > -PAGE)
@@ -151,13 +151,15 @@ static void open_memory(uint64_t fd)
 	state.memory = m;
 	state.on = on;
 	__atomic_store_n(&m->hello, 1, __ATOMIC_RELEASE);
+	if (bytes > WIRE_ALLOC_BYTES)
+		alloc_walks_open(m, start);
 }
 
 void alloc_start(void)
 {
 	uint64_t *stack;
 	char *numbers;
-	uint32_t pid, object, memory;
+	uint32_t pid, object, memory, bytes;
 
 	if (__atomic_exchange_n(&state.begun, 1, __ATOMIC_RELAXED))
 		return;
@@ -169,8 +171,9 @@ void alloc_start(void)
 	pid = number(&numbers);
 	object = number(&numbers);
 	memory = number(&numbers);
+	bytes = number(&numbers);
 	if (sys2(SYS_GETPID, 0, 0) == pid)
-		open_memory(memory);
+		open_memory(memory, bytes, stack);
 	sys2(SYS_CLOSE, object, 0);
 	sys2(SYS_CLOSE, memory, 0);
 }
@@ -214,7 +217,7 @@ void alloc_before_syscall(uint64_t nr, uint64_t a, uint64_t b)
 }
 
 /* Returns true when the recording has ended, or the tracer has died. */
-static int is_over(const struct wire_alloc *m)
+int alloc_is_over(const struct wire_alloc *m)
 {
 	return __atomic_load_n(&m->done, __ATOMIC_ACQUIRE) ||
 	       __atomic_load_n(&m->tracer, __ATOMIC_ACQUIRE) & OWNER_DIED;
@@ -255,7 +258,7 @@ static void set_position(struct thread *t, uint64_t position)
 		   WIRE_ALLOC_EVENT_MAX;
 }
 
-static void ring_bell(struct wire_alloc *m)
+void alloc_ring_bell(struct wire_alloc *m)
 {
 	__atomic_fetch_add(&m->bell, 1, __ATOMIC_SEQ_CST);
 	if (__atomic_load_n(&m->sleeping, __ATOMIC_SEQ_CST) && !alloc_quiet)
@@ -277,7 +280,7 @@ static int wait_for_room(struct thread *t, uint64_t position)
 			return 1;
 		if (!*state.on) /* a signal handler has forked, and this is the child */
 			return 0;
-		if (is_over(m)) {
+		if (alloc_is_over(m)) {
 			stop();
 			return 0;
 		}
@@ -289,7 +292,7 @@ static int wait_for_room(struct thread *t, uint64_t position)
 			return 0;
 		}
 		__atomic_fetch_add(&m->waiting, 1, __ATOMIC_SEQ_CST);
-		ring_bell(m);
+		alloc_ring_bell(m);
 		if (alloc_quiet)
 			for (int i = 0; i < 1000; i++)
 				__asm__ volatile("pause");
@@ -305,11 +308,12 @@ static void put_open(struct thread *t)
 	uint64_t now = ticks();
 	uint8_t *p = put_number(t->at, WIRE_ALLOC_OTHER);
 
-	p = put_number(p, WIRE_ALLOC_OPEN);
+	p = put_number(p, t->walk ? WIRE_ALLOC_STACKS : WIRE_ALLOC_OPEN);
 	p = put_number(p, (uint32_t)t->ring->owner);
 	p = put_number(p, now);
 	t->time = now;
 	t->addr = 0;
+	t->stack = 0;
 	t->count -= 1ull << 40; /* it is no event */
 	publish(t, p);
 }
@@ -320,13 +324,20 @@ int alloc_room(struct thread *t)
 
 	if (!t->ring) {
 		struct wire_alloc *m = state.memory;
-		struct wire_alloc_ring *r = is_over(m) ? 0 : claim(m);
+		struct wire_alloc_ring *r = alloc_is_over(m) ? 0 : claim(m);
 
 		if (!r)
 			return 0;
 		t->data =
 			(uint8_t *)m + WIRE_ALLOC_HEAD + (uint64_t)(r - m->rings) * WIRE_ALLOC_RING;
 		t->count = r->head & ~WIRE_ALLOC_POSITION(~0ull);
+		if (state.walks) {
+			t->walk = &state.walks[r - m->rings];
+			/* of a thread that has ended */
+			t->walk->n = t->walk->whole = 0;
+			t->walk->lo = t->walk->hi = 0;
+			t->walk->other_lo = t->walk->other_hi = 0;
+		}
 		t->ring = r;
 		set_position(t, WIRE_ALLOC_POSITION(r->head));
 		if (t->at < t->limit) {
@@ -345,7 +356,7 @@ int alloc_room(struct thread *t)
 	set_position(t, next);
 	t->count -= 1ull << 40;
 	publish(t, t->at);
-	ring_bell(state.memory);
+	alloc_ring_bell(state.memory);
 	if (!t->time)
 		put_open(t);
 	return 1;
@@ -376,6 +387,8 @@ int alloc_left(struct thread *t)
 		t->count = t->ring->head & ~WIRE_ALLOC_POSITION(~0ull);
 		set_position(t, WIRE_ALLOC_POSITION(t->ring->head));
 		t->time = 0;
+		if (t->walk)
+			t->walk->n = 0;
 		if (t->at < t->limit)
 			put_open(t);
 	}

@@ -60,6 +60,15 @@ static int end(struct alloc_shim *s, const struct malloc_options *o)
 	if (s->lost)
 		tool_wrong("%llu calls were lost: the recording is not whole",
 			   (unsigned long long)s->lost);
+	if (__atomic_load_n(&s->memory->no_stacks, __ATOMIC_RELAXED))
+		tool_wrong("the program has no memory for walks: there are no stacks");
+	if (s->bare)
+		tool_wrong("%llu calls are without their stacks: there are more than a recording "
+			   "holds; -k N with a smaller N makes fewer",
+			   (unsigned long long)s->bare);
+	if (s->early)
+		tool_wrong("%llu stacks end early, where no unwind table is; the report shows where",
+			   (unsigned long long)s->early);
 	return s->ended ? tool_command_status(s->status) : 0;
 }
 
@@ -77,13 +86,11 @@ bool malloc_record_shim(struct malloc_options *o, int *ret_status)
 	struct alloc_shim *s = NULL;
 	struct err *e = alloc_shim_check(o->words[0]);
 
-	if (!e && o->depth)
-		e = err_new(ENOTSUP, "the library takes no stacks");
 	if (e && e->code == ENOTSUP)
 		return malloc_shim_refuse(e);
 	tool_catch(on_signal);
 	e = e ?: alloc_writer_new(o->path, &writer);
-	e = e ?: alloc_shim_start(o->words, &s);
+	e = e ?: alloc_shim_start(o->words, o->depth, &s);
 	if (e) {
 		if (writer)
 			err_free(alloc_writer_end(writer));

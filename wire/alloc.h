@@ -14,11 +14,22 @@
  *	MALLOC CALLOC REALLOC   size, address
  *	ALIGNED                 alignment, size, address
  *	FREE REALLOC_FROM       address
- *	OTHER                   enum wire_alloc_other; SKIP: nothing; OPEN: tid, ticks now
+ *	OTHER                   enum wire_alloc_other; SKIP: nothing; OPEN, STACKS: tid, ticks now
  *
  * An address is (its difference from the address before, as zigzag, in units of 16) << 1, or in
- * bytes << 1 | 1. OPEN begins a thread: its first difference is from address 0. Ticks are those of
- * the processor's counter.
+ * bytes << 1 | 1. OPEN begins a thread: its first difference is from address 0. STACKS does the
+ * same, and all events of the thread that allocate have one more field: the difference of the
+ * stack's number from that before, as zigzag, from 0. Ticks are those of the processor's counter.
+ *
+ * With stacks, more memory follows, which only they need:
+ *
+ *	WIRE_ALLOC_CHUNKS times        a chunk of the tables of wire/wire_unwind.h, written by the tracer
+ *	WIRE_ALLOC_NODES times         struct wire_alloc_node
+ *	WIRE_ALLOC_BUCKETS times       uint32_t: number of a node; 0: free. By the hash of the node
+ *
+ * A stack's number is that of a node. Its parent is the caller's frame; the outermost frame's parent
+ * is a root, which tells how the walk ended. A thread fills a node before it publishes an event with
+ * it. Numbers are given in sequence, from 1.
  */
 #ifndef DESCRY_WIRE_ALLOC_H
 #define DESCRY_WIRE_ALLOC_H
@@ -26,12 +37,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* "pid,descriptor of the shared object,descriptor of the memory" */
+#include "wire/wire_unwind.h"
+
+/* "pid,descriptor of the shared object,descriptor of the memory,bytes of it" */
 #define WIRE_ALLOC_ENV "DESCRY_MALLOC"
 
 enum {
 	WIRE_ALLOC_MAGIC = 0x616c6463,
-	WIRE_ALLOC_VERSION = 1,
+	WIRE_ALLOC_VERSION = 2,
 	WIRE_ALLOC_RINGS = 512,
 	WIRE_ALLOC_SEGMENT = 64 << 10,
 	WIRE_ALLOC_RING = 4 * WIRE_ALLOC_SEGMENT,
@@ -47,7 +60,7 @@ enum wire_alloc_op {
 	WIRE_ALLOC_ALIGNED,
 	WIRE_ALLOC_OTHER = 7,
 };
-enum wire_alloc_other { WIRE_ALLOC_SKIP, WIRE_ALLOC_OPEN };
+enum wire_alloc_other { WIRE_ALLOC_SKIP, WIRE_ALLOC_OPEN, WIRE_ALLOC_STACKS };
 
 /* wire_alloc_ring.head: events written (24 bits, wrapping) above bytes written (40 bits). One store
  * publishes both, so that a process that is killed leaves no event which only one of them has. */
@@ -59,7 +72,9 @@ struct wire_alloc_ring {
 	uint64_t head;
 	uint64_t lost;  /* calls without an event */
 	uint64_t owner; /* tid, 0: free; a number of changes << 32; the tracer frees it */
-	uint64_t unused[5];
+	uint64_t early; /* stacks that end before the thread's first frame */
+	uint64_t bare;  /* allocations without a stack: no more nodes */
+	uint64_t unused[3];
 	/* Written by the tracer: bytes taken. */
 	uint64_t tail;
 	uint64_t unused_too[7];
@@ -79,7 +94,17 @@ struct wire_alloc {
 	uint32_t gave_up; /* the value of drained when a thread last waited in vain, + 1; 0: never */
 	uint64_t unheard; /* calls of threads that found no free ring */
 	uint32_t forbidden; /* 1: the program has forbidden itself what recording needs, and it ended */
-	uint32_t unused[17];
+	/* Of stacks. */
+	uint32_t depth;    /* most frames of a stack; 0: no stacks */
+	uint32_t asked;    /* counts the requests to read the mappings again */
+	uint32_t served;   /* a futex: the request that the tracer has answered last */
+	uint32_t tables;   /* their version; odd: they are being changed */
+	uint32_t mappings; /* address of struct wire_unwind_mapping[nmappings] in the tables */
+	uint32_t nmappings;
+	uint32_t epoch;  /* changes when other text lies where text was */
+	uint32_t nnodes; /* numbers taken; may be more than there are nodes */
+	uint32_t no_stacks; /* 1: the process has no memory for walks */
+	uint32_t unused[8];
 	struct wire_alloc_ring rings[WIRE_ALLOC_RINGS];
 };
 _Static_assert(sizeof(struct wire_alloc_ring) == 128, "two cache lines");
@@ -88,6 +113,26 @@ _Static_assert(offsetof(struct wire_alloc, rings) % 64 == 0, "a cache line");
 enum {
 	WIRE_ALLOC_HEAD = (sizeof(struct wire_alloc) + 4095) & ~4095,
 	WIRE_ALLOC_BYTES = WIRE_ALLOC_HEAD + WIRE_ALLOC_RINGS * WIRE_ALLOC_RING,
+};
+
+struct wire_alloc_node {
+	uint64_t pc; /* a return address; of a root: WIRE_ALLOC_ROOT() */
+	uint32_t parent;
+	uint32_t filled; /* 1: the rest is written */
+};
+_Static_assert(sizeof(struct wire_alloc_node) == 16, "four to a cache line");
+
+#define WIRE_ALLOC_ROOT(end, epoch) ((uint64_t)(epoch) << 8 | (end))
+enum {
+	WIRE_ALLOC_CHUNKS = 512,
+	WIRE_ALLOC_NODES = 4 << 20,
+	WIRE_ALLOC_BUCKETS = 8 << 20,
+	WIRE_ALLOC_FRAMES = 512, /* the largest depth */
+	WIRE_ALLOC_CHUNK_BYTES = WIRE_UNWIND_CHUNK_WORDS * 4,
+	/* Offsets in the memory that follows. */
+	WIRE_ALLOC_NODES_AT = WIRE_ALLOC_CHUNKS * WIRE_ALLOC_CHUNK_BYTES,
+	WIRE_ALLOC_BUCKETS_AT = WIRE_ALLOC_NODES_AT + WIRE_ALLOC_NODES * 16,
+	WIRE_ALLOC_STACK_BYTES = WIRE_ALLOC_BUCKETS_AT + WIRE_ALLOC_BUCKETS * 4,
 };
 
 #endif

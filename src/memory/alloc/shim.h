@@ -13,22 +13,25 @@
 #include <sys/types.h>
 
 #include "base/ticks.h"
+#include "memory/alloc/shim_stacks.h"
 #include "memory/alloc/trace.h"
 #include "wire/alloc.h"
 
 struct alloc_shim {
 	struct wire_alloc *memory;
-	const uint8_t *data; /* of the rings */
+	const uint8_t *data;        /* of the rings */
+	size_t bytes;               /* of the memory */
+	struct shim_stacks *stacks; /* NULL: none are taken */
 	struct ticks_clock clock;
 	pid_t pid;
 	bool ended; /* the command; status: from waitpid(2) */
 	int status;
 	struct alloc_writer *writer;
-	uint64_t lost;
+	uint64_t lost, early, bare; /* calls; stacks as in wire_alloc_ring */
 	bool told; /* the file has what is known only once the library runs */
 	/* Private. */
 	struct alloc_shim_ring {
-		uint64_t tail, lost;
+		uint64_t head, tail, lost; /* head: of the pass at hand */
 		uint32_t count;
 		bool broken; /* has impossible numbers: is not read any more */
 	} rings[WIRE_ALLOC_RINGS];
@@ -42,7 +45,8 @@ struct alloc_shim {
 
 /* ENOTSUP: this command cannot be recorded so; the message has the reason. */
 struct err *alloc_shim_check(const char *command);
-struct err *alloc_shim_start(char *const argv[], struct alloc_shim **ret);
+/* depth: most frames of stacks; 0: no stacks. */
+struct err *alloc_shim_start(char *const argv[], uint32_t depth, struct alloc_shim **ret);
 /* Waits a while for events and writes them. Returns false when the command has ended and all is
  * written. */
 bool alloc_shim_pass(struct alloc_shim *s);

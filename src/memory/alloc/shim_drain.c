@@ -42,7 +42,7 @@ static bool drain_ring(struct alloc_shim *s, uint32_t i)
 {
 	struct wire_alloc_ring *r = &s->memory->rings[i];
 	struct alloc_shim_ring *own = &s->rings[i];
-	uint64_t head = __atomic_load_n(&r->head, __ATOMIC_ACQUIRE);
+	uint64_t head = own->head;
 	uint64_t lost = __atomic_load_n(&r->lost, __ATOMIC_RELAXED);
 	uint64_t n = WIRE_ALLOC_POSITION(head - own->tail), at = own->tail % WIRE_ALLOC_RING, part;
 	uint32_t count = (WIRE_ALLOC_COUNT(head) - own->count) & 0xffffff;
@@ -80,6 +80,10 @@ static void drain(struct alloc_shim *s)
 	bool any = false;
 
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	for (uint32_t i = 0; i < WIRE_ALLOC_RINGS; i++)
+		s->rings[i].head = __atomic_load_n(&s->memory->rings[i].head, __ATOMIC_ACQUIRE);
+	if (s->stacks)
+		shim_stacks_write(s->stacks, s->writer);
 	for (uint32_t i = 0; i < WIRE_ALLOC_RINGS; i++) {
 		if (!drain_ring(s, i))
 			continue;
@@ -144,6 +148,8 @@ bool alloc_shim_pass(struct alloc_shim *s)
 	uint32_t bell = __atomic_load_n(&s->memory->bell, __ATOMIC_SEQ_CST);
 	bool ended = has_ended(s);
 
+	if (s->stacks && !ended)
+		shim_stacks_serve(s->stacks, s->pid);
 	if (ended || bell != s->bell || now_ns() - s->passed > PASS_NS) {
 		s->bell = bell;
 		drain(s);
@@ -164,4 +170,8 @@ void alloc_shim_end(struct alloc_shim *s)
 {
 	__atomic_store_n(&s->memory->done, 1, __ATOMIC_RELEASE);
 	drain(s);
+	for (uint32_t i = 0; i < WIRE_ALLOC_RINGS && s->stacks; i++) {
+		s->early += __atomic_load_n(&s->memory->rings[i].early, __ATOMIC_RELAXED);
+		s->bare += __atomic_load_n(&s->memory->rings[i].bare, __ATOMIC_RELAXED);
+	}
 }

@@ -70,7 +70,7 @@ struct err *alloc_shim_check(const char *command)
 	return e;
 }
 
-static struct err *make_memory(struct alloc_shim *s, int *ret_fd)
+static struct err *make_memory(struct alloc_shim *s, uint32_t depth, int *ret_fd)
 {
 	int fd = memfd_create("descry-malloc", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	struct err *e = NULL;
@@ -78,11 +78,12 @@ static struct err *make_memory(struct alloc_shim *s, int *ret_fd)
 
 	/* ENOTSUP, because probes may do without it (ulimit -f). The command cannot make it
 	 * smaller, which would end this process by SIGBUS. */
-	if (fd < 0 || ftruncate(fd, WIRE_ALLOC_BYTES) ||
+	s->bytes = WIRE_ALLOC_BYTES + (depth ? (size_t)WIRE_ALLOC_STACK_BYTES : 0);
+	if (fd < 0 || ftruncate(fd, (off_t)s->bytes) ||
 	    fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL))
 		e = err_new(ENOTSUP, "no memory for the recording: %s", strerror(errno));
 	p = e ? MAP_FAILED
-	      : mmap(NULL, WIRE_ALLOC_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	      : mmap(NULL, s->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (!e && p == MAP_FAILED)
 		e = err_new(ENOTSUP, "no memory for the recording: %s", strerror(errno));
 	if (e) {
@@ -95,6 +96,9 @@ static struct err *make_memory(struct alloc_shim *s, int *ret_fd)
 	s->memory->magic = WIRE_ALLOC_MAGIC;
 	s->memory->version = WIRE_ALLOC_VERSION;
 	s->memory->ticks_per_ms = (uint64_t)(((unsigned __int128)1000000 << 64) / s->clock.factor);
+	s->memory->depth = depth;
+	if (depth)
+		s->stacks = shim_stacks_new(s->memory);
 	*ret_fd = fd;
 	return NULL;
 }
@@ -115,12 +119,13 @@ static struct err *make_object(int *ret_fd)
 	return e;
 }
 
-static void child(char *const argv[], int memory, int object, int report)
+static void child(char *const argv[], int memory, size_t bytes, int object,
+		  int report)
 {
 	const char *before = getenv("LD_PRELOAD");
 	cleanup_free char *preload =
 		xasprintf("/proc/self/fd/%d%s%s", object, before ? ":" : "", before ? before : "");
-	cleanup_free char *numbers = xasprintf("%d,%d,%d", (int)getpid(), object, memory);
+	cleanup_free char *numbers = xasprintf("%d,%d,%d,%zu", (int)getpid(), object, memory, bytes);
 	int code;
 
 	signal(SIGINT, SIG_DFL);
@@ -146,7 +151,7 @@ static struct err *start(struct alloc_shim *s, char *const argv[], int memory, i
 		return err_errno(errno, "pipe");
 	pid = fork();
 	if (pid == 0)
-		child(argv, memory, object, report[1]);
+		child(argv, memory, s->bytes, object, report[1]);
 	close(report[1]);
 	if (pid < 0)
 		e = err_errno(errno, "cannot start %s", argv[0]);
@@ -159,13 +164,13 @@ static struct err *start(struct alloc_shim *s, char *const argv[], int memory, i
 	return e;
 }
 
-struct err *alloc_shim_start(char *const argv[], struct alloc_shim **ret)
+struct err *alloc_shim_start(char *const argv[], uint32_t depth, struct alloc_shim **ret)
 {
 	struct alloc_shim *s = xcalloc(1, sizeof(*s));
 	int memory = -1, object = -1;
 	struct err *e = ticks_clock(&s->clock) ? NULL : err_new(ENOTSUP, "no clock");
 
-	e = e ?: make_memory(s, &memory);
+	e = e ?: make_memory(s, depth, &memory);
 	e = e ?: make_object(&object);
 	s->sync = s->clock.ticks;
 	s->passed = s->reviewed = s->flushed = now_ns();
@@ -188,9 +193,10 @@ void alloc_shim_free(struct alloc_shim *s)
 {
 	if (!s)
 		return;
+	shim_stacks_free(s->stacks);
 	if (s->memory) {
 		unwatch_end();
-		munmap(s->memory, WIRE_ALLOC_BYTES);
+		munmap(s->memory, s->bytes);
 	}
 	free(s);
 }

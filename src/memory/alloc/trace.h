@@ -15,6 +15,8 @@
  * rings by ticks up to there. INFO "clock=TICKS,FACTOR": the ticks at time 0, and the nanoseconds
  * of a tick as a fraction of 2^64.
  *
+ * Version 3 has NODE, and the chunks of threads may have numbers of stacks, which NODEs define.
+ *
  * An ALLOC_BLOCK unpacks to entries: u8 op, fields. Numbers are LEB128 (base/bytes.h), signed ones
  * zigzag.
  * Bits of op: 0-3 enum alloc_op; ALLOC_THREAD: the thread's index follows, else it is that of the
@@ -30,7 +32,9 @@
  *	END              count of all events   nothing follows
  *
  * and, without a time: INFO: length, "NAME=VALUE"; NEW_THREAD: its tid; FRAME: length, text;
- * NEW_STACK: count, numbers of frames, the innermost first. Threads, frames and stacks are numbered
+ * NEW_STACK: count, numbers of frames, the innermost first; NODE: number of a stack, parent, frame:
+ * the stack consists of the frame and, as its callers, the stack `parent`; frame 0: it is the same
+ * as that stack. Threads, frames and stacks are numbered
  * from 1 in the order of their entries; stack 0 is none. An address is the difference from the last
  * address of the block: (difference / 16) << 1, signed, when it is a multiple of 16, else
  * difference << 1 | 1. Differences begin anew with each block, numbers do not.
@@ -45,7 +49,7 @@
 #include "base/mem.h"
 
 enum {
-	ALLOC_VERSION = 2,
+	ALLOC_VERSION = 3,
 	ALLOC_BLOCK = 0x4b4c4244, /* "DBLK" */
 	ALLOC_CHUNK = 0x4b484344, /* "DCHK" */
 	ALLOC_CHUNK_HEAD = 24,
@@ -55,6 +59,8 @@ enum {
 	ALLOC_BLOCK_MAX = 1 << 20, /* unpacked; more is refused */
 	ALLOC_TEXT_MAX = 4096,
 	ALLOC_FRAMES_MAX = 512, /* of a stack */
+	ALLOC_NODES_MAX = 4 << 20,
+	ALLOC_NODES_GAP = 65536, /* between the numbers of nodes */
 	/* What a definition counts, besides a text's bytes: what a reader needs for it at most. */
 	ALLOC_DEFINED = 128,
 	ALLOC_DEFINED_FRAME = 8,       /* of a stack, each */
@@ -74,6 +80,7 @@ enum alloc_op {
 	ALLOC_NEW_THREAD,
 	ALLOC_FRAME,
 	ALLOC_NEW_STACK,
+	ALLOC_NODE,
 	ALLOC_NOPS,
 };
 enum { ALLOC_OP_MASK = 15, ALLOC_THREAD = 16, ALLOC_STACK = 32 };
@@ -95,6 +102,7 @@ void alloc_writer_info(struct alloc_writer *w, const char *name, const char *val
 uint32_t alloc_writer_thread(struct alloc_writer *w, uint32_t tid);
 uint32_t alloc_writer_frame(struct alloc_writer *w, const char *text, size_t len);
 uint32_t alloc_writer_stack(struct alloc_writer *w, const uint32_t *frames, uint32_t n);
+void alloc_writer_node(struct alloc_writer *w, uint32_t stack, uint32_t parent, uint32_t frame);
 void alloc_write(struct alloc_writer *w, const struct alloc_event *e);
 /* What a thread has written to its ring. */
 struct alloc_chunk {
@@ -119,6 +127,11 @@ struct err *alloc_writer_end(struct alloc_writer *w);
 struct alloc_stack {
 	uint32_t at, n; /* in alloc_trace.stack_frames */
 };
+/* A stack that is defined by its callers' stack. It gets an alloc_stack when an event has it. */
+struct alloc_node {
+	uint32_t parent, frame; /* frame 0: the same as the stack `parent` */
+	bool defined;
+};
 struct alloc_text {
 	const char *text; /* NUL-terminated; may hold any other bytes */
 	uint32_t len;
@@ -129,6 +142,7 @@ struct alloc_trace {
 	VEC(struct alloc_text) frames;
 	VEC(struct alloc_stack) stacks;
 	VEC(uint32_t) stack_frames;
+	VEC(struct alloc_node) nodes; /* by number of the stack */
 	VEC(struct alloc_text) infos;
 	bool ended;      /* the recording's end was read */
 	const char *cut; /* salvaged: where and why the rest was given up; NULL: it was not */

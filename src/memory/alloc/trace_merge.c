@@ -12,6 +12,8 @@ struct stream {
 	uint64_t position; /* in the ring, of v[0] */
 	uint64_t time, addr;
 	uint32_t thread; /* 0: none has begun */
+	bool stacks;     /* its events have stacks: */
+	uint32_t stack;  /* that of the last */
 	struct alloc_event next;
 };
 
@@ -61,6 +63,16 @@ static bool take_address(struct stream *s, uint64_t *ret)
 	return true;
 }
 
+static bool take_stack(struct stream *s, uint32_t *ret)
+{
+	uint64_t v;
+
+	if (!trace_merge_take_number(s, &v))
+		return false;
+	*ret = s->stack += (uint32_t)(v >> 1 ^ -(v & 1));
+	return true;
+}
+
 /* Reads an entry that is no event. Returns the reason when it is wrong, else NULL. */
 static const char *take_other(struct merge *m, struct stream *s)
 {
@@ -77,12 +89,14 @@ static const char *take_other(struct merge *m, struct stream *s)
 		s->at += left;
 		return NULL;
 	case WIRE_ALLOC_OPEN:
+	case WIRE_ALLOC_STACKS:
 		if (!trace_merge_take_number(s, &tid) || !trace_merge_take_number(s, &s->time))
 			return cut;
 		if (m->trace->threads.n > THREADS_MAX)
 			return "there are too many threads";
 		s->thread = m->trace->threads.n;
-		s->addr = 0;
+		s->addr = s->stack = 0;
+		s->stacks = kind == WIRE_ALLOC_STACKS;
 		vec_push(&m->trace->threads, (uint32_t)tid);
 		return NULL;
 	default: return "a thread's entry is of no known kind";
@@ -124,7 +138,9 @@ static const char *take_event(struct merge *m, struct stream *s, bool *ret_has)
 		if ((e->op == ALLOC_ALIGNED && !trace_merge_take_number(s, &e->align)) ||
 		    (e->op != ALLOC_FREE && e->op != ALLOC_REALLOC_FROM &&
 		     !trace_merge_take_number(s, &e->size)) ||
-		    !take_address(s, &e->addr))
+		    !take_address(s, &e->addr) ||
+		    (s->stacks && e->op != ALLOC_FREE && e->op != ALLOC_REALLOC_FROM &&
+		     !take_stack(s, &e->stack)))
 			return "an event of a thread is cut off";
 		e->time = s->time; /* in ticks until it is given out */
 		*ret_has = true;

@@ -155,6 +155,60 @@ static uint64_t read_address(struct reader *r)
 	return r->addr;
 }
 
+static bool is_node(const struct alloc_trace *t, uint64_t stack)
+{
+	return stack < t->nodes.n && t->nodes.v[stack].defined && t->nodes.v[stack].frame;
+}
+
+/* Reads what defines a stack by another. Returns the reason when it is wrong, else NULL. */
+static const char *define_node(struct reader *r, uint64_t stack)
+{
+	struct alloc_trace *t = &r->trace;
+	uint64_t parent = bytes_uleb(&r->block), frame = bytes_uleb(&r->block);
+	struct alloc_node *to;
+
+	if (!stack || stack >= ALLOC_NODES_MAX ||
+	    (stack > t->nodes.n && stack - t->nodes.n > ALLOC_NODES_GAP))
+		return "a stack's number is too large";
+	if (frame >= t->frames.n)
+		return "a stack has a frame that is not defined";
+	if (parent >= stack || ((parent || !frame) && !is_node(t, parent)))
+		return "a stack has callers that are not defined";
+	while (t->nodes.n <= stack) {
+		vec_add(&t->nodes);
+		t->defined += sizeof(*to) + sizeof(struct alloc_stack);
+	}
+	to = &t->nodes.v[stack];
+	if (to->defined)
+		return "a stack is defined twice";
+	*to = (struct alloc_node){ (uint32_t)parent, (uint32_t)frame, true };
+	return NULL;
+}
+
+/* Returns the stack of an event: 0, if it is not defined. Makes the list of its frames. */
+static uint32_t find_node(struct reader *r, uint32_t stack)
+{
+	struct alloc_trace *t = &r->trace;
+	struct alloc_stack *to;
+
+	if (stack < t->nodes.n && t->nodes.v[stack].defined && !t->nodes.v[stack].frame)
+		stack = t->nodes.v[stack].parent;
+	if (!is_node(t, stack))
+		return 0;
+	while (t->stacks.n <= stack)
+		vec_add(&t->stacks);
+	to = &t->stacks.v[stack];
+	if (to->n)
+		return stack;
+	to->at = t->stack_frames.n;
+	for (uint32_t i = stack; i && to->n < ALLOC_FRAMES_MAX; i = t->nodes.v[i].parent) {
+		vec_push(&t->stack_frames, t->nodes.v[i].frame);
+		to->n++;
+	}
+	t->defined += to->n * (uint64_t)ALLOC_DEFINED_FRAME;
+	return stack;
+}
+
 /* Reads an entry that defines something. Returns the reason when it is wrong, else NULL. */
 static const char *define(struct reader *r, enum alloc_op op)
 {
@@ -163,6 +217,8 @@ static const char *define(struct reader *r, enum alloc_op op)
 	struct alloc_text text = { 0 };
 	struct alloc_stack stack = { t->stack_frames.n, (uint32_t)n };
 
+	if (op == ALLOC_NODE)
+		return define_node(r, n);
 	t->defined += ALLOC_DEFINED;
 	switch (op) {
 	case ALLOC_NEW_THREAD:
@@ -243,6 +299,7 @@ static const char *check_end(struct reader *r)
 static bool next_merged(struct reader *r, struct alloc_event *ret, const char **ret_wrong)
 {
 	if (merge_next(r->merge, r->until, ret, ret_wrong)) {
+		ret->stack = ret->stack ? find_node(r, ret->stack) : 0;
 		r->events++;
 		return true;
 	}
@@ -322,6 +379,7 @@ void alloc_rewind(struct alloc_trace *t)
 	struct reader *r = reader_of(t);
 
 	t->threads.n = t->frames.n = t->stacks.n = t->stack_frames.n = t->infos.n = 0;
+	t->nodes.n = 0;
 	vec_push(&t->threads, 0);
 	vec_add(&t->frames)->text = "";
 	vec_add(&t->stacks);
@@ -399,6 +457,7 @@ void alloc_close(struct alloc_trace *t)
 	vec_fini(&t->frames);
 	vec_fini(&t->stacks);
 	vec_fini(&t->stack_frames);
+	vec_fini(&t->nodes);
 	vec_fini(&t->infos);
 	arena_fini(&r->text);
 	merge_free(r->merge);

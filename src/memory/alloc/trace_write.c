@@ -186,6 +186,14 @@ uint32_t alloc_writer_stack(struct alloc_writer *w, const uint32_t *frames, uint
 	return ++w->nstacks;
 }
 
+void alloc_writer_node(struct alloc_writer *w, uint32_t stack, uint32_t parent, uint32_t frame)
+{
+	begin(w, ALLOC_NODE);
+	put(w, stack);
+	put(w, parent);
+	put(w, frame);
+}
+
 void alloc_write(struct alloc_writer *w, const struct alloc_event *e)
 {
 	uint8_t op = (uint8_t)e->op;

@@ -1,0 +1,379 @@
+/* The stack of an allocation: the steps of wire/step.h by the tracer's tables, and the numbers of
+ * frames in the shared memory. */
+#include "agent/alloc_walk.h"
+
+typedef u64 __attribute__((may_alias)) any64;
+
+/* The static linker defines the bounds of this object. */
+extern const uint8_t __ehdr_start[] HIDDEN, _etext[] HIDDEN;
+
+enum { TRIES = 4, PROBES = 64 };
+/* Each function of this object keeps the frame pointer. */
+#define OWN_RULE WIRE_UNWIND_RULE(WIRE_UNWIND_RBP, -2, 2)
+
+/* wire/step.h writes the addresses here. */
+struct frames {
+	u64 *pc;
+};
+
+struct unwind_walk {
+	struct unwind_state s[1];
+	const struct frames *dst;
+	struct alloc_walk *w;
+	struct wire_alloc *m;
+};
+
+INLINE u32 *chunk(const struct wire_alloc *m, u32 address)
+{
+	return (u32 *)((uint8_t *)m + WIRE_ALLOC_BYTES) +
+	       (u64)(address >> 16 & (WIRE_ALLOC_CHUNKS - 1)) * WIRE_UNWIND_CHUNK_WORDS;
+}
+
+INLINE struct wire_alloc_node *nodes(const struct wire_alloc *m)
+{
+	return (struct wire_alloc_node *)((uint8_t *)m + WIRE_ALLOC_BYTES + WIRE_ALLOC_NODES_AT);
+}
+
+INLINE u32 *buckets(const struct wire_alloc *m)
+{
+	return (u32 *)((uint8_t *)m + WIRE_ALLOC_BYTES + WIRE_ALLOC_BUCKETS_AT);
+}
+
+INLINE bool is_own_text(u64 at)
+{
+	return at - (uintptr_t)__ehdr_start < (u64)(_etext - __ehdr_start);
+}
+
+/* --- what wire/step.h asks for --- */
+
+static NOINLINE long read_slowly(struct unwind_walk *w, u64 *dst, u64 size, u64 addr)
+{
+	if (!alloc_reach(w->w, addr, size)) {
+		w->w->unsure = 1;
+		return alloc_read_far(dst, addr, size);
+	}
+	dst[0] = *(const any64 *)addr;
+	if (size == 16)
+		dst[1] = *(const any64 *)(addr + 8);
+	w->w->unsure |= !w->w->whole;
+	return 0;
+}
+
+/* Reads 8 or 16 bytes, and notes them. */
+INLINE long walk_user(struct unwind_walk *u, u64 *dst, u64 size, u64 addr)
+{
+	struct alloc_walk *w = u->w;
+	struct walk_read *to = &w->now[w->nread];
+
+	if (UNLIKELY(addr - w->lo > w->hi - w->lo - size || addr & 7)) {
+		if (read_slowly(u, dst, size, addr)) {
+			w->unsure = 1;
+			return -1;
+		}
+	} else {
+		dst[0] = *(const any64 *)addr;
+		if (size == 16)
+			dst[1] = *(const any64 *)(addr + 8);
+	}
+	if (UNLIKELY(w->nread + 2 > WALK_READS)) {
+		w->unsure = 1;
+		return 0;
+	}
+	to[0] = (struct walk_read){ addr, dst[0] };
+	if (size == 16)
+		to[1] = (struct walk_read){ addr + 8, dst[1] };
+	w->nread += (u32)size / 8;
+	return 0;
+}
+
+#define UNWIND_FRAMES(w) (w)->m->depth
+#define UNWIND_USER(w, dst, size, addr) walk_user(w, dst, size, addr)
+/* Registers of the code that has called malloc(3) are not known any more. */
+#define UNWIND_REGISTER(w, reg) ((void)(reg), -1)
+#define UNWIND_KNOWN(w, at) unwind_known(w, at)
+
+INLINE u64 *rule_entry(const struct unwind_walk *u, u64 at)
+{
+	return &u->w->rules[at * 0x9e3779b97f4a7c15ull >> 51];
+}
+_Static_assert(WALK_RULES == 1 << (64 - 51), "bits of the hash");
+
+INLINE u32 unwind_known(struct unwind_walk *u, u64 at)
+{
+	u64 e = *rule_entry(u, at);
+
+	if (LIKELY(e >> 16 == at && e))
+		return chunk(u->m, 0)[e & 0xffff];
+	return is_own_text(at) ? OWN_RULE : 0;
+}
+
+/* Finds the last mapping that starts at or before `at`. */
+static bool search_mappings(struct unwind_walk *u, u64 at)
+{
+	const struct wire_unwind_mapping *m = (const void *)(chunk(u->m, u->m->mappings) +
+							     (u->m->mappings & 0xfff8));
+	u32 lo = 0, hi = u->m->nmappings;
+
+	if (!hi || hi > WIRE_UNWIND_MAPPINGS_MAX)
+		return false;
+	while (hi - lo > 1) {
+		u32 mid = (lo + hi) / 2;
+
+		if (m[mid].start <= at)
+			lo = mid;
+		else
+			hi = mid;
+	}
+	u->s->start = m[lo].start;
+	u->s->size = (u64)m[lo].size << 12;
+	u->s->bias = m[lo].bias;
+	u->s->pages = m[lo].pages;
+	u->s->first_page = m[lo].first_page;
+	u->s->npages = m[lo].npages;
+	return at - u->s->start < u->s->size;
+}
+
+static NOINLINE bool unwind_mapping(struct unwind_walk *u, u64 at)
+{
+	bool listed = search_mappings(u, at);
+
+	if (listed && u->s->pages)
+		return true;
+	/* Text that the dynamic linker has mapped since. New tables end the walk: it begins anew. */
+	u->w->not_loaded = alloc_ask_for(u->m, listed);
+	if (listed && !u->w->not_loaded)
+		return true;
+	u->w->unsure = 1;
+	u->s->size = 0;
+	return false;
+}
+
+static NOINLINE u32 unwind_find_rule(struct unwind_walk *u, u64 at)
+{
+	u64 addr = at - u->s->bias;
+	u64 page = (addr >> WIRE_UNWIND_PAGE_SHIFT) - u->s->first_page;
+	const u32 *words;
+	u32 lo, hi, number;
+
+	if (at - u->s->start >= u->s->size || !u->s->pages || page >= u->s->npages)
+		return 0;
+	words = chunk(u->m, u->s->pages) + ((u->s->pages + (u32)page * 2) & 0xfffe);
+	lo = words[0] & 0xffff;
+	hi = lo + words[1];
+	words = chunk(u->m, words[0]);
+	while (hi - lo > 1 && hi <= WIRE_UNWIND_CHUNK_WORDS) {
+		u32 mid = (lo + hi) / 2;
+
+		if (WIRE_UNWIND_ROW_PC(words[mid]) <= (addr & 0xffff))
+			lo = mid;
+		else
+			hi = mid;
+	}
+	number = WIRE_UNWIND_ROW_RULE(words[lo]);
+	if (number && at >> 47 == 0)
+		*rule_entry(u, at) = at << 16 | number;
+	return chunk(u->m, 0)[number];
+}
+
+#include "wire/step.h"
+
+/* --- numbers of frames --- */
+
+/* Returns the number of the node, 0: there are no more. */
+static u32 number_node(struct wire_alloc *m, u32 parent, u64 pc)
+{
+	u64 h = (pc ^ (u64)parent << 44 ^ (u64)parent << 20) * 0x9e3779b97f4a7c15ull;
+	u32 at = (u32)(h >> 41), *all = buckets(m), mine = 0, there;
+	struct wire_alloc_node *n = nodes(m);
+
+	for (u32 i = 0; i < PROBES; i++, at++) {
+		u32 *b = &all[at & (WIRE_ALLOC_BUCKETS - 1)];
+
+		there = __atomic_load_n(b, __ATOMIC_ACQUIRE);
+		if (!there) {
+			if (!mine) {
+				if (__atomic_load_n(&m->nnodes, __ATOMIC_RELAXED) >=
+				    WIRE_ALLOC_NODES - 1)
+					return 0;
+				mine = __atomic_add_fetch(&m->nnodes, 1, __ATOMIC_RELAXED);
+				if (mine >= WIRE_ALLOC_NODES)
+					return 0;
+				n[mine].pc = pc;
+				n[mine].parent = parent;
+				__atomic_store_n(&n[mine].filled, 1, __ATOMIC_RELEASE);
+			}
+			if (__atomic_compare_exchange_n(b, &there, mine, 0, __ATOMIC_ACQ_REL,
+							__ATOMIC_ACQUIRE))
+				return mine;
+		}
+		if (there < WIRE_ALLOC_NODES && n[there].pc == pc && n[there].parent == parent)
+			return there;
+	}
+	return 0;
+}
+_Static_assert(WIRE_ALLOC_BUCKETS == 1 << (64 - 41), "bits of the hash");
+
+/* --- walks --- */
+
+INLINE void begin_walk(struct unwind_walk *u, uintptr_t frame)
+{
+	struct unwind_state *s = u->s;
+
+	*s = (struct unwind_state){ .pc = ((const any64 *)frame)[1],
+				    .sp = frame + 16,
+				    .bp = *(const any64 *)frame,
+				    .call = 1,
+				    .end = WIRE_UNWIND_END_DEEP };
+	u->w->nread = u->w->nnew = 0;
+	u->w->unsure = u->w->not_loaded = 0;
+}
+
+INLINE u32 state_of(const struct unwind_state *s, u32 i)
+{
+	return (u32)s->call | (u32)s->guess << 1 | (i != 0) << 2;
+}
+
+/* Returns true when the rest of the walk is that of the one before from its frame k on. *good is
+ * how many of its words are known to be the same, *bad the first that is not. */
+INLINE bool is_rest(const struct unwind_walk *u, u32 i, u32 k, u32 *good, u32 *bad)
+{
+	const struct alloc_walk *w = u->w;
+	const struct walk_frame *f = &w->frames[k];
+	const struct unwind_state *s = u->s;
+	u32 all = i + k + 1, at = *good;
+
+	if (f->sp != s->sp || f->pc != s->pc || f->bp != s->bp || f->state != state_of(s, i) ||
+	    f->reads > *bad)
+		return false;
+	if (w->end == WIRE_UNWIND_END_DEEP ? all != u->m->depth : all > u->m->depth)
+		return false;
+	for (; at < f->reads; at++)
+		if (*(const any64 *)w->reads[at].addr != w->reads[at].value) {
+			*bad = at;
+			break;
+		}
+	*good = at;
+	return at == f->reads;
+}
+
+/* Walks. Returns the number of frames that the walk before has from there on. */
+INLINE u32 walk_up(struct unwind_walk *u)
+{
+	struct alloc_walk *w = u->w;
+	u32 k = w->n, good = 0, bad = ~0u, i, depth = u->m->depth;
+
+	for (i = 0; i < depth; i++) {
+		struct walk_frame *f = &w->new[i];
+
+		while (k && w->frames[k - 1].sp < u->s->sp)
+			k--;
+		if (k && is_rest(u, i, k - 1, &good, &bad)) {
+			w->nnew = i;
+			return k;
+		}
+		f->pc = u->s->pc;
+		f->sp = u->s->sp;
+		f->bp = u->s->bp;
+		f->state = state_of(u->s, i);
+		f->own = is_own_text(f->pc);
+		if (unwind_frame(i, u)) {
+			f->reads = w->nread;
+			break;
+		}
+		f->reads = w->nread;
+	}
+	w->nnew = (u32)u->s->n;
+	return 0;
+}
+
+/* Puts the new frames behind the first `base` of those before. Returns the number of the
+ * innermost. */
+INLINE u32 keep_frames(struct unwind_walk *u, u32 base)
+{
+	struct alloc_walk *w = u->w;
+	u32 node = base ? w->frames[base - 1].node : 0, reads = base ? w->frames[base - 1].reads : 0;
+
+	if (!base) {
+		w->end = (u32)u->s->end;
+		node = number_node(u->m, 0, WIRE_ALLOC_ROOT(w->end, u->m->epoch));
+		if (!node)
+			return 0;
+	}
+	for (u32 k = w->nnew; k--; base++) {
+		const struct walk_frame *from = &w->new[k];
+		u32 first = k ? w->new[k - 1].reads : 0;
+
+		if (reads + from->reads - first > WALK_READS) {
+			w->unsure = 1;
+			reads = 0;
+		}
+		for (u32 i = first; i < from->reads; i++)
+			w->reads[reads++] = w->now[i];
+		if (!from->own)
+			node = number_node(u->m, node, from->pc);
+		if (!node)
+			break;
+		w->frames[base] = *from;
+		w->frames[base].reads = reads;
+		w->frames[base].node = node;
+	}
+	w->n = w->unsure || !node ? 0 : base;
+	return node;
+}
+
+/* The tables have changed, or this is the first walk: nothing of before counts. Returns false when
+ * they are being changed. */
+static NOINLINE int begin_anew(struct alloc_walk *w, u32 version)
+{
+	w->n = 0;
+	for (u32 i = 0; i < WALK_RULES; i++)
+		w->rules[i] = 0;
+	w->version = version;
+	return !(version & 1);
+}
+
+static NOINLINE u32 unknown(struct wire_alloc *m, uintptr_t frame)
+{
+	u32 root = number_node(m, 0, WIRE_ALLOC_ROOT(WIRE_UNWIND_END_NOT_LOADED, m->epoch));
+
+	return root ? number_node(m, root, ((const any64 *)frame)[1]) : 0;
+}
+
+uint32_t alloc_walk(struct thread *t, uintptr_t frame)
+{
+	struct unwind_walk u;
+	const struct frames dst = { t->walk->pcs };
+	u32 base, node, version;
+
+	u.dst = &dst;
+	u.w = t->walk;
+	u.m = state.memory;
+	if (UNLIKELY(state.closes != state.closes_seen))
+		(void)alloc_ask(u.m);
+	for (int i = 0; i < TRIES; i++) {
+		if (UNLIKELY(state.closes != state.closes_seen))
+			break;
+		version = __atomic_load_n(&u.m->tables, __ATOMIC_ACQUIRE);
+		if (UNLIKELY(version != u.w->version || version & 1) &&
+		    !begin_anew(u.w, version)) {
+			(void)alloc_ask(u.m);
+			continue;
+		}
+		if (UNLIKELY(frame - u.w->lo >= u.w->hi - u.w->lo || !u.w->whole))
+			alloc_find_stack(u.w, frame);
+		begin_walk(&u, frame);
+		base = walk_up(&u);
+		if (UNLIKELY(u.w->not_loaded))
+			continue;
+		__atomic_thread_fence(__ATOMIC_ACQUIRE);
+		if (UNLIKELY(__atomic_load_n(&u.m->tables, __ATOMIC_RELAXED) != version))
+			continue;
+		node = keep_frames(&u, base);
+		if (UNLIKELY(u.w->end > WIRE_UNWIND_END_DEEP))
+			t->ring->early++;
+		return node;
+	}
+	t->ring->early++;
+	u.w->n = 0;
+	return unknown(u.m, frame);
+}

@@ -1,0 +1,298 @@
+/* Makes the tables by which a recorded command walks its stacks, and names the frames. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <linux/futex.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/hash.h"
+#include "memory/alloc/shim_stacks.h"
+#include "program/symbol/symbol.h"
+#include "program/unwind/unwind.h"
+#include "render/render.h"
+
+enum {
+	EPOCHS_MAX = 1024,   /* more changes than these get no tables any more */
+	NODE_DEFINED = 32,   /* what a reader needs for a node */
+	GIVEN_UP = 32 << 10, /* nodes behind one that is not filled, until it is given up */
+};
+
+/* What was written of a node. */
+struct node_info {
+	uint32_t stack; /* number of the node that has the same frames; 0: none */
+	uint16_t epoch, depth;
+	bool done;
+};
+
+struct shim_stacks {
+	struct wire_alloc *m;
+	uint8_t *more; /* the memory behind the rings */
+	pid_t pid;
+	struct unwind_store *store;
+	struct symbols *symbols;
+	struct sink sink; /* names frames */
+	/* Of the tables. The store's own words, because the command may change its copy. */
+	const uint32_t *chunks[WIRE_ALLOC_CHUNKS];
+	uint32_t version, served, mappings, nmappings;
+	VEC(uint64_t) epochs; /* the time of the first list of each */
+	/* Of the nodes. */
+	VEC(struct node_info) nodes;
+	uint32_t done;    /* all before are written or given up */
+	uint32_t last;    /* the last that was written */
+	struct hash pcs;  /* epoch, address -> number of a frame */
+	struct hash names;  /* text -> number of a frame */
+	struct hash stacks; /* parent, frame -> number of the stack's first node */
+	uint64_t room;      /* for what the file defines */
+};
+
+/* --- tables --- */
+
+static struct wire_unwind_mapping list_mapping(const struct shim_stacks *s, uint32_t list,
+					       uint32_t i)
+{
+	struct wire_unwind_mapping m;
+
+	memcpy(&m, s->chunks[list >> 16] + (list & 0xffff) + i * (sizeof(m) / 4), sizeof(m));
+	return m;
+}
+
+/* Returns true when text of the new list lies where other text was in the old one. */
+static bool shim_stacks_conflict(const struct shim_stacks *s, const struct wire_unwind_process *p)
+{
+	for (uint32_t i = 0, k = 0; i < s->nmappings && k < p->n;) {
+		struct wire_unwind_mapping a = list_mapping(s, s->mappings, i),
+					   b = list_mapping(s, p->mappings, k);
+		uint64_t ends_a = a.start + ((uint64_t)a.size << 12),
+			 ends_b = b.start + ((uint64_t)b.size << 12);
+
+		if (a.start < ends_b && b.start < ends_a &&
+		    (a.bias != b.bias || a.pages != b.pages))
+			return true;
+		if (ends_a <= ends_b)
+			i++;
+		else
+			k++;
+	}
+	return false;
+}
+
+/* An odd version tells walks that the tables change. */
+static void begin_change(struct shim_stacks *s)
+{
+	if (s->version & 1)
+		return;
+	__atomic_store_n(&s->m->tables, ++s->version, __ATOMIC_SEQ_CST);
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+}
+
+static void end_change(struct shim_stacks *s)
+{
+	if (s->version & 1)
+		__atomic_store_n(&s->m->tables, ++s->version, __ATOMIC_SEQ_CST);
+}
+
+static struct err *put_chunk(void *arg, uint32_t chunk, const uint32_t *words)
+{
+	struct shim_stacks *s = arg;
+
+	if (chunk >= WIRE_ALLOC_CHUNKS)
+		return err_new(ENOSPC, "the unwind tables do not fit into shared memory");
+	s->chunks[chunk] = words;
+	begin_change(s);
+	memcpy(s->more + (size_t)chunk * WIRE_ALLOC_CHUNK_BYTES, words, WIRE_ALLOC_CHUNK_BYTES);
+	return NULL;
+}
+
+static struct err *put_process(void *arg, uint32_t pid, const struct wire_unwind_process *p)
+{
+	struct shim_stacks *s = arg;
+
+	if (!s->epochs.n || shim_stacks_conflict(s, p)) {
+		if (s->epochs.n == EPOCHS_MAX)
+			return err_new(ENOSPC, "too many objects were loaded and unloaded");
+		vec_push(&s->epochs, now_ns());
+	}
+	begin_change(s);
+	s->mappings = p->mappings;
+	s->nmappings = p->n;
+	s->m->mappings = p->mappings;
+	s->m->nmappings = p->n;
+	s->m->epoch = s->epochs.n - 1;
+	return NULL;
+}
+
+static void del_process(void *arg, uint32_t pid)
+{
+}
+
+void shim_stacks_serve(struct shim_stacks *s, pid_t pid)
+{
+	uint32_t asked = __atomic_load_n(&s->m->asked, __ATOMIC_SEQ_CST);
+	struct err *e;
+
+	if (asked == s->served)
+		return;
+	s->pid = pid;
+	/* before the time of the next list */
+	symbols_remember(s->symbols, pid);
+	e = unwind_store_add(s->store, pid);
+	if (e && (s->version & 1 || s->nmappings)) {
+		/* Walks by the old list could go wrong. */
+		begin_change(s);
+		s->m->nmappings = s->nmappings = 0;
+	}
+	err_free(e);
+	end_change(s);
+	symbols_remember(s->symbols, pid);
+	s->served = asked;
+	__atomic_store_n(&s->m->served, asked, __ATOMIC_SEQ_CST);
+	syscall(SYS_futex, &s->m->served, FUTEX_WAKE, INT32_MAX, NULL, NULL, 0);
+}
+
+/* --- nodes --- */
+
+/* A command can make any number of names. Returns false when there is no room for one more. */
+static bool shim_stacks_room(struct shim_stacks *s, uint64_t bytes)
+{
+	if (s->room < bytes)
+		return false;
+	s->room -= bytes;
+	return true;
+}
+
+static uint32_t number_text(struct shim_stacks *s, struct alloc_writer *w, const char *text)
+{
+	size_t n = strlen(text);
+	bool is_new;
+	uint64_t *at;
+
+	if (!hash_get(&s->names, text, n) && !shim_stacks_room(s, ALLOC_DEFINED + n)) {
+		text = "?";
+		n = 1;
+	}
+	at = hash_put(&s->names, text, n, &is_new);
+	if (is_new)
+		*at = alloc_writer_frame(w, text, n);
+	return (uint32_t)*at;
+}
+
+static void keep_text(void *arg, const struct frame *f)
+{
+	struct shim_stacks *s = ((void **)arg)[0];
+	char *text = ((void **)arg)[1];
+
+	if (f->kind != FRAME_END)
+		frame_text(&s->sink, f, text, ALLOC_TEXT_MAX);
+}
+
+static uint32_t number_frame(struct shim_stacks *s, struct alloc_writer *w, uint16_t epoch,
+			     uint64_t pc)
+{
+	const uint64_t key[] = { epoch, pc };
+	char text[ALLOC_TEXT_MAX] = "?";
+	void *arg[] = { s, text };
+	bool is_new;
+	uint64_t *at = hash_put(&s->pcs, key, sizeof(key), &is_new);
+
+	if (!is_new)
+		return (uint32_t)*at;
+	s->sink.time = epoch < s->epochs.n ? s->epochs.v[epoch] : 0;
+	stack_frame(&s->sink, true, (uint32_t)s->pid, pc, true, keep_text, arg);
+	return (uint32_t)(*at = number_text(s, w, text));
+}
+
+/* Writes a node that is filled. The command may have written any numbers there. */
+static void write_node(struct shim_stacks *s, struct alloc_writer *w, uint32_t id, uint64_t pc,
+		       uint32_t parent)
+{
+	struct node_info *own = &s->nodes.v[id], *up = parent < id ? &s->nodes.v[parent] : NULL;
+	uint32_t frame, key[2];
+	bool is_new;
+	uint64_t *at;
+
+	own->done = true;
+	if (!parent) {
+		uint64_t end = pc & 0xff;
+		char text[ALLOC_TEXT_MAX];
+
+		own->epoch = (uint16_t)(pc >> 8);
+		if (end <= WIRE_UNWIND_END_DEEP)
+			return;
+		snprintf(text, sizeof(text), "[stack ends: %s]",
+			 unwind_end_text((enum wire_unwind_end)end));
+		frame = number_text(s, w, text);
+	} else {
+		if (!up || !up->done || up->depth >= ALLOC_FRAMES_MAX)
+			return;
+		own->epoch = up->epoch;
+		own->depth = up->depth;
+		frame = number_frame(s, w, own->epoch, pc);
+	}
+	if (id - s->last > ALLOC_NODES_GAP || !shim_stacks_room(s, NODE_DEFINED))
+		return;
+	own->depth++;
+	key[0] = parent ? up->stack : 0;
+	key[1] = frame;
+	at = hash_put(&s->stacks, key, sizeof(key), &is_new);
+	if (is_new)
+		*at = id;
+	own->stack = (uint32_t)*at;
+	s->last = id;
+	if (is_new)
+		alloc_writer_node(w, id, key[0], frame);
+	else
+		alloc_writer_node(w, id, own->stack, 0);
+}
+
+void shim_stacks_write(struct shim_stacks *s, struct alloc_writer *w)
+{
+	const struct wire_alloc_node *nodes = (const void *)(s->more + WIRE_ALLOC_NODES_AT);
+	uint32_t n = __atomic_load_n(&s->m->nnodes, __ATOMIC_ACQUIRE);
+
+	n = n < WIRE_ALLOC_NODES ? n + 1 : WIRE_ALLOC_NODES;
+	while (s->nodes.n < n)
+		vec_add(&s->nodes);
+	for (uint32_t i = s->done; i < n; i++) {
+		if (s->nodes.v[i].done || !__atomic_load_n(&nodes[i].filled, __ATOMIC_ACQUIRE))
+			continue;
+		write_node(s, w, i, __atomic_load_n(&nodes[i].pc, __ATOMIC_RELAXED),
+			   __atomic_load_n(&nodes[i].parent, __ATOMIC_RELAXED));
+	}
+	/* A thread that was killed leaves a node that is never filled. */
+	while (s->done < n && (s->nodes.v[s->done].done || n - s->done > GIVEN_UP))
+		s->done++;
+}
+
+/* --- life --- */
+
+struct shim_stacks *shim_stacks_new(struct wire_alloc *m)
+{
+	static const struct unwind_store_ops ops = { put_chunk, put_process, del_process };
+	struct shim_stacks *s = xcalloc(1, sizeof(*s));
+
+	s->m = m;
+	s->more = (uint8_t *)m + WIRE_ALLOC_BYTES;
+	s->store = unwind_store_new(&ops, s);
+	s->symbols = symbols_new();
+	s->sink.symbols = s->symbols;
+	s->room = ALLOC_DEFINED_MAX;
+	s->done = 1;
+	vec_add(&s->nodes)->done = true;
+	return s;
+}
+
+void shim_stacks_free(struct shim_stacks *s)
+{
+	if (!s)
+		return;
+	unwind_store_free(s->store);
+	symbols_free(s->symbols);
+	vec_fini(&s->epochs);
+	vec_fini(&s->nodes);
+	hash_fini(&s->pcs);
+	hash_fini(&s->names);
+	hash_fini(&s->stacks);
+	free(s);
+}

@@ -1,0 +1,27 @@
+/* The stacks of a command that is recorded by a preloaded library: the tables for its walks, and
+ * the names of their frames (wire/alloc.h).
+ *
+ * In: requests and nodes in the shared memory, which the command may have forged. Out: tables
+ * there; frames and nodes in the file.
+ * Always true: a node is written before each event that has it, as soon as its thread has filled
+ * it. Nodes of the same frames become one stack.
+ */
+#ifndef DESCRY_MEMORY_ALLOC_SHIM_STACKS_H
+#define DESCRY_MEMORY_ALLOC_SHIM_STACKS_H
+
+#include <sys/types.h>
+
+#include "memory/alloc/trace.h"
+#include "wire/alloc.h"
+
+struct shim_stacks;
+
+struct shim_stacks *shim_stacks_new(struct wire_alloc *m);
+void shim_stacks_free(struct shim_stacks *s);
+/* Makes the tables of process pid anew if it asks for them. */
+void shim_stacks_serve(struct shim_stacks *s, pid_t pid);
+/* Writes the nodes that are there. Called between the reading of a ring's head and the writing of
+ * its events. */
+void shim_stacks_write(struct shim_stacks *s, struct alloc_writer *w);
+
+#endif
