@@ -94,7 +94,7 @@ struct state {
 	 * object, and frees after it has unloaded one. */
 	uint32_t loads, closes;
 	uint32_t loads_seen, closes_seen; /* those that the tables have */
-	uint32_t vain;                    /* requests in a row for what is no object's text */
+	uint32_t vain;                    /* requests in a row for what was no text */
 	uint32_t unserved; /* the value of served when a request was last in vain, + 1 */
 	uint64_t asked_at; /* ticks of the last request of the former kind */
 };

@@ -12,7 +12,7 @@ enum {
 	FIRST_MS = 20000, /* the tracer may have to make the tables of large files */
 	MORE_MS = 2000,
 	EACH_MS = 20,
-	AGAIN_MS = 5, /* between requests for what is no object's text; doubled each time */
+	AGAIN_MS = 5, /* after a request for what is no text; doubled each time */
 	DOUBLINGS = 8,
 	AT_PHDR_ = 3,
 	AT_BASE_ = 7,
@@ -152,7 +152,7 @@ int alloc_ask_for(struct wire_alloc *m, int listed)
 		state.asked_at = now;
 		return alloc_ask(m);
 	}
-	if (listed || now - state.asked_at < m->ticks_per_ms * AGAIN_MS << vain)
+	if (listed || (vain && now - state.asked_at < m->ticks_per_ms * AGAIN_MS << vain))
 		return 0;
 	state.vain = vain < DOUBLINGS ? vain + 1 : vain;
 	state.asked_at = now;

@@ -137,8 +137,13 @@ static NOINLINE bool unwind_mapping(struct unwind_walk *u, u64 at)
 {
 	bool listed = search_mappings(u, at);
 
+	if (listed && at == u->w->wanted) {
+		state.vain = 0;
+		u->w->wanted = 0;
+	}
 	if (listed && u->s->pages)
 		return true;
+	u->w->wanted = at;
 	/* Text that the dynamic linker has mapped since. New tables end the walk: it begins anew. */
 	u->w->not_loaded = alloc_ask_for(u->m, listed);
 	if (listed && !u->w->not_loaded)

@@ -52,6 +52,7 @@ struct alloc_walk {
 	u32 whole;                /* 1: hi is the end of the thread's stack */
 	u32 version;              /* of the tables that the rest is from */
 	u32 n, end;               /* frames of the walk before, and how it ended */
+	u64 wanted;               /* the address for which new tables were wanted last */
 	u32 unsure;               /* the walk at hand cannot be used again */
 	u32 not_loaded;           /* it has met text that has no tables yet */
 	u32 nread;                /* words that the walk at hand has read */
