@@ -184,29 +184,54 @@ static NOINLINE u32 unwind_find_rule(struct unwind_walk *u, u64 at)
 
 /* --- numbers of frames --- */
 
-/* Returns the number of the node, 0: there are no more. */
-static u32 number_node(struct wire_alloc *m, u32 parent, u64 pc)
+INLINE u64 hash_node(u64 parent, u64 pc)
 {
-	u64 h = (pc ^ (u64)parent << 44 ^ (u64)parent << 20) * 0x9e3779b97f4a7c15ull;
-	u32 at = (u32)(h >> 41), *all = buckets(m), mine = 0, there;
-	struct wire_alloc_node *n = nodes(m);
+	return ((parent << 5 | parent >> 59) ^ pc) * 0x9e3779b97f4a7c15ull;
+}
 
-	for (u32 i = 0; i < PROBES; i++, at++) {
-		u32 *b = &all[at & (WIRE_ALLOC_BUCKETS - 1)];
+INLINE u32 *bucket_of(const struct wire_alloc *m, u64 hash, u32 i)
+{
+	return buckets(m) + (((hash >> 41) + i) & (WIRE_ALLOC_BUCKETS - 1));
+}
+_Static_assert(WIRE_ALLOC_BUCKETS == 1 << (64 - 41), "bits of the hash");
+
+INLINE struct walk_node *met_node(struct alloc_walk *w, u64 hash)
+{
+	return &w->nodes[hash >> 50];
+}
+_Static_assert(WALK_NODES == 1 << (64 - 50), "bits of the hash");
+
+/* Takes a new node. Returns its number, 0: there are no more. */
+static NOINLINE u32 new_node(struct wire_alloc *m, u32 parent, u64 pc)
+{
+	struct wire_alloc_node *n = nodes(m);
+	u32 mine;
+
+	if (__atomic_load_n(&m->nnodes, __ATOMIC_RELAXED) >= WIRE_ALLOC_NODES - 1)
+		return 0;
+	mine = __atomic_add_fetch(&m->nnodes, 1, __ATOMIC_RELAXED);
+	if (mine >= WIRE_ALLOC_NODES)
+		return 0;
+	n[mine].pc = pc;
+	n[mine].parent = parent;
+	__atomic_store_n(&n[mine].filled, 1, __ATOMIC_RELEASE);
+	return mine;
+}
+
+/* Returns the number of the node, 0: there are no more. */
+static NOINLINE u32 find_node(struct wire_alloc *m, u32 parent, u64 pc, u64 hash)
+{
+	const struct wire_alloc_node *n = nodes(m);
+	u32 mine = 0, there;
+
+	for (u32 i = 0; i < PROBES; i++) {
+		u32 *b = bucket_of(m, hash, i);
 
 		there = __atomic_load_n(b, __ATOMIC_ACQUIRE);
 		if (!there) {
-			if (!mine) {
-				if (__atomic_load_n(&m->nnodes, __ATOMIC_RELAXED) >=
-				    WIRE_ALLOC_NODES - 1)
-					return 0;
-				mine = __atomic_add_fetch(&m->nnodes, 1, __ATOMIC_RELAXED);
-				if (mine >= WIRE_ALLOC_NODES)
-					return 0;
-				n[mine].pc = pc;
-				n[mine].parent = parent;
-				__atomic_store_n(&n[mine].filled, 1, __ATOMIC_RELEASE);
-			}
+			mine = mine ?: new_node(m, parent, pc);
+			if (!mine)
+				return 0;
 			if (__atomic_compare_exchange_n(b, &there, mine, 0, __ATOMIC_ACQ_REL,
 							__ATOMIC_ACQUIRE))
 				return mine;
@@ -216,7 +241,26 @@ static u32 number_node(struct wire_alloc *m, u32 parent, u64 pc)
 	}
 	return 0;
 }
-_Static_assert(WIRE_ALLOC_BUCKETS == 1 << (64 - 41), "bits of the hash");
+
+INLINE u32 number_node(const struct unwind_walk *u, u32 parent, u64 pc, u64 hash)
+{
+	struct walk_node *e = met_node(u->w, hash);
+	u32 node;
+
+	if (LIKELY(e->pc == pc && e->parent == parent && e->node))
+		return e->node;
+	node = find_node(u->m, parent, pc, hash);
+	*e = (struct walk_node){ pc, parent, node };
+	return node;
+}
+
+static u32 number_root(const struct unwind_walk *u, u32 end, u64 *ret_hash)
+{
+	u64 pc = WIRE_ALLOC_ROOT(end, u->m->epoch);
+
+	*ret_hash = hash_node(0, pc);
+	return number_node(u, 0, pc, *ret_hash);
+}
 
 /* --- walks --- */
 
@@ -291,19 +335,38 @@ INLINE u32 walk_up(struct unwind_walk *u)
 	return 0;
 }
 
+/* Finds the places of the new frames' nodes, so that the processor reads them all at once. */
+INLINE void fetch_nodes(struct unwind_walk *u, u64 hash)
+{
+	struct alloc_walk *w = u->w;
+
+	for (u32 k = w->nnew; k--;) {
+		struct walk_frame *f = &w->new[k];
+
+		if (!f->own)
+			hash = hash_node(hash, f->pc);
+		f->hash = hash;
+		if (met_node(w, hash)->pc != f->pc)
+			__builtin_prefetch(bucket_of(u->m, hash, 0));
+	}
+}
+
 /* Puts the new frames behind the first `base` of those before. Returns the number of the
  * innermost. */
 INLINE u32 keep_frames(struct unwind_walk *u, u32 base)
 {
 	struct alloc_walk *w = u->w;
-	u32 node = base ? w->frames[base - 1].node : 0, reads = base ? w->frames[base - 1].reads : 0;
+	const struct walk_frame *up = base ? &w->frames[base - 1] : 0;
+	u32 node = up ? up->node : 0, reads = up ? up->reads : 0;
+	u64 hash = up ? up->hash : 0;
 
-	if (!base) {
+	if (!up) {
 		w->end = (u32)u->s->end;
-		node = number_node(u->m, 0, WIRE_ALLOC_ROOT(w->end, u->m->epoch));
+		node = number_root(u, w->end, &hash);
 		if (!node)
 			return 0;
 	}
+	fetch_nodes(u, hash);
 	for (u32 k = w->nnew; k--; base++) {
 		const struct walk_frame *from = &w->new[k];
 		u32 first = k ? w->new[k - 1].reads : 0;
@@ -315,7 +378,7 @@ INLINE u32 keep_frames(struct unwind_walk *u, u32 base)
 		for (u32 i = first; i < from->reads; i++)
 			w->reads[reads++] = w->now[i];
 		if (!from->own)
-			node = number_node(u->m, node, from->pc);
+			node = number_node(u, node, from->pc, from->hash);
 		if (!node)
 			break;
 		w->frames[base] = *from;
@@ -337,11 +400,13 @@ static NOINLINE int begin_anew(struct alloc_walk *w, u32 version)
 	return !(version & 1);
 }
 
-static NOINLINE u32 unknown(struct wire_alloc *m, uintptr_t frame)
+/* The stack of a walk for which there are no tables. */
+static NOINLINE u32 number_unknown(const struct unwind_walk *u, uintptr_t frame)
 {
-	u32 root = number_node(m, 0, WIRE_ALLOC_ROOT(WIRE_UNWIND_END_NOT_LOADED, m->epoch));
+	u64 hash, pc = ((const any64 *)frame)[1];
+	u32 root = number_root(u, WIRE_UNWIND_END_NOT_LOADED, &hash);
 
-	return root ? number_node(m, root, ((const any64 *)frame)[1]) : 0;
+	return root ? number_node(u, root, pc, hash_node(hash, pc)) : 0;
 }
 
 uint32_t alloc_walk(struct thread *t, uintptr_t frame)
@@ -380,5 +445,5 @@ uint32_t alloc_walk(struct thread *t, uintptr_t frame)
 	}
 	t->ring->early++;
 	u.w->n = 0;
-	return unknown(u.m, frame);
+	return number_unknown(&u, frame);
 }

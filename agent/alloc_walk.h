@@ -20,7 +20,7 @@ typedef int64_t s64;
 #define INLINE static inline __attribute__((always_inline, unused))
 #define CALLBACK static inline __attribute__((always_inline)) long
 
-enum { WALK_RULES = 8192, WALK_READS = 2048 };
+enum { WALK_RULES = 8192, WALK_READS = 2048, WALK_NODES = 16384 };
 
 /* A frame as the walk comes to it. */
 struct walk_frame {
@@ -28,7 +28,14 @@ struct walk_frame {
 	u32 state; /* unwind_state.call and guess, and whether it is not the first */
 	u32 reads; /* words that were read from the outermost frame up to this one, with it */
 	u32 node;
-	u32 own; /* 1: of the recorder itself: is left out */
+	u32 own;  /* 1: of the recorder itself: is left out */
+	u64 hash; /* of the node: of all addresses from the root on */
+};
+
+/* A node that the thread has met. */
+struct walk_node {
+	u64 pc;
+	u32 parent, node;
 };
 
 struct walk_read {
@@ -58,6 +65,7 @@ struct alloc_walk {
 	u32 nread;                /* words that the walk at hand has read */
 	u32 nnew;                 /* its frames */
 	u64 rules[WALK_RULES];    /* address << 16 | number of its rule */
+	struct walk_node nodes[WALK_NODES]; /* by hash */
 	struct walk_frame frames[WIRE_ALLOC_FRAMES]; /* the outermost first */
 	struct walk_read reads[WALK_READS];
 	/* Of the walk at hand, the innermost first. */
