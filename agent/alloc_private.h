@@ -68,7 +68,7 @@ struct thread {
 	uint64_t count;      /* of events << 40 */
 	uint64_t off;        /* position of an event - its address */
 	struct wire_alloc_ring *ring;
-	uint8_t *data; /* the ring's */
+	uint8_t *data;           /* the ring's */
 	struct alloc_walk *walk; /* the ring's; 0: no stacks are taken */
 	uint32_t stack;          /* of its last event that has one */
 	/* The frame of the outermost call of malloc(3) and the like, and that of the code which
@@ -87,7 +87,7 @@ struct state {
 	/* 1: the object with malloc() has the operators of C++, too. Else they call malloc(). */
 	uint32_t operators;
 	/* Of stacks. */
-	struct alloc_walk *walks; /* of each ring; 0: no stacks are taken */
+	struct alloc_walk *walks;      /* of each ring; 0: no stacks are taken */
 	uintptr_t linker, linker_size; /* the text of the dynamic linker, if it unloads objects */
 	uintptr_t stack_start;         /* the upper end of the first thread's stack */
 	/* Calls of the dynamic linker that allocate, and that free. It does both when it loads an
@@ -122,8 +122,8 @@ void alloc_linked(int frees) HIDDEN;
 /* Returns the number of the stack whose innermost frame has called the function with this frame;
  * 0: there is none. */
 uint32_t alloc_walk(struct thread *t, uintptr_t frame) HIDDEN;
-/* Finds memory for walks, and what they need to know of the process. */
-void alloc_walks_open(struct wire_alloc *m, const uint64_t *start) HIDDEN;
+/* Finds memory for walks, and what they need to know of the process. start: the place of argc. */
+void alloc_walks_open(struct wire_alloc *m, const uint64_t *start, const uint64_t *auxv) HIDDEN;
 /* Asks the tracer for new tables and waits for them. Returns false when it did not answer. */
 int alloc_ask(struct wire_alloc *m) HIDDEN;
 int alloc_is_over(const struct wire_alloc *m) HIDDEN;

@@ -63,8 +63,7 @@ void alloc_find_stack(struct alloc_walk *w, u64 sp)
 	w->lo = page;
 	w->hi = page + PAGE;
 	end = end_of_stack(sp);
-	if ((sp >= w->other_lo && sp < w->other_hi) || !end ||
-	    end - page > (u64)PAGES_MAX * PAGE)
+	if ((sp >= w->other_lo && sp < w->other_hi) || !end || end - page > (u64)PAGES_MAX * PAGE)
 		return;
 	to = mapped_to(w->hi, end);
 	if (to >= end) {
@@ -167,23 +166,22 @@ struct elf_head {
 	uint32_t version;
 	u64 entry, phoff, shoff;
 	uint32_t flags;
-	uint16_t ehsize, phentsize, phnum;
+	uint16_t ehsize, phentsize, phnum, shentsize, shnum, shstrndx;
 };
 struct elf_segment {
 	uint32_t type, flags;
-	u64 offset, vaddr, paddr, filesz, memsz;
+	u64 offset, vaddr, paddr, filesz, memsz, align;
 };
 
+_Static_assert(sizeof(struct elf_head) == 64 && sizeof(struct elf_segment) == 56, "elf(5)");
+
 /* Finds the text of the dynamic linker. One that has malloc(3) itself, musl's, unloads nothing. */
-static void find_linker(const uint64_t *start)
+static void find_linker(const uint64_t *p)
 {
-	const uint64_t *p = start + 1 + *start + 1;
 	uintptr_t base = 0, headers = 0;
 	const struct elf_head *h;
 	const struct elf_segment *s;
 
-	while (*p++)
-		;
 	for (; *p; p += 2) {
 		if (*p == AT_BASE_)
 			base = p[1];
@@ -207,7 +205,7 @@ static void find_linker(const uint64_t *start)
 	}
 }
 
-void alloc_walks_open(struct wire_alloc *m, const uint64_t *start)
+void alloc_walks_open(struct wire_alloc *m, const uint64_t *start, const uint64_t *auxv)
 {
 	int64_t at = sys6(SYS_MMAP, 0, sizeof(struct alloc_walk) * WIRE_ALLOC_RINGS,
 			  PROT_READ_WRITE, MAP_PRIVATE_NORESERVE, ~0ull, 0);
@@ -217,7 +215,7 @@ void alloc_walks_open(struct wire_alloc *m, const uint64_t *start)
 		return;
 	}
 	state.stack_start = (uintptr_t)start;
-	find_linker(start);
+	find_linker(auxv);
 	state.walks = (struct alloc_walk *)at;
 	(void)alloc_ask(m);
 }

@@ -130,7 +130,7 @@ static char *take_variable(char **env)
 	return ret;
 }
 
-static void open_memory(uint64_t fd, uint64_t bytes, const uint64_t *start)
+static void open_memory(uint64_t fd, uint64_t bytes, const uint64_t *start, const uint64_t *auxv)
 {
 	struct wire_alloc *m;
 	int64_t at = sys6(SYS_MMAP, 0, bytes, PROT_READ_WRITE, MAP_SHARED_, fd, 0), page;
@@ -152,12 +152,12 @@ static void open_memory(uint64_t fd, uint64_t bytes, const uint64_t *start)
 	state.on = on;
 	__atomic_store_n(&m->hello, 1, __ATOMIC_RELEASE);
 	if (bytes > WIRE_ALLOC_BYTES)
-		alloc_walks_open(m, start);
+		alloc_walks_open(m, start, auxv);
 }
 
 void alloc_start(void)
 {
-	uint64_t *stack;
+	uint64_t *stack, *auxv;
 	char *numbers;
 	uint32_t pid, object, memory, bytes;
 
@@ -165,6 +165,9 @@ void alloc_start(void)
 		return;
 	find_next();
 	stack = start_of_stack();
+	auxv = stack ? stack + 1 + *stack + 1 : 0;
+	while (auxv && *auxv++) /* before variables are removed */
+		;
 	numbers = stack ? take_variable((char **)(stack + 1 + *stack + 1)) : 0;
 	if (!numbers)
 		return;
@@ -173,7 +176,7 @@ void alloc_start(void)
 	memory = number(&numbers);
 	bytes = number(&numbers);
 	if (sys2(SYS_GETPID, 0, 0) == pid)
-		open_memory(memory, bytes, stack);
+		open_memory(memory, bytes, stack, auxv);
 	sys2(SYS_CLOSE, object, 0);
 	sys2(SYS_CLOSE, memory, 0);
 }

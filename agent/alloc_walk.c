@@ -110,8 +110,8 @@ INLINE u32 unwind_known(struct unwind_walk *u, u64 at)
 /* Finds the last mapping that starts at or before `at`. */
 static bool search_mappings(struct unwind_walk *u, u64 at)
 {
-	const struct wire_unwind_mapping *m = (const void *)(chunk(u->m, u->m->mappings) +
-							     (u->m->mappings & 0xfff8));
+	const struct wire_unwind_mapping *m =
+		(const void *)(chunk(u->m, u->m->mappings) + (u->m->mappings & 0xfff8));
 	u32 lo = 0, hi = u->m->nmappings;
 
 	if (!hi || hi > WIRE_UNWIND_MAPPINGS_MAX)
@@ -424,8 +424,7 @@ uint32_t alloc_walk(struct thread *t, uintptr_t frame)
 		if (UNLIKELY(state.closes != state.closes_seen))
 			break;
 		version = __atomic_load_n(&u.m->tables, __ATOMIC_ACQUIRE);
-		if (UNLIKELY(version != u.w->version || version & 1) &&
-		    !begin_anew(u.w, version)) {
+		if (UNLIKELY(version != u.w->version || version & 1) && !begin_anew(u.w, version)) {
 			(void)alloc_ask(u.m);
 			continue;
 		}

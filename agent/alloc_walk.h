@@ -54,17 +54,17 @@ struct unwind_state {
 
 /* Of a ring; as many bytes as a thread touches are used. */
 struct alloc_walk {
-	u64 lo, hi;               /* part of the stack that may be read */
-	u64 other_lo, other_hi;   /* mapped, and not up to the end of a thread's stack */
-	u32 whole;                /* 1: hi is the end of the thread's stack */
-	u32 version;              /* of the tables that the rest is from */
-	u32 n, end;               /* frames of the walk before, and how it ended */
-	u64 wanted;               /* the address for which new tables were wanted last */
-	u32 unsure;               /* the walk at hand cannot be used again */
-	u32 not_loaded;           /* it has met text that has no tables yet */
-	u32 nread;                /* words that the walk at hand has read */
-	u32 nnew;                 /* its frames */
-	u64 rules[WALK_RULES];    /* address << 16 | number of its rule */
+	u64 lo, hi;                         /* part of the stack that may be read */
+	u64 other_lo, other_hi;             /* mapped, and not up to the end of a thread's stack */
+	u32 whole;                          /* 1: hi is the end of the thread's stack */
+	u32 version;                        /* of the tables that the rest is from */
+	u32 n, end;                         /* frames of the walk before, and how it ended */
+	u64 wanted;                         /* the address for which new tables were wanted last */
+	u32 unsure;                         /* the walk at hand cannot be used again */
+	u32 not_loaded;                     /* it has met text that has no tables yet */
+	u32 nread;                          /* words that the walk at hand has read */
+	u32 nnew;                           /* its frames */
+	u64 rules[WALK_RULES];              /* address << 16 | number of its rule */
 	struct walk_node nodes[WALK_NODES]; /* by hash */
 	struct walk_frame frames[WIRE_ALLOC_FRAMES]; /* the outermost first */
 	struct walk_read reads[WALK_READS];

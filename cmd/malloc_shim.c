@@ -67,8 +67,9 @@ static int end(struct alloc_shim *s, const struct malloc_options *o)
 			   "holds; -k N with a smaller N makes fewer",
 			   (unsigned long long)s->bare);
 	if (s->early)
-		tool_wrong("%llu stacks end early, where no unwind table is; the report shows where",
-			   (unsigned long long)s->early);
+		tool_wrong(
+			"%llu stacks end early, where no unwind table is; the report shows where",
+			(unsigned long long)s->early);
 	return s->ended ? tool_command_status(s->status) : 0;
 }
 

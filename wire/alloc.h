@@ -101,8 +101,8 @@ struct wire_alloc {
 	uint32_t tables;   /* their version; odd: they are being changed */
 	uint32_t mappings; /* address of struct wire_unwind_mapping[nmappings] in the tables */
 	uint32_t nmappings;
-	uint32_t epoch;  /* changes when other text lies where text was */
-	uint32_t nnodes; /* numbers taken; may be more than there are nodes */
+	uint32_t epoch;     /* changes when text was unloaded, where other text may come */
+	uint32_t nnodes;    /* numbers taken; may be more than there are nodes */
 	uint32_t no_stacks; /* 1: the process has no memory for walks */
 	uint32_t unused[8];
 	struct wire_alloc_ring rings[WIRE_ALLOC_RINGS];

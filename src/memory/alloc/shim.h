@@ -28,7 +28,7 @@ struct alloc_shim {
 	int status;
 	struct alloc_writer *writer;
 	uint64_t lost, early, bare; /* calls; stacks as in wire_alloc_ring */
-	bool told; /* the file has what is known only once the library runs */
+	bool told;                  /* the file has what is known only once the library runs */
 	/* Private. */
 	struct alloc_shim_ring {
 		uint64_t head, tail, lost; /* head: of the pass at hand */

@@ -149,7 +149,7 @@ bool alloc_shim_pass(struct alloc_shim *s)
 	bool ended = has_ended(s);
 
 	if (s->stacks && !ended)
-		shim_stacks_serve(s->stacks, s->pid);
+		shim_stacks_serve(s->stacks, s->pid, s->writer);
 	if (ended || bell != s->bell || now_ns() - s->passed > PASS_NS) {
 		s->bell = bell;
 		drain(s);

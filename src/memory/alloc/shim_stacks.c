@@ -14,7 +14,7 @@
 #include "render/render.h"
 
 enum {
-	EPOCHS_MAX = 1024,   /* more changes than these get no tables any more */
+	EPOCHS_MAX = 65535,  /* after so many objects were unloaded, there are no tables */
 	NODE_DEFINED = 32,   /* what a reader needs for a node */
 	GIVEN_UP = 32 << 10, /* nodes behind one that is not filled, until it is given up */
 };
@@ -39,9 +39,9 @@ struct shim_stacks {
 	VEC(uint64_t) epochs; /* the time of the first list of each */
 	/* Of the nodes. */
 	VEC(struct node_info) nodes;
-	uint32_t done;    /* all before are written or given up */
-	uint32_t last;    /* the last that was written */
-	struct hash pcs;  /* epoch, address -> number of a frame */
+	uint32_t done;      /* all before are written or given up */
+	uint32_t last;      /* the last that was written */
+	struct hash pcs;    /* epoch, address -> number of a frame */
 	struct hash names;  /* text -> number of a frame */
 	struct hash stacks; /* parent, frame -> number of the stack's first node */
 	uint64_t room;      /* for what the file defines */
@@ -58,22 +58,17 @@ static struct wire_unwind_mapping list_mapping(const struct shim_stacks *s, uint
 	return m;
 }
 
-/* Returns true when text of the new list lies where other text was in the old one. */
-static bool shim_stacks_conflict(const struct shim_stacks *s, const struct wire_unwind_process *p)
+/* Returns true when text of the old list is not in the new one: other text may come to its place. */
+static bool shim_stacks_unloaded(const struct shim_stacks *s, const struct wire_unwind_process *p)
 {
-	for (uint32_t i = 0, k = 0; i < s->nmappings && k < p->n;) {
-		struct wire_unwind_mapping a = list_mapping(s, s->mappings, i),
-					   b = list_mapping(s, p->mappings, k);
-		uint64_t ends_a = a.start + ((uint64_t)a.size << 12),
-			 ends_b = b.start + ((uint64_t)b.size << 12);
+	for (uint32_t i = 0, k = 0; i < s->nmappings; i++) {
+		struct wire_unwind_mapping a = list_mapping(s, s->mappings, i), b = { 0 };
 
-		if (a.start < ends_b && b.start < ends_a &&
-		    (a.bias != b.bias || a.pages != b.pages))
-			return true;
-		if (ends_a <= ends_b)
-			i++;
-		else
+		while (k < p->n && (b = list_mapping(s, p->mappings, k)).start < a.start)
 			k++;
+		if (a.pages &&
+		    (k == p->n || b.start != a.start || b.bias != a.bias || b.pages != a.pages))
+			return true;
 	}
 	return false;
 }
@@ -109,7 +104,7 @@ static struct err *put_process(void *arg, uint32_t pid, const struct wire_unwind
 {
 	struct shim_stacks *s = arg;
 
-	if (!s->epochs.n || shim_stacks_conflict(s, p)) {
+	if (!s->epochs.n || shim_stacks_unloaded(s, p)) {
 		if (s->epochs.n == EPOCHS_MAX)
 			return err_new(ENOSPC, "too many objects were loaded and unloaded");
 		vec_push(&s->epochs, now_ns());
@@ -125,30 +120,6 @@ static struct err *put_process(void *arg, uint32_t pid, const struct wire_unwind
 
 static void del_process(void *arg, uint32_t pid)
 {
-}
-
-void shim_stacks_serve(struct shim_stacks *s, pid_t pid)
-{
-	uint32_t asked = __atomic_load_n(&s->m->asked, __ATOMIC_SEQ_CST);
-	struct err *e;
-
-	if (asked == s->served)
-		return;
-	s->pid = pid;
-	/* before the time of the next list */
-	symbols_remember(s->symbols, pid);
-	e = unwind_store_add(s->store, pid);
-	if (e && (s->version & 1 || s->nmappings)) {
-		/* Walks by the old list could go wrong. */
-		begin_change(s);
-		s->m->nmappings = s->nmappings = 0;
-	}
-	err_free(e);
-	end_change(s);
-	symbols_remember(s->symbols, pid);
-	s->served = asked;
-	__atomic_store_n(&s->m->served, asked, __ATOMIC_SEQ_CST);
-	syscall(SYS_futex, &s->m->served, FUTEX_WAKE, INT32_MAX, NULL, NULL, 0);
 }
 
 /* --- nodes --- */
@@ -198,7 +169,8 @@ static uint32_t number_frame(struct shim_stacks *s, struct alloc_writer *w, uint
 
 	if (!is_new)
 		return (uint32_t)*at;
-	s->sink.time = epoch < s->epochs.n ? s->epochs.v[epoch] : 0;
+	/* 0: by the mappings of now */
+	s->sink.time = epoch + 1u < s->epochs.n ? s->epochs.v[epoch] : 0;
 	stack_frame(&s->sink, true, (uint32_t)s->pid, pc, true, keep_text, arg);
 	return (uint32_t)(*at = number_text(s, w, text));
 }
@@ -263,6 +235,29 @@ void shim_stacks_write(struct shim_stacks *s, struct alloc_writer *w)
 	/* A thread that was killed leaves a node that is never filled. */
 	while (s->done < n && (s->nodes.v[s->done].done || n - s->done > GIVEN_UP))
 		s->done++;
+}
+
+void shim_stacks_serve(struct shim_stacks *s, pid_t pid, struct alloc_writer *w)
+{
+	uint32_t asked = __atomic_load_n(&s->m->asked, __ATOMIC_SEQ_CST);
+	struct err *e;
+
+	if (asked == s->served)
+		return;
+	s->pid = pid;
+	shim_stacks_write(s, w);       /* by the names of now */
+	symbols_look(s->symbols, pid); /* before the time of a new epoch */
+	e = unwind_store_add(s->store, pid);
+	if (e && (s->version & 1 || s->nmappings)) {
+		/* Walks by the old list could go wrong. */
+		begin_change(s);
+		s->m->nmappings = s->nmappings = 0;
+	}
+	err_free(e);
+	end_change(s);
+	s->served = asked;
+	__atomic_store_n(&s->m->served, asked, __ATOMIC_SEQ_CST);
+	syscall(SYS_futex, &s->m->served, FUTEX_WAKE, INT32_MAX, NULL, NULL, 0);
 }
 
 /* --- life --- */

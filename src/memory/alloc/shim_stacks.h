@@ -18,8 +18,8 @@ struct shim_stacks;
 
 struct shim_stacks *shim_stacks_new(struct wire_alloc *m);
 void shim_stacks_free(struct shim_stacks *s);
-/* Makes the tables of process pid anew if it asks for them. */
-void shim_stacks_serve(struct shim_stacks *s, pid_t pid);
+/* Makes the tables of process pid anew if it asks for them. Writes the nodes before. */
+void shim_stacks_serve(struct shim_stacks *s, pid_t pid, struct alloc_writer *w);
 /* Writes the nodes that are there. Called between the reading of a ring's head and the writing of
  * its events. */
 void shim_stacks_write(struct shim_stacks *s, struct alloc_writer *w);

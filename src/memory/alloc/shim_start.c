@@ -82,8 +82,7 @@ static struct err *make_memory(struct alloc_shim *s, uint32_t depth, int *ret_fd
 	if (fd < 0 || ftruncate(fd, (off_t)s->bytes) ||
 	    fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL))
 		e = err_new(ENOTSUP, "no memory for the recording: %s", strerror(errno));
-	p = e ? MAP_FAILED
-	      : mmap(NULL, s->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	p = e ? MAP_FAILED : mmap(NULL, s->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (!e && p == MAP_FAILED)
 		e = err_new(ENOTSUP, "no memory for the recording: %s", strerror(errno));
 	if (e) {
@@ -119,13 +118,13 @@ static struct err *make_object(int *ret_fd)
 	return e;
 }
 
-static void child(char *const argv[], int memory, size_t bytes, int object,
-		  int report)
+static void child(char *const argv[], int memory, size_t bytes, int object, int report)
 {
 	const char *before = getenv("LD_PRELOAD");
 	cleanup_free char *preload =
 		xasprintf("/proc/self/fd/%d%s%s", object, before ? ":" : "", before ? before : "");
-	cleanup_free char *numbers = xasprintf("%d,%d,%d,%zu", (int)getpid(), object, memory, bytes);
+	cleanup_free char *numbers =
+		xasprintf("%d,%d,%d,%zu", (int)getpid(), object, memory, bytes);
 	int code;
 
 	signal(SIGINT, SIG_DFL);

@@ -282,18 +282,29 @@ static void file_at(struct symbols *s, struct process *p, struct live_mapping *l
 }
 
 /* Opens the objects too, because their files may be out of reach after the process's end. */
-void symbols_remember(struct symbols *s, pid_t pid)
+static void remember(struct symbols *s, pid_t pid, bool again)
 {
 	struct process *p = process_asked(s, pid);
 
 	symbols_watch_drain(s);
 	jit_remember(s, p);
 	/* While the kernel reports every mapping, there is nothing new to read. */
-	if (!is_told(s, p) && (!p->read_ns || (!s->watch && now_ns() - p->read_ns >= REREAD_NS)))
+	if (!is_told(s, p) &&
+	    (again || !p->read_ns || (!s->watch && now_ns() - p->read_ns >= REREAD_NS)))
 		read_process(s, p);
 	for (uint32_t i = 0; i < p->maps.n; i++)
 		if (p->maps.v[i].m.exec && !p->maps.v[i].dropped)
 			(void)find_file(s, p, &p->maps.v[i], false);
+}
+
+void symbols_remember(struct symbols *s, pid_t pid)
+{
+	remember(s, pid, false);
+}
+
+void symbols_look(struct symbols *s, pid_t pid)
+{
+	remember(s, pid, true);
 }
 
 /* --- queries --- */

@@ -67,6 +67,8 @@ uint32_t symbols_source(struct symbols *s, pid_t pid, uint64_t time, uint64_t ad
 			const struct source_place **ret);
 /* Reads pid's mappings now, so that its addresses have names after its end. */
 void symbols_remember(struct symbols *s, pid_t pid);
+/* Does the same, even if they were read a moment ago. */
+void symbols_look(struct symbols *s, pid_t pid);
 /* Lets the kernel report the mappings of every process (pid 0), or of pid, which has one thread,
  * and the processes it forks, so that addresses of short-lived processes have names. Drain it at
  * least every second or so. Does nothing when this is not permitted. */
