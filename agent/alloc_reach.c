@@ -10,7 +10,7 @@ enum {
 	MAP_PRIVATE_NORESERVE = 0x4022, /* anonymous */
 	FUTEX_WAIT_ = 0,
 	FIRST_MS = 20000, /* the tracer may have to make the tables of large files */
-	MORE_MS = 2000,
+	MORE_MS = 10000,
 	EACH_MS = 20,
 	AGAIN_MS = 5, /* after a request for what is no text; doubled each time */
 	DOUBLINGS = 8,

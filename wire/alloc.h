@@ -125,7 +125,7 @@ _Static_assert(sizeof(struct wire_alloc_node) == 16, "four to a cache line");
 #define WIRE_ALLOC_ROOT(end, epoch) ((uint64_t)(epoch) << 8 | (end))
 enum {
 	WIRE_ALLOC_CHUNKS = 512,
-	WIRE_ALLOC_NODES = 4 << 20,
+	WIRE_ALLOC_NODES = 2 << 20,
 	WIRE_ALLOC_BUCKETS = 8 << 20,
 	WIRE_ALLOC_FRAMES = 512, /* the largest depth */
 	WIRE_ALLOC_CHUNK_BYTES = WIRE_UNWIND_CHUNK_WORDS * 4,

@@ -146,6 +146,80 @@ static void damage(void **unused)
 	free(text);
 }
 
+/* Stacks by nodes, in the events of a thread (wire/alloc.h). */
+static void nodes(void **unused)
+{
+	static const uint8_t bytes[] = {
+		/* STACKS: thread 7, ticks 1000 */
+		15,
+		5,
+		15,
+		0xa2,
+		0x0f,
+		/* after a tick, malloc(100) = 0x1000, stack 3; the next: stack 3 + 60 */
+		17,
+		201,
+		2,
+		0x10,
+		13,
+		17,
+		201,
+		1,
+		241,
+		/* stack 63 - 61 */
+		17,
+		201,
+		1,
+		243,
+	};
+	static const uint32_t want[] = { 2, 0, 2 };
+	/* Nodes that are refused: number, parent, frame. */
+	static const uint32_t bad[][3] = {
+		{ 2, 1, 1 }, { 5, 4, 1 }, { 6, 6, 1 },       { 7, 0, 9 },
+		{ 8, 0, 0 }, { 9, 3, 1 }, { 1 << 20, 0, 1 }, { 0, 0, 1 }
+	};
+
+	(void)unused;
+	for (uint32_t k = 0; k <= ARRAY_SIZE(bad); k++) {
+		struct alloc_writer *w;
+		struct alloc_trace *t;
+		struct alloc_event e;
+		struct err *err;
+		uint32_t n = 0;
+
+		assert_null(alloc_writer_new(path, &w));
+		alloc_writer_info(w, "clock", "1000,18446744073709551615");
+		alloc_writer_frame(w, "f", 1);
+		alloc_writer_frame(w, "g", 1);
+		alloc_writer_node(w, 1, 0, 2);
+		alloc_writer_node(w, 2, 1, 1);
+		alloc_writer_node(w, 3, 2, 0);
+		if (k < ARRAY_SIZE(bad))
+			alloc_writer_node(w, bad[k][0], bad[k][1], bad[k][2]);
+		alloc_writer_chunk(w, &(struct alloc_chunk){ 0, 0, 0, bytes, sizeof(bytes) }, 3);
+		assert_null(alloc_writer_end(w));
+		assert_null(alloc_open(path, false, &t));
+		while (alloc_next(t, &e, &err)) {
+			assert_int_equal(e.stack, want[n++]);
+			assert_int_equal(e.addr, 0x1000);
+			assert_int_equal(e.size, 100);
+		}
+		assert_int_equal(n, k < ARRAY_SIZE(bad) ? 0 : 3);
+		if (k < ARRAY_SIZE(bad)) {
+			assert_non_null(strstr(err->text, "block at byte "));
+		} else {
+			const uint32_t *f = &t->stack_frames.v[t->stacks.v[2].at];
+
+			assert_null(err);
+			assert_int_equal(t->stacks.v[2].n, 2);
+			assert_string_equal(t->frames.v[f[0]].text, "f");
+			assert_string_equal(t->frames.v[f[1]].text, "g");
+		}
+		err_free(err);
+		alloc_close(t);
+	}
+}
+
 static void live(void **unused)
 {
 	static uint64_t size[512];
@@ -529,6 +603,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(same),
 		cmocka_unit_test(damage),
+		cmocka_unit_test(nodes),
 		cmocka_unit_test(live),
 		cmocka_unit_test(sums),
 		cmocka_unit_test(too_large),

@@ -14,9 +14,10 @@
 #include "render/render.h"
 
 enum {
-	EPOCHS_MAX = 65535,  /* after so many objects were unloaded, there are no tables */
-	NODE_DEFINED = 32,   /* what a reader needs for a node */
-	GIVEN_UP = 32 << 10, /* nodes behind one that is not filled, until it is given up */
+	EPOCHS_MAX = 65535,    /* after so many objects were unloaded, there are no tables */
+	NODE_DEFINED = 128,    /* what this process and a reader need for a node */
+	NAMES_MAX = 256 << 10, /* addresses; the names of more are not looked up */
+	GIVEN_UP = 32 << 10,   /* nodes behind one that is not filled, until it is given up */
 };
 
 /* What was written of a node. */
@@ -164,15 +165,18 @@ static uint32_t number_frame(struct shim_stacks *s, struct alloc_writer *w, uint
 	const uint64_t key[] = { epoch, pc };
 	char text[ALLOC_TEXT_MAX] = "?";
 	void *arg[] = { s, text };
-	bool is_new;
-	uint64_t *at = hash_put(&s->pcs, key, sizeof(key), &is_new);
+	uint64_t *at = hash_get(&s->pcs, key, sizeof(key));
 
-	if (!is_new)
+	if (at)
 		return (uint32_t)*at;
+	if (s->pcs.n >= NAMES_MAX) /* a command that forges nodes */
+		return number_text(s, w, text);
+	at = hash_put(&s->pcs, key, sizeof(key), NULL);
 	/* 0: by the mappings of now */
 	s->sink.time = epoch + 1u < s->epochs.n ? s->epochs.v[epoch] : 0;
 	stack_frame(&s->sink, true, (uint32_t)s->pid, pc, true, keep_text, arg);
-	return (uint32_t)(*at = number_text(s, w, text));
+	*at = number_text(s, w, text);
+	return (uint32_t)*at;
 }
 
 /* Writes a node that is filled. The command may have written any numbers there. */
