@@ -144,7 +144,7 @@ static NOINLINE bool unwind_mapping(struct unwind_walk *u, u64 at)
 	if (listed && u->s->pages)
 		return true;
 	u->w->wanted = at;
-	/* Text that the dynamic linker has mapped since. New tables end the walk: it begins anew. */
+	/* Text that was mapped since. New tables end the walk: it begins anew. */
 	u->w->not_loaded = alloc_ask_for(u->m, listed);
 	if (listed && !u->w->not_loaded)
 		return true;

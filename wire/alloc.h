@@ -27,9 +27,9 @@
  *	WIRE_ALLOC_NODES times         struct wire_alloc_node
  *	WIRE_ALLOC_BUCKETS times       uint32_t: number of a node; 0: free. By the hash of the node
  *
- * A stack's number is that of a node. Its parent is the caller's frame; the outermost frame's parent
- * is a root, which tells how the walk ended. A thread fills a node before it publishes an event with
- * it. Numbers are given in sequence, from 1.
+ * A stack's number is that of a node. Its parent is the caller's frame; the outermost frame's
+ * parent is a root, which tells how the walk ended. A thread fills a node before it publishes an
+ * event with it. Numbers are given in sequence, from 1.
  */
 #ifndef DESCRY_WIRE_ALLOC_H
 #define DESCRY_WIRE_ALLOC_H

@@ -59,7 +59,8 @@ static struct wire_unwind_mapping list_mapping(const struct shim_stacks *s, uint
 	return m;
 }
 
-/* Returns true when text of the old list is not in the new one: other text may come to its place. */
+/* Returns true when text of the old list is not in the new one. Other text may come to its
+ * place. */
 static bool shim_stacks_unloaded(const struct shim_stacks *s, const struct wire_unwind_process *p)
 {
 	for (uint32_t i = 0, k = 0; i < s->nmappings; i++) {
