@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # descry malloc record -k by a preloaded library: each stack is that of the call, whatever the frames look like, across threads, in libraries that
-# are loaded and unloaded, and in C++; the calls that are hard to record are exact with stacks, too; a program that forges the memory harms nothing.
+# are loaded and unloaded, and in C++; the calls that are hard to record are exact with stacks, too.
 from collections import Counter
 
 from live import *
