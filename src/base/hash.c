@@ -2,6 +2,10 @@
 #include "base/hash.h"
 
 #include <string.h>
+#include <sys/auxv.h>
+#include <sys/random.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "base/mem.h"
 
@@ -19,27 +23,124 @@ struct hash_slot {
 	} key;
 };
 
-static uint64_t mix(uint64_t a, uint64_t b)
+static struct hash_secret secret = { { 1, 2 }, { 3, 5, 7, 9, 11 } };
+
+/* Chooses the secret before main(), so that no hash needs to ask whether there is one. A library's
+ * constructor does the same. */
+static __attribute__((constructor)) void choose_secret(void)
+{
+	enum { SIP = ARRAY_SIZE(secret.sip) };
+	uint64_t v[SIP + ARRAY_SIZE(secret.word)], *at = v;
+	const void *given = (const void *)getauxval(AT_RANDOM); /* 16 bytes */
+	uint64_t now;
+
+	/* Early at boot there may be no random numbers, and a filter may refuse the call. */
+	if (getrandom(v, sizeof(v), GRND_NONBLOCK) != sizeof(v)) {
+		now = (uint64_t)time(NULL) << 32 ^ (uint64_t)getpid();
+		if (given)
+			memcpy(secret.sip, given, sizeof(secret.sip));
+		for (size_t i = 0; i < ARRAY_SIZE(v); i++) {
+			now += i;
+			v[i] = hash_bytes(&now, sizeof(now));
+		}
+	}
+	for (size_t i = 0; i < SIP; i++)
+		secret.sip[i] = *at++;
+	for (size_t i = 0; i < ARRAY_SIZE(secret.word); i++)
+		secret.word[i] = *at++ | 1;
+}
+
+static void sip_round(uint64_t v[4])
+{
+	v[0] += v[1];
+	v[1] = v[1] << 13 | v[1] >> 51;
+	v[1] ^= v[0];
+	v[0] = v[0] << 32 | v[0] >> 32;
+	v[2] += v[3];
+	v[3] = v[3] << 16 | v[3] >> 48;
+	v[3] ^= v[2];
+	v[0] += v[3];
+	v[3] = v[3] << 21 | v[3] >> 43;
+	v[3] ^= v[0];
+	v[2] += v[1];
+	v[1] = v[1] << 17 | v[1] >> 47;
+	v[1] ^= v[2];
+	v[2] = v[2] << 32 | v[2] >> 32;
+}
+
+static uint64_t sip13(uint64_t k0, uint64_t k1, const void *p, size_t n)
+{
+	uint64_t v[] = { k0 ^ 0x736f6d6570736575, k1 ^ 0x646f72616e646f6d, k0 ^ 0x6c7967656e657261,
+			 k1 ^ 0x7465646279746573 };
+	uint64_t last = (uint64_t)n << 56, w;
+	const uint8_t *s = p;
+
+	for (; n >= 8; n -= 8, s += 8) {
+		memcpy(&w, s, 8);
+		v[3] ^= w;
+		sip_round(v);
+		v[0] ^= w;
+	}
+	w = 0;
+	if (n)
+		memcpy(&w, s, n);
+	last |= w;
+	v[3] ^= last;
+	sip_round(v);
+	v[0] ^= last;
+	v[2] ^= 0xff;
+	for (int i = 0; i < 3; i++)
+		sip_round(v);
+	return v[0] ^ v[1] ^ v[2] ^ v[3];
+}
+
+struct hash_secret hash_secret_set(const struct hash_secret *s)
+{
+	struct hash_secret was = secret;
+
+	secret = *s;
+	return was;
+}
+
+uint64_t hash_bytes(const void *p, size_t n)
+{
+	return sip13(secret.sip[0], secret.sip[1], p, n);
+}
+
+/* Folds a product of two words into one word, as wyhash does (Wang Yi). */
+static uint64_t fold(uint64_t a, uint64_t b)
 {
 	__uint128_t m = (__uint128_t)a * b;
 
 	return (uint64_t)m ^ (uint64_t)(m >> 64);
 }
 
-uint64_t hash_bytes(const void *p, size_t n)
+uint64_t hash_word(uint64_t w)
+{
+	const uint64_t *s = secret.word;
+
+	return fold(fold(w ^ s[0], s[1]) ^ s[2], s[3]);
+}
+
+uint64_t hash_pair(uint64_t a, uint64_t b)
+{
+	return hash_word(fold(a ^ secret.word[2], secret.word[4]) ^ b);
+}
+
+uint64_t hash_fixed(const void *p, size_t n)
 {
 	const uint64_t k0 = 0x9e3779b97f4a7c15, k1 = 0xd6e8feb86659fd93;
 	const uint8_t *s = p;
-	uint64_t h = mix(n ^ k0, k1), w;
+	uint64_t h = fold(n ^ k0, k1), w;
 
 	for (; n >= 8; n -= 8, s += 8) {
 		memcpy(&w, s, 8);
-		h = mix(h ^ w ^ k0, k1);
+		h = fold(h ^ w ^ k0, k1);
 	}
 	w = 0;
 	if (n)
 		memcpy(&w, s, n);
-	return mix(h ^ w ^ k1, k0);
+	return fold(h ^ w ^ k1, k0);
 }
 
 static const void *slot_key(const struct hash_slot *s)
@@ -179,6 +280,16 @@ bool hash_next(const struct hash *h, uint32_t *pos, const void **ret_key, size_t
 		return true;
 	}
 	return false;
+}
+
+uint64_t hash_visits(const struct hash *h)
+{
+	uint64_t n = 0;
+
+	for (uint32_t i = 0; i < h->cap; i++)
+		if (h->slots[i].hash)
+			n += ((i - (uint32_t)h->slots[i].hash) & (h->cap - 1)) + 1;
+	return n;
 }
 
 void intern_init(struct intern *t)

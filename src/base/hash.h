@@ -6,7 +6,24 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* Keys come from files and from traced processes, which may choose them so that they collide. So a
+ * table's hash depends on a secret of this process: hash_bytes(), hash_word() and hash_pair() give
+ * other values in each run, and no output may depend on them or on the order of a table.
+ * SipHash-1-3 (Aumasson, Bernstein 2012). */
 uint64_t hash_bytes(const void *p, size_t n);
+/* Hash numbers for tables of which each access counts: two or three multiplications by secrets, so
+ * that neither chosen keys nor keys in a row meet. All bits of the result are good. */
+uint64_t hash_word(uint64_t w);
+uint64_t hash_pair(uint64_t a, uint64_t b);
+/* Gives the same value in each run, for files, names and colours. Not for tables. */
+uint64_t hash_fixed(const void *p, size_t n);
+
+/* The words are odd. */
+struct hash_secret {
+	uint64_t sip[2], word[5];
+};
+/* Replaces the secret and returns the old one, for tests. Tables that exist become useless. */
+struct hash_secret hash_secret_set(const struct hash_secret *s);
 
 /* Keys are copied into the table. Zero-initialised storage is an empty table. */
 struct hash {
@@ -25,6 +42,8 @@ bool hash_del(struct hash *h, const void *key, size_t len);
  * or delete during the walk. */
 bool hash_next(const struct hash *h, uint32_t *pos, const void **ret_key, size_t *ret_len,
 	       uint64_t **ret_val);
+/* Returns how many slots one search for each key visits, all together, for tests. */
+uint64_t hash_visits(const struct hash *h);
 
 /* Interned strings: equal texts have equal ids. Id 0 is "". A text is NUL-terminated and lives as
  * long as the table. */

@@ -1,6 +1,7 @@
 /* Computes edit distances, for "did you mean ...?". */
 #include "base/nearest.h"
 
+#include <stdbool.h>
 #include <string.h>
 
 enum { WORD_MAX_LEN = 63 };
@@ -42,6 +43,16 @@ uint32_t edit_distance(const char *a, const char *b, uint32_t limit)
 	return min2(prev[nb], limit + 1);
 }
 
+/* Compares two candidates of equal distance. Swapped letters are likelier than lost letters, so a
+ * word of the same length is. Otherwise the first of the alphabet is taken, so that the order of
+ * the offers, which may be that of a hash table, does not matter. */
+static bool is_likelier(const char *word, const char *candidate, const char *than)
+{
+	bool same = strlen(candidate) == strlen(word), was_same = strlen(than) == strlen(word);
+
+	return same != was_same ? same : strcmp(candidate, than) < 0;
+}
+
 void nearest_offer(struct nearest *n, const char *candidate)
 {
 	size_t len = strnlen(n->word, WORD_MAX_LEN + 1);
@@ -50,12 +61,9 @@ void nearest_offer(struct nearest *n, const char *candidate)
 	if (len < 3 || len > WORD_MAX_LEN)
 		return; /* every word would be near */
 	d = edit_distance(n->word, candidate, limit);
-	/* At equal distance prefer a word of the same length: swapped letters are likelier than
-	 * lost letters. */
 	if (d > 0 && d <= limit &&
 	    (!n->name || d < n->distance ||
-	     (d == n->distance && strlen(candidate) == strlen(n->word) &&
-	      strlen(n->name) != strlen(n->word)))) {
+	     (d == n->distance && is_likelier(n->word, candidate, n->name)))) {
 		n->name = candidate;
 		n->distance = d;
 	}

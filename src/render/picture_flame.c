@@ -184,13 +184,13 @@ uint32_t flame_color(const struct stacktree *t, uint32_t node, const struct flam
 	if (n->len <= 2 && flame_begins(n, "-") &&
 	    ends(n, "-")) /* separates two parts of a stack */
 		return 0xc8c8c8;
-	hash = hash_bytes(n->text, n->len);
+	hash = hash_fixed(n->text, n->len);
 	hash ^= hash >> 32;
 	switch (o->palette) {
 	case FLAME_KIND: return shaded(&kinds[kind_of(n)], hash);
 	case FLAME_SAFE: return shaded(&safe_kinds[kind_of(n)], hash);
 	case FLAME_MODULE:
-		return n->module ? hue(hash_bytes(n->text, n->module), hash)
+		return n->module ? hue(hash_fixed(n->text, n->module), hash)
 				 : shaded(&plain[FLAME_GREY], hash);
 	case FLAME_CHAIN:
 		return shaded(&plain[n->kind == FRAME_WAKER ? FLAME_WAKEUP : FLAME_IO], hash);

@@ -192,10 +192,7 @@ uint32_t matrix_party(struct matrix *m, uint32_t series, const char *who, size_t
 static inline uint32_t matrix_slot_of(const struct matrix *m, uint64_t column, uint32_t row,
 				      uint32_t party)
 {
-	uint64_t h = (column * 0x9e3779b97f4a7c15u) ^
-		     (((uint64_t)party << 32 | row) * 0xd6e8feb86659fd93u);
-
-	return (uint32_t)(h >> 32 ^ h) & (m->cap - 1);
+	return (uint32_t)hash_pair(column, (uint64_t)party << 32 | row) & (m->cap - 1);
 }
 
 static struct matrix_slot *matrix_find(struct matrix *m, uint64_t column, uint32_t row,

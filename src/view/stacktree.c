@@ -26,14 +26,6 @@ static uint64_t child_key(uint32_t parent, uint32_t frame)
 	return (uint64_t)parent << 32 | frame;
 }
 
-/* Mixes a key's bits. Keys are hashes already, or pairs of small numbers. */
-static uint64_t spread(uint64_t key)
-{
-	key ^= key >> 32;
-	key *= 0x9e3779b97f4a7c15;
-	return key ^ key >> 29;
-}
-
 static void slots_grow(struct stacktree_slot **slots, uint32_t *cap, uint32_t n)
 {
 	struct stacktree_slot *from = *slots;
@@ -46,7 +38,7 @@ static void slots_grow(struct stacktree_slot **slots, uint32_t *cap, uint32_t n)
 	*slots = xcalloc(*cap, sizeof(**slots));
 	mask = *cap - 1;
 	for (uint32_t i = 0; i < was; i++) {
-		uint32_t j = (uint32_t)spread(from[i].key) & mask;
+		uint32_t j = (uint32_t)hash_word(from[i].key) & mask;
 
 		if (!from[i].val)
 			continue;
@@ -116,7 +108,8 @@ uint32_t stacktree_frame(struct stacktree *t, enum frame_kind kind, const char *
 	assert(len < UINT32_MAX);
 	slots_grow(&t->frame_slots, &t->frame_cap, t->frames.n + 1);
 	mask = t->frame_cap - 1;
-	for (i = (uint32_t)spread(hash) & mask; (s = &t->frame_slots[i])->val; i = (i + 1) & mask) {
+	for (i = (uint32_t)hash_word(hash) & mask; (s = &t->frame_slots[i])->val;
+	     i = (i + 1) & mask) {
 		const struct stacktree_frame *f = &t->frames.v[s->val - 1];
 
 		if (s->key == hash && f->kind == kind && f->len == len &&
@@ -146,7 +139,7 @@ static struct stacktree_slot *child_slot(struct stacktree *t, uint64_t key)
 
 	slots_grow(&t->child_slots, &t->child_cap, t->nchild_slots + 1);
 	mask = t->child_cap - 1;
-	for (i = (uint32_t)spread(key) & mask; t->child_slots[i].val; i = (i + 1) & mask)
+	for (i = (uint32_t)hash_word(key) & mask; t->child_slots[i].val; i = (i + 1) & mask)
 		if (t->child_slots[i].key == key)
 			break;
 	return &t->child_slots[i];
@@ -194,7 +187,8 @@ void stacktree_add(struct stacktree *t, const uint32_t *ids, uint32_t n, uint64_
 
 	slots_grow(&t->stack_slots, &t->stack_cap, t->stacks.n + 1);
 	mask = t->stack_cap - 1;
-	for (i = (uint32_t)spread(hash) & mask; (s = &t->stack_slots[i])->val; i = (i + 1) & mask) {
+	for (i = (uint32_t)hash_word(hash) & mask; (s = &t->stack_slots[i])->val;
+	     i = (i + 1) & mask) {
 		struct stacktree_stack *k = &t->stacks.v[s->val - 1];
 
 		if (s->key == hash && k->n == n &&

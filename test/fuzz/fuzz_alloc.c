@@ -53,7 +53,7 @@ static void put_block(uint8_t *file, size_t *n, uint32_t kind, const void *p, si
 	put_u32(at, kind);
 	put_u32(at + 4, size);
 	put_u32(at + 8, packed);
-	put_u32(at + 12, hash_bytes(p, size));
+	put_u32(at + 12, hash_fixed(p, size));
 	*n += HEAD + packed;
 }
 

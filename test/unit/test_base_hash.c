@@ -90,6 +90,123 @@ static void test_random(void **state)
 	hash_fini(&h);
 }
 
+enum { CHOSEN = 1500, MOST = 4 /* slots that a search may visit, on average */ };
+
+/* Gives keys that collide when a table takes hash_fixed() instead of a secret. */
+static uint64_t next_chosen(uint64_t after)
+{
+	do {
+		after++;
+	} while (hash_fixed(&after, sizeof(after)) & 0xfff);
+	return after;
+}
+
+static void test_chosen_keys(void **state)
+{
+	struct hash h = { 0 };
+	uint64_t key = 0;
+
+	for (int i = 0; i < CHOSEN; i++) {
+		key = next_chosen(key);
+		*hash_put(&h, &key, sizeof(key), NULL) = key;
+	}
+	assert_int_equal(h.n, CHOSEN);
+	assert_in_range(hash_visits(&h), CHOSEN, (uint64_t)MOST * CHOSEN);
+	hash_fini(&h);
+}
+
+/* Puts n keys into a table like those of class numbers and pages, and returns the visits of a
+ * search for each. */
+static uint64_t visits_of(uint32_t n, uint64_t (*key)(uint32_t i), bool paired)
+{
+	uint32_t cap = 16, at;
+	uint64_t visits = 0;
+	bool *used;
+
+	while (cap < 2 * n)
+		cap *= 2;
+	used = xcalloc(cap, sizeof(*used));
+	for (uint32_t i = 0; i < n; i++) {
+		uint64_t k = key(i), h = paired ? hash_pair(k >> 32, (uint32_t)k) : hash_word(k);
+
+		for (at = (uint32_t)h & (cap - 1); used[at]; at = (at + 1) & (cap - 1))
+			visits++;
+		used[at] = true;
+		visits++;
+	}
+	free(used);
+	return visits;
+}
+
+/* The multiplier that these tables had, by which each of these keys becomes i: the bits from 32 on,
+ * of which the place was made, are 0. */
+static uint64_t colliding(uint32_t i)
+{
+	const uint64_t multiplier = 0x9e3779b97f4a7c15;
+	uint64_t inverse = multiplier; /* three bits of it are right; each step doubles them */
+
+	for (int step = 0; step < 5; step++)
+		inverse *= 2 - multiplier * inverse;
+	assert_int_equal(inverse * multiplier, 1);
+	return inverse * i;
+}
+
+static uint64_t in_a_row(uint32_t i)
+{
+	return i;
+}
+
+static uint64_t pages(uint32_t i)
+{
+	return (uint64_t)i << 12;
+}
+
+static uint64_t high_halves(uint32_t i)
+{
+	return (uint64_t)i << 32 | i;
+}
+
+static void test_chosen_words(void **state)
+{
+	static uint64_t (*const keys[])(uint32_t) = { colliding, in_a_row, pages, high_halves };
+
+	for (size_t i = 0; i < ARRAY_SIZE(keys); i++) {
+		assert_in_range(visits_of(100000, keys[i], false), 100000, MOST * 100000);
+		assert_in_range(visits_of(100000, keys[i], true), 100000, MOST * 100000);
+	}
+}
+
+/* Values of files stay as they are; those of tables are another process's secret. */
+static void test_secret(void **state)
+{
+	const struct hash_secret other = { { 1, 2 }, { 3, 5, 7, 9, 11 } };
+	uint64_t here = hash_bytes("key", 3), word = hash_word(7), pair = hash_pair(7, 8);
+	struct hash_secret was = hash_secret_set(&other);
+
+	assert_int_not_equal(hash_bytes("key", 3), here);
+	assert_int_not_equal(hash_word(7), word);
+	assert_int_not_equal(hash_pair(7, 8), pair);
+	assert_int_equal(hash_fixed("key", 3), 0xacfcee82c9200d10);
+	hash_secret_set(&was);
+	assert_int_equal(hash_bytes("key", 3), here);
+	assert_int_equal(hash_fixed("key", 3), 0xacfcee82c9200d10);
+	for (size_t i = 0; i < ARRAY_SIZE(was.word); i++)
+		assert_true(was.word[i] & 1 && was.word[i] != other.word[i]);
+}
+
+/* SipHash-1-3 of the message 00 01 .. 0e by the key 00 01 .. 0f. */
+static void test_sip(void **state)
+{
+	const struct hash_secret key = { .sip = { 0x0706050403020100, 0x0f0e0d0c0b0a0908 } };
+	struct hash_secret was = hash_secret_set(&key);
+	uint8_t message[15];
+
+	for (size_t i = 0; i < sizeof(message); i++)
+		message[i] = (uint8_t)i;
+	assert_int_equal(hash_bytes(message, sizeof(message)), 0xd320d86d2a519956);
+	hash_secret_set(&was);
+}
+
 static void test_intern(void **state)
 {
 	struct intern t;
@@ -117,10 +234,10 @@ static void test_intern(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_put_get_del),
-		cmocka_unit_test(test_key_lengths),
-		cmocka_unit_test(test_random),
-		cmocka_unit_test(test_intern),
+		cmocka_unit_test(test_put_get_del),  cmocka_unit_test(test_key_lengths),
+		cmocka_unit_test(test_random),       cmocka_unit_test(test_chosen_keys),
+		cmocka_unit_test(test_chosen_words), cmocka_unit_test(test_secret),
+		cmocka_unit_test(test_sip),          cmocka_unit_test(test_intern),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

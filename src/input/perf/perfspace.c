@@ -197,9 +197,7 @@ const uint32_t *perfspace_thread(struct perfspace *s, uint32_t pid, uint32_t tid
 
 static uint32_t slot_at(const struct perfspace *s, uint64_t offset, uint32_t owner)
 {
-	uint64_t hash = (offset + (uint64_t)owner * 0x100000001b3u) * 0x9e3779b97f4a7c15u;
-
-	return (uint32_t)(hash >> 32) & (s->nslots - 1);
+	return (uint32_t)hash_pair(offset, owner) & (s->nslots - 1);
 }
 
 static void slots_grow(struct perfspace *s)

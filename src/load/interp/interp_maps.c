@@ -126,17 +126,20 @@ static uint8_t *new_value(struct interp_map *m, struct interp_mem *mem, uint32_t
 }
 
 /* Makes room in an LRU map by removing any entry. The kernel's LRU maps do not promise an order
- * either. */
+ * either. The search goes on where the last one ended, because the slots before are empty. */
 static void evict(struct interp_map *m)
 {
-	uint32_t pos = 0;
 	const void *key;
 	size_t len;
 
-	if (hash_next(&m->keys, &pos, &key, &len, NULL)) {
-		cleanup_free void *copy = xmemdup(key, len);
+	for (int i = 0; i < 2; i++) {
+		if (hash_next(&m->keys, &m->evict_at, &key, &len, NULL)) {
+			cleanup_free void *copy = xmemdup(key, len);
 
-		interp_map_delete(m, copy);
+			interp_map_delete(m, copy);
+			return;
+		}
+		m->evict_at = 0;
 	}
 }
 

@@ -26,6 +26,7 @@ struct interp_map {
 	/* arrays: all values; hashes: chunks of CHUNK_VALUES values, made as needed */
 	VEC(uint8_t *) blocks;
 	struct hash keys;             /* key -> value number */
+	uint32_t evict_at;            /* position in keys, for hash_next() */
 	VEC(uint32_t) free_values;    /* numbers of deleted entries' values */
 	uint32_t used_values;         /* numbers given out so far */
 	VEC(struct ring_record) ring; /* in order of reservation */

@@ -2,13 +2,14 @@
  * removed blocks are needed. */
 #include "memory/alloc/live_blocks.h"
 
+#include "base/hash.h"
 #include "base/mem.h"
 
 enum { FIRST = 1024 };
 
 static uint32_t home(const struct live *l, uint64_t addr)
 {
-	return (uint32_t)(addr * 0x9e3779b97f4a7c15ull >> 32) & (l->cap - 1);
+	return (uint32_t)hash_word(addr) & (l->cap - 1);
 }
 
 static struct live_block *slot_of(const struct live *l, uint64_t addr)

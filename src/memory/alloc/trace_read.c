@@ -124,7 +124,7 @@ static bool next_block(struct reader *r, struct err **ret_err)
 	}
 	got = ZSTD_decompress(r->raw, ALLOC_BLOCK_MAX, h + HEAD, packed);
 	if (ZSTD_isError(got) || got != raw ||
-	    (uint32_t)hash_bytes(r->raw, raw) != u32_at(h + 12)) {
+	    (uint32_t)hash_fixed(r->raw, raw) != u32_at(h + 12)) {
 		*ret_err = damaged(r, "its bytes are not those that were written");
 		return false;
 	}

@@ -91,7 +91,7 @@ static void write_block(struct alloc_writer *w, uint32_t kind, const void *p, si
 	put_u32(head, kind);
 	put_u32(head + 4, (uint32_t)bytes);
 	put_u32(head + 8, (uint32_t)n);
-	put_u32(head + 12, (uint32_t)hash_bytes(p, bytes));
+	put_u32(head + 12, (uint32_t)hash_fixed(p, bytes));
 	write_bytes(w, head, sizeof(head));
 	write_bytes(w, w->packed, n);
 }

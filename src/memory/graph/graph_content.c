@@ -54,7 +54,7 @@ void graph_content(struct graph *g, const void *p, size_t n)
 		return;
 	if (g->ncontents >= g->content_cap / 2 && !contents_grow(g))
 		return;
-	hash = (hash_bytes(p, n) ^ g->class[last] * 0x9e3779b97f4a7c15u) ?: 1;
+	hash = hash_pair(hash_bytes(p, n), g->class[last]) ?: 1;
 	place = content_place(g, hash);
 	d = &g->contents[place];
 	if (!d->n) {

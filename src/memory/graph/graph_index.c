@@ -12,7 +12,7 @@ static int compare_u64(const void *a, const void *b)
 
 static uint32_t page_hash(uint64_t page, uint32_t mask)
 {
-	return (uint32_t)(page * 0x9e3779b97f4a7c15u >> 32) & mask;
+	return (uint32_t)hash_word(page) & mask;
 }
 
 /* Returns the number of the page's cells + 1, or 0. */

@@ -10,7 +10,7 @@ enum {
 
 static uint32_t class_place(const struct hprof *h, uint64_t id)
 {
-	uint32_t i = (uint32_t)(id * 0x9e3779b97f4a7c15u >> 32) & h->class_mask;
+	uint32_t i = (uint32_t)hash_word(id) & h->class_mask;
 
 	while (h->class_hash[i].number && h->class_hash[i].id != id)
 		i = (i + 1) & h->class_mask;

@@ -119,7 +119,7 @@ static uint32_t ruby_class(struct rubydump *r)
 		return graph_class(r->graph, o->class);
 	else
 		snprintf(text, sizeof(text), *o->imemo ? "(%s %s)" : "(%s)", o->type, o->imemo);
-	class = graph_class(r->graph, hash_bytes(text, strlen(text)) | 1);
+	class = graph_class(r->graph, hash_fixed(text, strlen(text)) | 1);
 	if (class == n)
 		graph_class_name(r->graph, class, text, strlen(text));
 	return class;

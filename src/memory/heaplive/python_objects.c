@@ -84,7 +84,7 @@ static void grow_types(struct python_reader *x)
 	x->type_slots = xcalloc(n, sizeof(*x->type_slots));
 	x->type_mask = n - 1;
 	for (uint32_t i = 0; i < x->types.n; i++) {
-		uint32_t k = (uint32_t)(x->types.v[i]->address * 0x9e3779b97f4a7c15ull >> 40);
+		uint32_t k = (uint32_t)hash_word(x->types.v[i]->address);
 
 		while (x->type_slots[k & x->type_mask])
 			k++;
@@ -94,7 +94,7 @@ static void grow_types(struct python_reader *x)
 
 struct python_type *python_type(struct python_reader *x, uint64_t addr)
 {
-	uint32_t k = (uint32_t)(addr * 0x9e3779b97f4a7c15ull >> 40), i;
+	uint32_t k = (uint32_t)hash_word(addr), i;
 	uint8_t p[PYTHON_TYPE_SIZE];
 	struct python_type *t;
 
@@ -131,7 +131,7 @@ struct python_type *python_object(struct python_reader *x, uint64_t addr)
 
 static uint64_t set_slot(const struct python_set *s, uint64_t addr)
 {
-	uint64_t k = addr * 0x9e3779b97f4a7c15ull >> 20 & s->mask;
+	uint64_t k = hash_word(addr) & s->mask;
 
 	while (s->v[k] && s->v[k] != addr)
 		k = (k + 1) & s->mask;

@@ -41,7 +41,7 @@ static void grow_slots(struct ruby_reader *x)
 	x->class_slots = xcalloc(n, sizeof(*x->class_slots));
 	x->class_mask = n - 1;
 	for (uint32_t i = 0; i < x->classes.n; i++) {
-		uint32_t k = (uint32_t)(x->classes.v[i].address * 0x9e3779b97f4a7c15ull >> 40);
+		uint32_t k = (uint32_t)hash_word(x->classes.v[i].address);
 
 		while (x->class_slots[k & x->class_mask])
 			k++;
@@ -52,7 +52,7 @@ static void grow_slots(struct ruby_reader *x)
 /* Returns the entry of a class, made at the first call. */
 static struct ruby_class *class_at(struct ruby_reader *x, uint64_t address)
 {
-	uint32_t k = (uint32_t)(address * 0x9e3779b97f4a7c15ull >> 40), i;
+	uint32_t k = (uint32_t)hash_word(address), i;
 	struct ruby_class *c;
 
 	if (x->classes.n * 2ull >= x->class_mask)

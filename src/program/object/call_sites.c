@@ -363,8 +363,8 @@ static void name_anchor(struct calls *c, uint32_t section, char *name, size_t si
 
 	if (is_copy(c, section))
 		snprintf(name, size, ANCHOR "%016llx_%016llx",
-			 (unsigned long long)hash_bytes(contents(c, section), s->sh_size),
-			 (unsigned long long)hash_bytes(
+			 (unsigned long long)hash_fixed(contents(c, section), s->sh_size),
+			 (unsigned long long)hash_fixed(
 				 contents(c, c->eh.e_shstrndx) + s->sh_name,
 				 strnlen((char *)contents(c, c->eh.e_shstrndx) + s->sh_name,
 					 names->sh_size - s->sh_name)));
@@ -521,7 +521,7 @@ struct err *calls_open(const char *path, enum calls_form form, struct calls **re
 		calls_free(c);
 		return e;
 	}
-	c->hash = hash_bytes(c->file, c->size);
+	c->hash = hash_fixed(c->file, c->size);
 	for (uint32_t i = 0; i < c->found.n; i++) {
 		if (is_copy(c, c->found.v[i].section))
 			(void)anchor_of(c, c->found.v[i].section); /* while the code is unchanged */
