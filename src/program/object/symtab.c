@@ -446,6 +446,9 @@ static void settle(struct object *o, struct object_symbol *s, uint32_t n)
 		s[i].size = (next < end ? next : end) - s[i].addr;
 	}
 	vec_fini(&texts.v);
+	/* the list has up to twice the room, which no budget would know of */
+	if (m)
+		s = xrealloc(s, m * sizeof(*s));
 	o->symbols = s;
 	o->nsymbols = m;
 	o->max_end = xcalloc(m + 1, sizeof(*o->max_end));

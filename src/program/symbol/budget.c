@@ -11,11 +11,11 @@ void symbols_limit(struct symbols *s, const struct symbols_limits *l)
 	static const struct symbols_limits usual = {
 		.open_files = 128,
 		.sources = 32,
-		.object_bytes = 64 << 20,
-		.jit_bytes = 64 << 20,
+		.object_bytes = 32 << 20,
+		.jit_bytes = 32 << 20,
 		.jit_names = 64 << 20,
-		.processes = 8192,
-		.mappings = 192 << 10,
+		.processes = 4096,
+		.mappings = 48 << 10,
 	};
 
 	s->limits = (struct symbols_limits){
