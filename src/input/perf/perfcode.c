@@ -360,6 +360,8 @@ void perfspace_kernel_map(struct perfspace *s, const struct perfspace_map *m)
 	}
 }
 
+enum { KSYMBOLS_MAX = 1 << 14 /* at one time; each new one moves those behind it */ };
+
 void perfspace_ksymbol(struct perfspace *s, uint64_t addr, uint64_t len, const char *name,
 		       bool gone)
 {
@@ -369,17 +371,22 @@ void perfspace_ksymbol(struct perfspace *s, uint64_t addr, uint64_t len, const c
 	if (c.end <= c.start)
 		return;
 	s->kernel_state++;
-	/* the code that was there is gone, even without a record of that */
-	for (; i < s->ksymbols.n; i++)
-		if (s->ksymbols.v[i].end <= addr || s->ksymbols.v[i].start >= c.end)
-			s->ksymbols.v[n++] = s->ksymbols.v[i];
-	s->ksymbols.n = n;
-	if (gone)
-		return;
-	c.name = arena_strdup(&s->text, name);
-	vec_push(&s->ksymbols, c);
-	for (i = s->ksymbols.n - 1; i && s->ksymbols.v[i - 1].start > addr; i--) {
-		s->ksymbols.v[i] = s->ksymbols.v[i - 1];
-		s->ksymbols.v[i - 1] = c;
+	/* The code that was there is gone, even without a record of that. The list is in order and
+	 * without overlaps, so that it is one piece. */
+	i = partition_point(s->ksymbols.n, k, s->ksymbols.v[k].end <= addr);
+	for (n = i; n < s->ksymbols.n && s->ksymbols.v[n].start < c.end;)
+		n++;
+	if (!gone && (i != n || s->ksymbols.n < KSYMBOLS_MAX)) {
+		c.name = arena_strdup(&s->text, name);
+		if (i == n) {
+			vec_push(&s->ksymbols, c); /* room for one */
+			memmove(s->ksymbols.v + i + 1, s->ksymbols.v + i,
+				(s->ksymbols.n - 1 - i) * sizeof(c));
+			n++;
+		}
+		s->ksymbols.v[i++] = c;
 	}
+	if (i != n)
+		memmove(s->ksymbols.v + i, s->ksymbols.v + n, (s->ksymbols.n - n) * sizeof(c));
+	s->ksymbols.n -= n - i;
 }

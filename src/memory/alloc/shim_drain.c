@@ -109,7 +109,6 @@ static void drain(struct alloc_shim *s)
 static void review(struct alloc_shim *s)
 {
 	uint32_t owned = 0;
-	char path[64];
 
 	for (uint32_t i = 0; i < WIRE_ALLOC_RINGS; i++)
 		owned += (uint32_t)__atomic_load_n(&s->memory->rings[i].owner, __ATOMIC_RELAXED) !=
@@ -119,9 +118,10 @@ static void review(struct alloc_shim *s)
 		uint64_t *owner = &s->memory->rings[i].owner;
 		uint64_t old = __atomic_load_n(owner, __ATOMIC_ACQUIRE);
 
-		snprintf(path, sizeof(path), "/proc/%d/task/%u", (int)s->pid, (uint32_t)old);
+		/* not by /proc, where hidepid hides a command that is not dumpable */
 		/* A new thread of the same id takes the ring over, and so changes the number. */
-		if ((uint32_t)old && access(path, F_OK) && errno == ENOENT)
+		if ((uint32_t)old && syscall(SYS_tgkill, s->pid, (uint32_t)old, 0) &&
+		    errno == ESRCH)
 			__atomic_compare_exchange_n(owner, &old, ((old >> 32) + 1) << 32, false,
 						    __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
 	}

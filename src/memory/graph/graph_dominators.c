@@ -157,31 +157,38 @@ static void nearest_ancestors(struct dominators *d, uint32_t *jump, uint32_t *de
 	}
 }
 
+typedef VEC(graph_id) id_vec;
+
+/* Notes an object once, so that the list has no more entries than there are objects. */
+static void reach_one(struct graph *g, id_vec *open, graph_id id)
+{
+	if (graph_bit(g->reached_weakly, id))
+		return;
+	graph_bit_set(g->reached_weakly, id);
+	g->reach.weak++;
+	g->reach.weak_bytes += graph_size(g, id);
+	vec_push(open, id);
+}
+
 /* Marks what is reached only when weak references count. */
 static void reach_weakly(struct graph *g)
 {
-	VEC(graph_id) open = { 0 };
+	id_vec open = { 0 };
 	size_t words = (size_t)g->nobjects / 64 + 1;
 
 	g->reached_weakly = xmemdup(g->reached, words * sizeof(*g->reached));
 	for (uint32_t i = 0; i < g->weak.n; i++)
 		if (graph_bit(g->reached, (graph_id)g->weak.v[i].from))
-			vec_push(&open, (graph_id)g->weak.v[i].to);
+			reach_one(g, &open, (graph_id)g->weak.v[i].to);
 	while (open.n) {
 		graph_id id = open.v[--open.n], to;
 		uint32_t weak;
 
-		if (graph_bit(g->reached_weakly, id))
-			continue;
-		graph_bit_set(g->reached_weakly, id);
-		g->reach.weak++;
-		g->reach.weak_bytes += graph_size(g, id);
 		for (uint32_t k = 0; graph_edge_at(g, id, k, &to); k++)
-			if (!graph_bit(g->reached_weakly, to))
-				vec_push(&open, to);
+			reach_one(g, &open, to);
 		weak = partition_point(g->weak.n, k, g->weak.v[k].from < id);
 		for (; weak < g->weak.n && g->weak.v[weak].from == id; weak++)
-			vec_push(&open, (graph_id)g->weak.v[weak].to);
+			reach_one(g, &open, (graph_id)g->weak.v[weak].to);
 	}
 	vec_fini(&open);
 }

@@ -8,7 +8,7 @@
 
 enum {
 	MAGIC_MAX = 32,
-	NAME_MAX_BYTES = 64 << 10,
+	NAME_MAX_BYTES = 4 << 10, /* kept of a text, because each field may have it as its label */
 	TAG_UTF8 = 0x01,
 	TAG_LOAD_CLASS = 0x02,
 	TAG_HEAP_DUMP = 0x0c,

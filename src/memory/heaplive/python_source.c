@@ -110,14 +110,15 @@ static void seek_stacks(struct python_reader *x, uint64_t thread)
 		const uint8_t *p;
 		uint64_t n;
 
+		/* forged pieces may be empty and form a circle, in each of 65,536 threads */
 		if (space_read_some(x->space, chunk, header, sizeof(header)) != sizeof(header) ||
-		    header[1] > STACK_CHUNK_MAX || x->budget < header[1] / 8)
+		    header[1] > STACK_CHUNK_MAX || x->budget < header[1] / 8 + sizeof(header))
 			return;
 		n = i ? sizeof(header) + header[2] * 8 : top - chunk;
 		if (n > header[1])
 			n = header[1];
 		p = python_memory(x, chunk, n);
-		x->budget -= n / 8;
+		x->budget -= n / 8 + sizeof(header);
 		for (uint64_t k = sizeof(header); p && k + 8 <= n; k += 8)
 			add_root(x, python_at(p + k, 0), "Python frame");
 	}
