@@ -153,12 +153,26 @@ static void python_hostile_lists(void **state)
 	graph_free(g);
 }
 
+/* An object of a type that is too small for its kind is none: what lies behind it is not read. */
+static void python_small_type(void **state)
+{
+	struct graph *g;
+
+	(void)state;
+	om_make_python(&mem);
+	heap_memory_put(&mem, om_type(OM_TYPE_DICT) + PYTHON_TYPE_BASIC, 47);
+	g = read_mem(false);
+	assert_int_equal(graph_find(g, om_python(OM_PY_DICT)), GRAPH_NONE);
+	assert_int_not_equal(graph_find(g, om_python(OM_PY_LIST)), GRAPH_NONE);
+	graph_free(g);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(ruby_objects),         cmocka_unit_test(ruby_hostile_pages),
 		cmocka_unit_test(ruby_hostile_objects), cmocka_unit_test(python_objects),
-		cmocka_unit_test(python_hostile_lists),
+		cmocka_unit_test(python_hostile_lists), cmocka_unit_test(python_small_type),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
