@@ -1,7 +1,9 @@
 /* src/memory/graph/: small graphs with known answers, and random ones against slow algorithms. */
+#include <errno.h>
+
 #include "unit.h"
 
-#include "memory/graph/graph.h"
+#include "memory/graph/graph_private.h"
 
 enum { RANDOM_GRAPHS = 300, MOST = 60 };
 
@@ -473,6 +475,27 @@ static void nothing(void **state)
 	graph_free(g);
 }
 
+/* References to classes count: graph_dominators() has numbers of 32 bits for all. */
+static void too_many_references(void **state)
+{
+	(void)state;
+	for (uint32_t objects = 10; objects <= 11; objects++) {
+		struct graph *g = graph_new(NULL);
+		struct err *e;
+
+		g->references_max = 100;
+		for (uint32_t i = 0; i < objects; i++) {
+			graph_object(g, 0x1000 + i * 8, graph_class(g, 1), 8);
+			for (uint32_t k = 0; !i && k < 90; k++)
+				graph_edge(g, 0x1000, GRAPH_LABEL_NONE, GRAPH_STRONG);
+		}
+		e = graph_finish(g);
+		assert_int_equal(e ? e->code : 0, objects == 10 ? 0 : EFBIG);
+		err_free(e);
+		graph_free(g);
+	}
+}
+
 static void duplicates(void **state)
 {
 	struct graph *g = graph_new(&(struct graph_wanted){ .contents = true });
@@ -513,6 +536,7 @@ int main(void)
 		cmocka_unit_test(classes),
 		cmocka_unit_test(suspects),
 		cmocka_unit_test(nothing),
+		cmocka_unit_test(too_many_references),
 		cmocka_unit_test(duplicates),
 	};
 

@@ -176,8 +176,10 @@ static struct err *more_insert(struct graph *g)
 	uint32_t n = apart_resolve(g, g->more.v, g->more.n), k = 0;
 	size_t from = g->to.n, into = g->to.n + n;
 
-	if (into > GRAPH_OBJECTS_MAX)
-		return err_new(EFBIG, "the heap has more than %u references", GRAPH_OBJECTS_MAX);
+	/* Each object may have one to its class, too: graph_edge_at(). 32 bits hold their number. */
+	if (into + g->nobjects > g->references_max)
+		return err_new(EFBIG, "the heap has more than %llu references",
+			       (unsigned long long)g->references_max);
 	g->to.v = xrealloc(g->to.v, (into + 1) * sizeof(uint32_t));
 	if (g->labels.v)
 		g->labels.v = xrealloc(g->labels.v, (into + 1) * sizeof(uint32_t));

@@ -18,6 +18,7 @@ struct graph *graph_new(const struct graph_wanted *w)
 
 	if (w)
 		g->wanted = *w;
+	g->references_max = GRAPH_OBJECTS_MAX;
 	intern_init(&g->names);
 	intern_init(&g->label_names);
 	return g;

@@ -101,6 +101,7 @@ struct graph {
 	struct graph_list raw_roots;  /* struct graph_raw_root */
 
 	/* Of the finished graph. */
+	uint64_t references_max; /* with those to classes; GRAPH_OBJECTS_MAX, but in tests */
 	struct graph_index index;
 	VEC(struct graph_class_of {
 		graph_id id;
