@@ -14,8 +14,14 @@
 #include <string.h>
 
 #include "base/glob.h"
+#include "base/out.h"
 #include "probe/process.h"
 #include "probe/usdt.h"
+
+enum {
+	ARGUMENTS = 10,      /* that a program sees */
+	OPERAND_SHOWN = 100, /* bytes of one in a remark */
+};
 
 /* The data of a probe that usdt_args() needs. */
 struct usdt_place {
@@ -81,20 +87,27 @@ static const char *arguments_note(struct probe_set *ps, const struct process_obj
 				  const struct object_usdt *u, const char *note)
 {
 	const char *text = u->args, *start;
+	struct out o = { 0 };
 	uint32_t i = 0;
 	size_t n;
 
+	out_str(&o, note);
 	for (; usdt_next_operand(&text, &start, &n); i++) {
 		struct usdt_operand op;
 		const char *reason;
 
-		if (!usdt_parse_operand(start, n, po->object, u->addr, &op, &reason))
-			note = arena_printf(&ps->arena, "%s; arg%u (%.*s) is not available: %s",
-					    note, i, (int)n, start, reason);
+		/* The file may have any number of operands, of any length. */
+		if (i < ARGUMENTS &&
+		    !usdt_parse_operand(start, n, po->object, u->addr, &op, &reason))
+			out_printf(&o, "; arg%u (%.*s%s) is not available: %s", i,
+				   n > OPERAND_SHOWN ? OPERAND_SHOWN : (int)n, start,
+				   n > OPERAND_SHOWN ? "..." : "", reason);
 	}
-	return i > 10 ? arena_printf(&ps->arena, "%s; it has %u arguments, of which 10 are seen",
-				     note, i)
-		      : note;
+	if (i > ARGUMENTS)
+		out_printf(&o, "; it has %u arguments, of which %d are seen", i, ARGUMENTS);
+	note = arena_strndup(&ps->arena, o.v ? o.v : "", o.n);
+	out_fini(&o);
+	return note;
 }
 
 /* Lists all places of the file where the program asks whether the probe is enabled. A function that
