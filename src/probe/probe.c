@@ -9,6 +9,7 @@
 #include "probe/foreign_probes.h"
 #include "probe/plt.h"
 #include "probe/tracepoint.h"
+#include "probe/usdt.h"
 
 const struct provider *const providers[] = {
 #define PROVIDER(name) &provider_##name,
@@ -33,6 +34,7 @@ void probe_set_fini(struct probe_set *ps)
 	tracepoints_free(ps->tracepoints);
 	fbt_free(ps->fbt);
 	plt_free(ps->plt);
+	usdt_questions_free(ps->questions);
 	vec_fini(&ps->notes);
 	vec_fini(&ps->targets);
 	vec_fini(&ps->all);

@@ -220,6 +220,7 @@ struct probe_set {
 	struct usdt_python_file *pythons; /* private to usdt_python.c, likewise */
 	struct usdt_ruby_file *rubies;    /* private to usdt_ruby.c, likewise */
 	struct plt *plt;                  /* private to plt.c, likewise */
+	struct usdt_questions *questions; /* private to usdt_questions.c, likewise */
 	/* Returns why BPF trampolines cannot run programs on the kernel's functions (NULL: they
 	 * can). A NULL pointer means that they cannot. */
 	const char *(*fentry_refusal)(struct type_graph *types);

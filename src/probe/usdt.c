@@ -110,22 +110,11 @@ static const char *arguments_note(struct probe_set *ps, const struct process_obj
 	return note;
 }
 
-/* Lists all places of the file where the program asks whether the probe is enabled. A function that
- * asks need not be the function that has the probe. */
+/* Sets the places where the program asks whether the probe is enabled. */
 static void add_asks(struct probe_set *ps, struct probe *p, struct object *o,
 		     const struct object_usdt *u)
 {
-	uint32_t n;
-	const struct object_question *q = object_questions(o, &n), **list = NULL;
-
-	for (uint32_t i = 0; i < n; i++) {
-		if (strcmp(q[i].provider, u->provider) || strcmp(q[i].name, u->name))
-			continue;
-		if (!list)
-			list = arena_array(&ps->arena, const struct object_question *, n - i);
-		list[p->nasks++] = &q[i];
-	}
-	p->asks = list;
+	p->asks = usdt_questions(ps, o, u, &p->nasks);
 	if (p->nasks && p->note)
 		p->note = arena_printf(
 			&ps->arena,

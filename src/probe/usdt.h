@@ -27,6 +27,15 @@ struct process_object;
 void usdt_machine_match(struct probe_set *ps, const char *prov_pattern,
 			void (*found)(void *arg, const struct process_object *po), void *arg);
 
+/* --- usdt_questions.c --- */
+/* Returns the places of the file where the program asks whether the probe is enabled. A function
+ * that asks need not be the function that has the probe. The list lives as long as the probe set;
+ * probes of one name share it. */
+const struct object_question *const *usdt_questions(struct probe_set *ps, struct object *o,
+						    const struct object_usdt *u, uint32_t *ret_n);
+/* NULL: nothing. */
+void usdt_questions_free(struct usdt_questions *q);
+
 /* --- usdt_python.c --- */
 /* Returns true for a probe that CPython passes only while another one is enabled. */
 bool usdt_is_python_entry(struct object *o, const struct object_usdt *u);

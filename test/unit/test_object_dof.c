@@ -7,6 +7,7 @@
 
 #include "base/io.h"
 #include "base/mem.h"
+#include "probe/usdt.h"
 #include "program/object/object.h"
 #include "unit.h"
 
@@ -149,6 +150,44 @@ static void test_questions(void **state)
 	object_free(o);
 }
 
+/* The probes of a name share one list of its questions: a file can have many of both. */
+static void test_questions_shared(void **state)
+{
+	const struct object_question *const *list[2], *q;
+	struct object_usdt u = { .provider = "desk" };
+	struct object *o = NULL;
+	char path[PATH_MAX] = "";
+	struct probe_set ps;
+	uint32_t n, count;
+
+	(void)state;
+	assert_true(readlink("/proc/self/exe", path, sizeof(path) - 32) > 0);
+	strcpy(strrchr(path, '/') + 1, "tracee_dof_asks");
+	if (object_open(path, &o))
+		fail_msg("no %s", path);
+	probe_set_init(&ps, NULL, NULL);
+	q = object_questions(o, &n);
+	assert_int_equal(n, 3);
+	for (uint32_t i = 0; i < n; i++) {
+		u.name = q[i].name;
+		for (uint32_t k = 0; k < 2; k++) {
+			list[k] = usdt_questions(&ps, o, &u, &count);
+			assert_int_equal(count, 1);
+			assert_ptr_equal(list[k][0], &q[i]);
+		}
+		assert_ptr_equal(list[0], list[1]);
+	}
+	u.name = "h";
+	(void)usdt_questions(&ps, o, &u, &count);
+	assert_int_equal(count, 0);
+	u.provider = "other";
+	u.name = "hello";
+	(void)usdt_questions(&ps, o, &u, &count);
+	assert_int_equal(count, 0);
+	probe_set_fini(&ps);
+	object_free(o);
+}
+
 /* 60,000 section headers of the same DOF. */
 static void test_many(void **state)
 {
@@ -194,9 +233,13 @@ static void test_truncated(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_probes),    cmocka_unit_test(test_several),
-		cmocka_unit_test(test_broken),    cmocka_unit_test(test_questions),
-		cmocka_unit_test(test_truncated), cmocka_unit_test(test_many),
+		cmocka_unit_test(test_probes),
+		cmocka_unit_test(test_several),
+		cmocka_unit_test(test_broken),
+		cmocka_unit_test(test_questions),
+		cmocka_unit_test(test_questions_shared),
+		cmocka_unit_test(test_truncated),
+		cmocka_unit_test(test_many),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);
