@@ -4,10 +4,11 @@
 #include "objects_memory.h"
 
 static struct heap_memory mem;
+static bool labels; /* are wanted */
 
 static struct graph *read_mem(bool ruby)
 {
-	const struct graph_wanted w = { 0 };
+	const struct graph_wanted w = { .labels = labels };
 	struct memory_copy *c = NULL;
 	struct graph *g = graph_new(&w);
 	struct python p;
@@ -113,6 +114,30 @@ static void ruby_hostile_objects(void **state)
 	graph_free(g);
 }
 
+/* Classes that all claim names for 65,536 variables. */
+static void ruby_many_labels(void **state)
+{
+	enum { CLASSES = 4, EXTRA = HM_VAR + 0xa00, TABLE = HM_VAR + 0xa40 };
+	struct graph *g;
+
+	(void)state;
+	om_make_ruby(&mem);
+	heap_memory_put(&mem, EXTRA, TABLE);
+	heap_memory_put(&mem, TABLE + 40, 1 << 16);
+	heap_memory_put(&mem, TABLE + 48, OM_SLOTS);
+	for (uint32_t i = 0; i < CLASSES; i++) {
+		om_object(&mem, 20 + i, RUBY_CLASS, om_slot(OM_CLASS), 0, EXTRA, 0);
+		om_object(&mem, 30 + i, RUBY_OBJECT | RUBY_USER(1), om_slot(20 + i),
+			  om_slot(OM_TEXT), 0, 0);
+	}
+	labels = true;
+	g = read_mem(true);
+	labels = false;
+	assert_int_equal(graph_totals(g)->objects, 10 + 2 * CLASSES);
+	assert_non_null(strstr(graph_remark_text(g, graph_remarks(g) - 1), "claim more memory"));
+	graph_free(g);
+}
+
 static void python_objects(void **state)
 {
 	struct graph *g;
@@ -173,6 +198,7 @@ int main(void)
 		cmocka_unit_test(ruby_objects),         cmocka_unit_test(ruby_hostile_pages),
 		cmocka_unit_test(ruby_hostile_objects), cmocka_unit_test(python_objects),
 		cmocka_unit_test(python_hostile_lists), cmocka_unit_test(python_small_type),
+		cmocka_unit_test(ruby_many_labels),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

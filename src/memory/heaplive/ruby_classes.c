@@ -6,6 +6,7 @@ enum {
 	STEPS_MAX = 1 << 16, /* classes between an object and the class that Ruby code sees */
 	CLASSES_MAX = 1 << 24,
 	LABELS_MAX = 1 << 16, /* variables of a class that get names */
+	LABEL_COST = 8,       /* words that the search for a name takes from the budget */
 	RUBY_3_4 = 0x0304,
 	ST_SIZE = 56,
 	ST_ENTRY = 24,
@@ -176,6 +177,17 @@ bool ruby_class_of_vm(struct ruby_reader *x, uint64_t real)
 	return class_at(x, real)->of_vm;
 }
 
+/* Takes n words from the budget. What is left out when it is used up is said at the end. */
+static bool ruby_spend(struct ruby_reader *x, uint64_t n)
+{
+	if (x->budget < n) {
+		x->budget = 0;
+		return false;
+	}
+	x->budget -= n;
+	return true;
+}
+
 /* Reads the table ID -> index of a class, where an index is a number or a structure's first
  * member. */
 static void read_labels(struct ruby_reader *x, struct ruby_class *c)
@@ -196,6 +208,8 @@ static void read_labels(struct ruby_reader *x, struct ruby_class *c)
 	bound = ruby_slot_word(t, 40);
 	if (start > bound || bound - start > LABELS_MAX || start > UINT32_MAX)
 		return;
+	if (!ruby_spend(x, (bound - start) * LABEL_COST))
+		return;
 	entries = ruby_memory(x, ruby_slot_word(t, 48) + start * ST_ENTRY,
 			      (bound - start) * ST_ENTRY);
 	for (uint64_t i = 0; entries && i < bound - start; i++) {
@@ -214,6 +228,9 @@ static void read_labels(struct ruby_reader *x, struct ruby_class *c)
 		if (!name)
 			continue;
 		if (index >= c->nlabels) {
+			/* Any number of classes may have one table with a large index. */
+			if (!ruby_spend(x, index + 1 - c->nlabels))
+				return;
 			c->labels = xrealloc(c->labels, (index + 1) * sizeof(*c->labels));
 			memset(c->labels + c->nlabels, 0,
 			       (index + 1 - c->nlabels) * sizeof(*c->labels));
