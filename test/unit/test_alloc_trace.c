@@ -566,6 +566,35 @@ static void threads_are_merged(void **state_)
 	alloc_close(t);
 }
 
+/* A chunk of nothing but threads that begin: readers have more for each. */
+static void many_threads(void **state_)
+{
+	enum { ROOM = 100000, THREADS = 2000 };
+	struct alloc_writer *w;
+	struct made *m = xcalloc(1, sizeof(*m));
+
+	for (uint32_t i = 0; i < THREADS; i++)
+		made_open(m, 1, 1);
+	made_event(m, WIRE_ALLOC_MALLOC, 200, 10, 0x1000);
+	assert_null(alloc_writer_new(path, &w));
+	alloc_writer_info(w, "clock", "0,1");
+	alloc_writer_chunk(w, &(struct alloc_chunk){ 3, 0, 0, m->v, m->n }, 1);
+	assert_null(alloc_writer_end(w));
+	for (int salvage = 0; salvage < 2; salvage++) {
+		struct alloc_trace *t;
+		struct alloc_event e;
+		struct err *err;
+
+		assert_null(alloc_open(path, salvage, &t));
+		t->room = ROOM;
+		assert_false(alloc_next(t, &e, &err));
+		expect_no_room(err);
+		assert_true(t->threads.n < THREADS);
+		alloc_close(t);
+	}
+	free(m);
+}
+
 /* Every byte of a chunk is changed in turn: the reading ends, with an error or without. */
 static void damaged_chunks_end(void **state_)
 {
@@ -612,6 +641,7 @@ int main(void)
 		cmocka_unit_test(threads),
 		cmocka_unit_test(threads_are_merged),
 		cmocka_unit_test(damaged_chunks_end),
+		cmocka_unit_test(many_threads),
 	};
 	int failed;
 

@@ -92,7 +92,10 @@ static const char *take_other(struct merge *m, struct stream *s)
 	case WIRE_ALLOC_STACKS:
 		if (!trace_merge_take_number(s, &tid) || !trace_merge_take_number(s, &s->time))
 			return cut;
-		if (m->trace->threads.n > THREADS_MAX)
+		/* Readers have more for each thread. alloc_next() says when there is no room. */
+		m->trace->defined += ALLOC_DEFINED;
+		if (m->trace->threads.n > THREADS_MAX ||
+		    (m->trace->room && m->trace->defined > m->trace->room))
 			return "there are too many threads";
 		s->thread = m->trace->threads.n;
 		s->addr = s->stack = 0;

@@ -352,10 +352,10 @@ bool alloc_next(struct alloc_trace *t, struct alloc_event *ret, struct err **ret
 			wrong = next_entry(r, ret, &is_event);
 		else
 			next_block(r, ret_err);
-		if (wrong)
-			*ret_err = damaged(r, wrong);
-		else if (t->room && t->defined > t->room)
+		if (!*ret_err && t->room && t->defined > t->room)
 			*ret_err = alloc_no_room(t, t->defined);
+		else if (wrong)
+			*ret_err = damaged(r, wrong);
 		else if (is_event)
 			return true;
 	}
