@@ -356,6 +356,45 @@ static void test_sparse(void **state)
 	free(e.image);
 }
 
+static size_t resident(void)
+{
+	unsigned long size, pages = 0;
+	FILE *f = fopen("/proc/self/statm", "re");
+
+	assert_non_null(f);
+	assert_int_equal(fscanf(f, "%lu %lu", &size, &pages), 2);
+	fclose(f);
+	return pages * 4096;
+}
+
+/* Names of sections in a table that is large, and a hole but for its beginning. */
+static void test_sparse_names(void **state)
+{
+	enum { SIZE = 200 << 20 };
+	struct elf_make e = elf_make(symbols, ARRAY_SIZE(symbols), 0);
+	Elf64_Ehdr *h = (Elf64_Ehdr *)e.image;
+	Elf64_Shdr *sections = (Elf64_Shdr *)(e.image + h->e_shoff);
+	char path[64];
+	int fd = memfd_create("sparse", 0);
+	struct object *o;
+	uint64_t addr;
+	size_t n, before = resident();
+
+	(void)state;
+	sections[h->e_shstrndx].sh_size = SIZE;
+	assert_int_equal(write(fd, e.image, e.size), e.size);
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	assert_int_equal(ftruncate(fd, 2 * (off_t)SIZE), 0);
+	assert_null(object_open(path, &o));
+	assert_true(resident() < before + SIZE / 2);
+	assert_true(object_memory(o) < 1 << 20);
+	free(object_section(o, ".text", &addr, &n));
+	assert_int_equal(addr, ELF_TEXT_ADDR);
+	object_free(o);
+	close(fd);
+	free(e.image);
+}
+
 /* More program headers than the kernel runs: each address would be looked for in all. */
 static void test_many_segments(void **state)
 {
@@ -516,6 +555,7 @@ int main(void)
 		cmocka_unit_test(test_real_files),    cmocka_unit_test(test_sparse),
 		cmocka_unit_test(test_many_segments), cmocka_unit_test(test_close_file),
 		cmocka_unit_test(test_long_names),    cmocka_unit_test(test_nested),
+		cmocka_unit_test(test_sparse_names),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

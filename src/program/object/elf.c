@@ -15,6 +15,7 @@ enum {
 		65536, /* bytes of program headers, the kernel's limit; each symbol walks them */
 	MAX_NOTES = 1 << 20,      /* bytes of PT_NOTE searched for the build-id */
 	CONTENTS_MAX = 512 << 20, /* of a section; a sparse file may hold terabytes */
+	NAME_CHARS = 64,          /* longer names of sections are not looked for */
 };
 
 bool image_read(const struct object *o, uint64_t off, uint64_t n, void *buf)
@@ -147,13 +148,41 @@ static struct err *truncated(const struct object *o, const char *what)
 	return err_new(ENOEXEC, "%s: %s lie outside the file", o->path, what);
 }
 
+/* Gives the sections their names, at offsets in a table. Reads the names alone: a sparse file may
+ * have a table of any size. */
+static void name_sections(struct object *o, const struct section *table, uint32_t *offset)
+{
+	if (table->type == SHT_NOBITS || table->offset > o->size ||
+	    table->size > o->size - table->offset)
+		return;
+	vec_push(&o->section_names, '\0');
+	for (uint32_t i = 0; i < o->sections.n; i++) {
+		uint64_t left = offset[i] < table->size ? table->size - offset[i] : 0;
+		char text[NAME_CHARS];
+		size_t n = left < sizeof(text) ? left : sizeof(text), len;
+
+		if (!image_read(o, table->offset + offset[i], n, text))
+			n = 0;
+		len = strnlen(text, n);
+		offset[i] = 0;
+		if (!len || (len == n && left >= sizeof(text)))
+			continue;
+		offset[i] = o->section_names.n;
+		vec_reserve(&o->section_names, len + 1);
+		memcpy(o->section_names.v + offset[i], text, len);
+		o->section_names.v[offset[i] + len] = '\0';
+		o->section_names.n += len + 1;
+	}
+	for (uint32_t i = 0; i < o->sections.n; i++)
+		o->sections.v[i].name = o->section_names.v + offset[i];
+}
+
 static struct err *read_sections(struct object *o, uint64_t off, uint32_t n, uint32_t entsize,
 				 uint32_t names)
 {
 	cleanup_free uint8_t *table = NULL;
 	cleanup_free uint32_t *name = NULL;
 	uint32_t want = o->is64 ? sizeof(Elf64_Shdr) : sizeof(Elf32_Shdr);
-	size_t nstr;
 
 	if (!off)
 		return NULL;
@@ -186,14 +215,8 @@ static struct err *read_sections(struct object *o, uint64_t off, uint32_t n, uin
 	name = xcalloc(n + 1, sizeof(*name));
 	for (uint32_t i = 0; i < n; i++)
 		read_section_header(o, &b, &name[i]);
-	if (names >= n)
-		return NULL;
-	o->shstrtab = (char *)image_section(o, &o->sections.v[names], &nstr);
-	if (!o->shstrtab)
-		return NULL;
-	for (uint32_t i = 0; i < n; i++)
-		if (name[i] < nstr)
-			o->sections.v[i].name = o->shstrtab + name[i];
+	if (names < n)
+		name_sections(o, &o->sections.v[names], name);
 	return NULL;
 }
 
@@ -415,7 +438,7 @@ void object_free(struct object *o)
 	free(o->mem);
 	free(o->path);
 	free(o->changed);
-	free(o->shstrtab);
+	vec_fini(&o->section_names);
 	free(o->interp);
 	free(o->soname);
 	vec_fini(&o->sections);
@@ -488,7 +511,7 @@ const char *object_changed(const struct object *o)
 
 size_t object_memory(const struct object *o)
 {
-	return sizeof(*o) + o->sections.cap * sizeof(*o->sections.v) +
+	return sizeof(*o) + o->sections.cap * sizeof(*o->sections.v) + o->section_names.cap +
 	       o->segments.cap * sizeof(*o->segments.v) + o->string_bytes +
 	       o->nsymbols * (sizeof(*o->symbols) + sizeof(*o->max_end)) +
 	       (o->by_name ? o->nsymbols * sizeof(*o->by_name) : 0) + (o->mem ? o->size : 0);

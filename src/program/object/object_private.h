@@ -14,7 +14,7 @@
 #include "program/object/object.h"
 
 struct section {
-	const char *name; /* into shstrtab, "" when unnamed */
+	const char *name; /* into section_names, "" when unnamed or longer than those looked for */
 	uint32_t type, link;
 	uint64_t flags, addr, offset, size;
 };
@@ -33,7 +33,7 @@ struct object {
 	char *changed;           /* file that changed while symbols were read from it, or NULL */
 	bool is64, is_pie;
 	uint16_t type, machine;
-	char *shstrtab;
+	VEC(char) section_names;
 	VEC(struct section) sections;
 	VEC(struct segment) segments;
 	uint8_t build_id[64];
