@@ -395,6 +395,43 @@ static void test_sparse_names(void **state)
 	free(e.image);
 }
 
+/* Sections of debugging information are packed, and no others. */
+static void test_packed(void **state)
+{
+	static const uint8_t packed[] = { 0x78, 1,   1,   4, 0,    0xfb, 0xff, 'a',
+					  'b',  'c', 'd', 3, 0xd8, 1,    0x8b };
+	static const char *const names[] = { ".text", ".eh_frame", ".debug_frame" };
+	const Elf64_Chdr head = { .ch_type = ELFCOMPRESS_ZLIB, .ch_size = 4 };
+
+	(void)state;
+	for (uint32_t i = 0; i < ARRAY_SIZE(names); i++) {
+		struct elf_make e = elf_make(symbols, ARRAY_SIZE(symbols), 0);
+		Elf64_Ehdr *h = (Elf64_Ehdr *)e.image;
+		Elf64_Shdr *s = (Elf64_Shdr *)(e.image + h->e_shoff);
+		struct object *o;
+		uint64_t addr;
+		uint8_t *p;
+		size_t n;
+
+		memcpy(e.image + ELF_TEXT_OFF, &head, sizeof(head));
+		memcpy(e.image + ELF_TEXT_OFF + sizeof(head), packed, sizeof(packed));
+		s[1].sh_flags |= SHF_COMPRESSED;
+		s[1].sh_size = sizeof(head) + sizeof(packed);
+		strcpy((char *)e.image + ELF_DATA_OFF, names[i]);
+		s[h->e_shstrndx].sh_offset = 0;
+		s[h->e_shstrndx].sh_size = e.size;
+		s[1].sh_name = ELF_DATA_OFF;
+		o = open_image(&e);
+		p = object_section(o, names[i], &addr, &n);
+		assert_true((i == 2) == (p != NULL));
+		if (p)
+			assert_memory_equal(p, "abcd", n);
+		free(p);
+		object_free(o);
+		free(e.image);
+	}
+}
+
 /* More program headers than the kernel runs: each address would be looked for in all. */
 static void test_many_segments(void **state)
 {
@@ -555,7 +592,7 @@ int main(void)
 		cmocka_unit_test(test_real_files),    cmocka_unit_test(test_sparse),
 		cmocka_unit_test(test_many_segments), cmocka_unit_test(test_close_file),
 		cmocka_unit_test(test_long_names),    cmocka_unit_test(test_nested),
-		cmocka_unit_test(test_sparse_names),
+		cmocka_unit_test(test_sparse_names),  cmocka_unit_test(test_packed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

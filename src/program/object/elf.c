@@ -693,6 +693,9 @@ uint8_t *object_section(const struct object *o, const char *name, uint64_t *ret_
 	if (!s)
 		return NULL;
 	*ret_addr = s->addr;
+	/* Linkers pack nothing else; an .eh_frame or .rela.dyn that is packed is an attack. */
+	if (s->flags & SHF_COMPRESSED && strncmp(name, ".debug_", 7) != 0)
+		return NULL;
 	packed = image_section(o, s, &n);
 	if (!packed || !(s->flags & SHF_COMPRESSED)) {
 		*ret_n = n;

@@ -24,7 +24,8 @@ struct cfi {
 	VEC(struct cfi_row) rows;
 	VEC(struct cfi_func) funcs; /* in file order */
 	uint32_t skipped;           /* rows whose rule could not be expressed: their rule is NONE */
-	bool bad;                   /* the section ended in an error; the part before it was read */
+	/* The section ended in an error, or has too many rows; the part before it was read. */
+	bool bad;
 };
 
 /* Reads a section. eh: .eh_frame, else .debug_frame. addr: the section's link-time address. */

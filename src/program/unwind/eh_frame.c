@@ -15,8 +15,11 @@ enum {
 	REG_RBP = 6,
 	REG_RSP = 7,
 	REG_RA = 16,
-	MAX_DEPTH = 16,      /* of remember_state */
-	MAX_ROWS = 32 << 20, /* limit for hostile files */
+	MAX_DEPTH = 16, /* of remember_state */
+	/* Limits for hostile files, where 12 bytes make a function of a row. Chromium has
+	 * 1.5 million rows. */
+	MAX_ROWS = 4 << 20,
+	MAX_FUNCS = 4 << 20,
 	MAX_CIES = 1 << 18,
 };
 
@@ -513,7 +516,7 @@ static void read_entries(struct cfi *c, const char *name, const uint8_t *p, size
 			    .eh = eh,
 			    .only_ranges = only_ranges };
 
-	while (bytes_left(&r.b) >= 4 && c->rows.n < MAX_ROWS) {
+	while (bytes_left(&r.b) >= 4) {
 		size_t entry_at = at(&r.b), id_at;
 		uint64_t len = bytes_u32(&r.b), id, cie_at;
 		bool wide = len == 0xffffffff;
@@ -525,7 +528,8 @@ static void read_entries(struct cfi *c, const char *name, const uint8_t *p, size
 		}
 		if (wide)
 			len = bytes_u64(&r.b);
-		if (!bytes_ok(&r.b) || len > bytes_left(&r.b)) {
+		if (!bytes_ok(&r.b) || len > bytes_left(&r.b) || c->rows.n >= MAX_ROWS ||
+		    c->funcs.n >= MAX_FUNCS) {
 			c->bad = true;
 			break;
 		}
