@@ -17,7 +17,13 @@
 #include "probe/plt.h"
 #include "probe/process.h"
 
-enum { SLOT = 16, SLOT_GOT = 8, NREGS = 6, MAX_SLOTS = 1 << 20 };
+enum {
+	SLOT = 16,
+	SLOT_GOT = 8,
+	NREGS = 6,
+	MAX_SLOTS = 1 << 20,
+	MAX_NAMES = 256 << 20, /* bytes of all names: a name may be the end of another */
+};
 
 struct table {
 	uint8_t *p;
@@ -38,6 +44,8 @@ struct imports {
 	char *names;            /* .dynstr */
 	VEC(struct slot) slots; /* in the order of the tables, then those in the GOT alone */
 	uint32_t *by_name;      /* indexes, sorted by name, then by order */
+	size_t name_bytes;      /* of those looked at */
+	uint64_t left_out;      /* relocations and slots beyond the limits */
 };
 
 /* Of all objects so far: a program of many descriptions reads each once. */
@@ -68,18 +76,28 @@ static struct table section(const struct object *o, const char *name)
 	return b;
 }
 
-/* Returns a symbol's name; NULL where the file's numbers point outside its tables. */
-static const char *symbol_name(const struct table *symbols, const struct table *names,
-			       uint64_t number)
+/* Returns a symbol's name; NULL where the file's numbers point outside its tables, or when it has
+ * too many names. */
+static const char *symbol_name(struct imports *im, const struct table *symbols,
+			       const struct table *names, uint64_t number)
 {
+	const char *name, *end;
 	Elf64_Sym s;
+	size_t left;
 
 	if (number >= symbols->n / sizeof(s))
 		return NULL;
 	memcpy(&s, symbols->p + number * sizeof(s), sizeof(s));
-	if (s.st_name >= names->n || !memchr(names->p + s.st_name, 0, names->n - s.st_name))
+	if (s.st_name >= names->n)
 		return NULL;
-	return (const char *)names->p + s.st_name;
+	name = (const char *)names->p + s.st_name;
+	left = names->n - s.st_name;
+	if (left > MAX_NAMES - im->name_bytes)
+		left = MAX_NAMES - im->name_bytes;
+	end = memchr(name, 0, left);
+	im->name_bytes += end ? (size_t)(end - name) : left;
+	im->left_out += !end && im->name_bytes == MAX_NAMES;
+	return end ? name : NULL;
 }
 
 /* Decodes a slot: endbr64? bnd? jmp *disp(%rip). Finds the jmp's offset in the slot, and the word
@@ -116,7 +134,7 @@ static void read_slots(struct imports *im, const struct object *o, const char *n
 		if (!decode_slot(s.p + at, step, slot.addr, &slot.jmp, &got))
 			continue;
 		symbol = hash_get(by_got, &got, sizeof(got));
-		slot.func = symbol ? symbol_name(symbols, names, *symbol) : NULL;
+		slot.func = symbol ? symbol_name(im, symbols, names, *symbol) : NULL;
 		if (slot.func && *slot.func)
 			vec_push(&im->slots, slot);
 	}
@@ -152,7 +170,11 @@ static struct imports *imports_read(const struct object *o)
 			type = ELF64_R_TYPE(r.r_info);
 			if (type != R_X86_64_JUMP_SLOT && type != R_X86_64_GLOB_DAT)
 				continue;
-			slot.func = symbol_name(&symbols, &names, ELF64_R_SYM(r.r_info));
+			if (by_got.n >= MAX_SLOTS || got_only.n >= MAX_SLOTS) {
+				im->left_out++;
+				continue;
+			}
+			slot.func = symbol_name(im, &symbols, &names, ELF64_R_SYM(r.r_info));
 			if (ELF64_R_SYM(r.r_info))
 				*hash_put(&by_got, &r.r_offset, sizeof(r.r_offset), NULL) =
 					ELF64_R_SYM(r.r_info);
@@ -187,8 +209,16 @@ static const struct imports *imports_of(struct probe_set *ps, const struct proce
 	if (!ps->plt)
 		ps->plt = xcalloc(1, sizeof(*ps->plt));
 	v = hash_put(&ps->plt->by_object, key, strlen(key), &is_new);
-	if (is_new)
-		*v = (uintptr_t)imports_read(po->object);
+	if (is_new) {
+		struct imports *im = imports_read(po->object);
+
+		*v = (uintptr_t)im;
+		if (im->left_out)
+			process_note(ps,
+				     xasprintf("%s: it imports too many functions: %llu are left "
+					       "out",
+					       po->path, (unsigned long long)im->left_out));
+	}
 	return (const struct imports *)(uintptr_t)*v;
 }
 
