@@ -208,7 +208,8 @@ static void test_record(void **state)
 {
 	const struct mapping a = { .start = 0x1000, .end = 0x5000, .file = 1, .path = "/a" },
 			     b = { .start = 0x2000, .end = 0x3000, .file = 2, .path = "/b" };
-	struct space *parent = space_record(7), *child;
+	struct space_record_room room = { 0 };
+	struct space *parent = space_record(7, &room), *child;
 	const struct mappings *m, *n;
 
 	space_record_map(parent, &a, 1);
@@ -230,6 +231,34 @@ static void test_record(void **state)
 	assert_int_equal(space_read_some(child, 0x1000, &(char){ 0 }, 1), 0);
 	assert_null(space_open_path(child, &a));
 	space_free(child);
+	assert_int_equal(room.n, 0);
+	assert_int_equal(room.left_out, 0);
+}
+
+/* Each forked process that has a mapping of its own has a copy of all. */
+static void test_record_room(void **state)
+{
+	struct space_record_room room = { .most = 100 };
+	struct space *child[20], *parent = space_record(7, &room);
+	const struct mappings *m;
+
+	for (uint32_t i = 0; i < 10; i++)
+		space_record_map(parent,
+				 &(struct mapping){ .start = i, .end = i + 1, .path = "/a" }, 1);
+	for (uint32_t i = 0; i < 20; i++) {
+		child[i] = space_record_fork(parent, 8);
+		space_record_map(child[i],
+				 &(struct mapping){ .start = 20, .end = 21, .path = "/b" }, 2);
+		assert_null(space_mappings(child[i], 0, &m));
+		assert_int_equal(m->n, i < 8 ? 11 : 10);
+	}
+	assert_int_equal(room.n, 10 + 8 * 11);
+	assert_int_equal(room.left_out, 12);
+	for (uint32_t i = 0; i < 20; i++)
+		space_free(child[i]);
+	assert_int_equal(room.n, 10);
+	space_free(parent);
+	assert_int_equal(room.n, 0);
 }
 
 /* --- cores --- */
@@ -731,6 +760,7 @@ int main(void)
 		cmocka_unit_test(test_mapping_list),
 		cmocka_unit_test(test_put),
 		cmocka_unit_test(test_record),
+		cmocka_unit_test(test_record_room),
 		cmocka_unit_test(test_core),
 		cmocka_unit_test(test_other_file),
 		cmocka_unit_test(test_file_by_age),

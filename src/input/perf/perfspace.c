@@ -126,7 +126,7 @@ void perfspace_map(struct perfspace *s, uint32_t pid, const struct perfspace_map
 	new.path = s->dsos.v[new.file].path;
 	r = recorded_of(s, pid);
 	if (!r)
-		r = recorded_put(s, pid, space_record((pid_t)pid));
+		r = recorded_put(s, pid, space_record((pid_t)pid, &s->room));
 	space_record_map(r->space, &new, ++s->states);
 }
 
@@ -163,7 +163,7 @@ void perfspace_fork(struct perfspace *s, uint32_t pid, uint32_t ppid, uint32_t t
 	if (pid != ppid)
 		recorded_put(s, pid,
 			     parent ? space_record_fork(parent->space, (pid_t)pid)
-				    : space_record((pid_t)pid));
+				    : space_record((pid_t)pid, &s->room));
 }
 
 const uint32_t *perfspace_thread(struct perfspace *s, uint32_t pid, uint32_t tid, uint32_t *ret_n)
@@ -410,6 +410,9 @@ void perfspace_notes(struct perfspace *s)
 
 	if (s->kernel_why && s->kernel_unnamed)
 		stackin_note(s->in, "kernel functions have no names: %s", s->kernel_why);
+	if (s->room.left_out)
+		stackin_note(s->in, "%llu mappings are left out: the processes have too many",
+			     (unsigned long long)s->room.left_out);
 	if (s->in->options.no_symbols)
 		return;
 	for (uint32_t i = NO_DSO + 1; i < s->dsos.n; i++) {

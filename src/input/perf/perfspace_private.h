@@ -73,7 +73,8 @@ struct perfspace {
 	struct hash dso_of;    /* path -> index */
 	struct hash ids;       /* path -> index + 1 in dsos, by the build ids in the file's table */
 	struct hash processes; /* pid -> struct recorded * */
-	struct hash thread_of; /* pid << 32 | tid -> index in threads */
+	struct space_record_room room; /* of their mappings */
+	struct hash thread_of;         /* pid << 32 | tid -> index in threads */
 	VEC(struct thread) threads;
 	VEC(uint32_t) thread_names;
 	struct name_slot *slots;

@@ -3,9 +3,16 @@
  * A forked process shares its parent's list until one of the two changes it. */
 #include "program/space/space.h"
 
+enum {
+	ROOM_MAX = 16 << 20,
+	/* The kernel permits 65,530 unless it is told otherwise. Each new one may move all. */
+	PROCESS_MAX = 1 << 17,
+};
+
 /* Shared mappings. */
 struct list {
 	struct mappings mappings; /* after the last record read */
+	struct space_record_room *room;
 	uint32_t refs, state;
 };
 
@@ -23,6 +30,7 @@ static void list_drop(struct list *l)
 {
 	if (--l->refs)
 		return;
+	l->room->n -= l->mappings.n;
 	mappings_free(&l->mappings);
 	free(l);
 }
@@ -36,6 +44,8 @@ static struct list *own_list(struct record *r)
 		return l;
 	copy = xcalloc(1, sizeof(*copy));
 	copy->refs = 1;
+	copy->room = l->room;
+	copy->room->n += l->mappings.n;
 	vec_reserve(&copy->mappings, l->mappings.n);
 	if (l->mappings.n)
 		memcpy(copy->mappings.v, l->mappings.v, l->mappings.n * sizeof(*l->mappings.v));
@@ -72,9 +82,12 @@ static struct space *record_new(pid_t pid, struct list *list)
 	return &r->space;
 }
 
-struct space *space_record(pid_t pid)
+struct space *space_record(pid_t pid, struct space_record_room *room)
 {
-	return record_new(pid, xcalloc(1, sizeof(struct list)));
+	struct list *l = xcalloc(1, sizeof(*l));
+
+	l->room = room;
+	return record_new(pid, l);
 }
 
 struct space *space_record_fork(struct space *parent, pid_t pid)
@@ -84,10 +97,19 @@ struct space *space_record_fork(struct space *parent, pid_t pid)
 
 void space_record_map(struct space *s, const struct mapping *m, uint32_t state)
 {
-	struct list *l = own_list(record_of(s));
+	struct list *l = record_of(s)->list;
+	struct space_record_room *room = l->room;
+	uint64_t more = l->refs > 1 ? l->mappings.n + 1 : 1;
 
+	if (l->mappings.n >= PROCESS_MAX || room->n + more > (room->most ?: ROOM_MAX)) {
+		room->left_out++;
+		return;
+	}
+	l = own_list(record_of(s));
 	l->state = state;
+	room->n -= l->mappings.n;
 	mappings_put(&l->mappings, m);
+	room->n += l->mappings.n;
 }
 
 uint32_t space_record_state(const struct space *s)

@@ -82,7 +82,15 @@ const char *space_core_remark(const struct space *s, uint32_t i);
 /* Makes the space of a process in a recording, which is read in the order of time. It has mappings
  * and nothing else. The recording's reader numbers each change, and the number is the state.
  * m->path is borrowed. */
-struct space *space_record(pid_t pid);
+/* Mappings in the memory of a recording's spaces. A forked process with one more mapping has a
+ * copy of its parent's, so that a small recording can have any number. */
+struct space_record_room {
+	uint64_t most; /* 0: 16 million */
+	uint64_t n;
+	uint64_t left_out; /* mappings beyond `most`, or of a process that has 131,072 */
+};
+/* The room must live as long as the space and those that are forked from it. */
+struct space *space_record(pid_t pid, struct space_record_room *room);
 struct space *space_record_fork(struct space *parent, pid_t pid);
 void space_record_map(struct space *s, const struct mapping *m, uint32_t state);
 /* Returns the state of the last change, 0: none. Spaces with the same state have the same
