@@ -126,6 +126,8 @@ static ssize_t send_events(void *cls, uint64_t pos, char *buf, size_t max)
 		return MHD_CONTENT_READER_END_WITH_ERROR;
 	}
 	if (c->sent == c->text.n) {
+		if (c->text.cap > 4 * BLOCK) /* it was a large text */
+			out_fini(&c->text);
 		c->sent = c->text.n = 0;
 		out_str(&c->text, "data: ");
 		if (live_next(c->http->live, &c->reader, &c->text))

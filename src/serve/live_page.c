@@ -35,6 +35,8 @@ struct live *live_new(const struct live_options *o)
 		l->options.ms = TICK_MS;
 	if (!l->options.bytes)
 		l->options.bytes = BYTES;
+	if (!l->options.names)
+		l->options.names = BYTES;
 	pthread_mutex_init(&l->lock, NULL);
 	return l;
 }
@@ -70,6 +72,7 @@ static void live_forget(struct live *l)
 	l->first = l->tick_bytes = 0;
 	l->nticks = l->lines_dropped = l->stacks_dropped = 0;
 	l->frames_from = l->stacks_from = l->npart = 0;
+	l->name_bytes = 0;
 	l->views.n = 0;
 	memset(l->drops, 0, sizeof(l->drops));
 	l->drops_new = false;
@@ -273,8 +276,52 @@ void live_line(struct live *l, const char *text, size_t n, bool message)
 	pthread_mutex_unlock(&l->lock);
 }
 
-/* Writes all names, stacks and rows that a reader needs for the kept ticks. */
-static void put_hello(struct live *l, struct out *o)
+/* Writes elements of a list until the text has `end` bytes. Returns the number of the first that
+ * is left. */
+static uint32_t put_piece(struct out *o, const char *name, char *const *v, uint32_t from,
+			  uint32_t n, size_t end)
+{
+	size_t bytes = o->n;
+	uint32_t to = from;
+
+	while (to < n && bytes < end)
+		bytes += strlen(v[to++]) + 1;
+	live_put_new(o, name, v, from, to);
+	return to;
+}
+
+/* Writes the next names, stacks and rows that a reader needs for the kept ticks. A traced process
+ * can make them many, and each reader has a copy of what is sent to it. */
+static void put_names(struct live *l, struct live_reader *r, struct out *o)
+{
+	const size_t end = o->n + LIVE_PIECE;
+	const char *sep = "";
+
+	r->frames = put_piece(o, "frames", l->frames.v, r->frames, l->frames_from, end);
+	r->stacks = put_piece(o, "stacks", l->stacks.v, r->stacks, l->stacks_from, end);
+	out_str(o, ",\"aggs\":[");
+	while (r->agg < l->aggs.n && o->n < end) {
+		struct live_agg *a = &l->aggs.v[r->agg];
+
+		if (a->head) {
+			out_printf(o, "%s{%s", sep, a->head);
+			r->rows = put_piece(o, "rows", a->texts.v, r->rows, a->texts.n, end);
+			r->buckets = put_piece(o, "buckets", a->buckets.v, r->buckets, a->buckets.n,
+					       end);
+			out_char(o, '}');
+			sep = ",";
+			if (r->rows < a->texts.n || r->buckets < a->buckets.n)
+				break;
+		}
+		r->agg++;
+		r->rows = r->buckets = 0;
+	}
+	out_str(o, "]}");
+	r->names = r->frames < l->frames_from || r->stacks < l->stacks_from || r->agg < l->aggs.n;
+}
+
+/* Writes the text that begins a stream. */
+static void put_hello(struct live *l, struct live_reader *r, struct out *o)
 {
 	out_printf(o, "{\"type\":\"hello\",\"ms\":%u,\"history\":%u,\"allowD\":%s,\"running\":%s,",
 		   l->options.ms, l->options.history, l->options.allow_d ? "true" : "false",
@@ -285,20 +332,7 @@ static void put_hello(struct live *l, struct out *o)
 	json_string(o, l->options.host ? l->options.host : "",
 		    l->options.host ? strlen(l->options.host) : 0);
 	put_drops(l, o);
-	live_put_new(o, "frames", l->frames.v, 0, l->frames_from);
-	live_put_new(o, "stacks", l->stacks.v, 0, l->stacks_from);
-	out_str(o, ",\"aggs\":[");
-	for (uint32_t i = 0, n = 0; i < l->aggs.n; i++) {
-		struct live_agg *a = &l->aggs.v[i];
-
-		if (!a->head)
-			continue;
-		out_printf(o, "%s{%s", n++ ? "," : "", a->head);
-		live_put_new(o, "rows", a->texts.v, 0, a->texts.n);
-		live_put_new(o, "buckets", a->buckets.v, 0, a->buckets.n);
-		out_char(o, '}');
-	}
-	out_str(o, "]}");
+	put_names(l, r, o);
 }
 
 bool live_next(struct live *l, struct live_reader *r, struct out *o)
@@ -307,9 +341,11 @@ bool live_next(struct live *l, struct live_reader *r, struct out *o)
 
 	pthread_mutex_lock(&l->lock);
 	if (r->generation != l->generation) {
-		r->generation = l->generation;
-		r->tick = l->first;
-		put_hello(l, o);
+		*r = (struct live_reader){ .generation = l->generation, .tick = l->first };
+		put_hello(l, r, o);
+	} else if (r->names) {
+		out_str(o, "{\"type\":\"names\"");
+		put_names(l, r, o);
 	} else if (r->tick < l->nticks) {
 		const struct tick *t;
 

@@ -3,11 +3,11 @@
  *
  * In: the calls of a consumer to its sink (printed text, present aggregations), on the thread that
  * traces. Out: a JSON text for each tick (one line), kept for `history` ticks, and a text that
- * begins a stream: the names, stacks and rows known so far. Always true: a tick has the counts
- * since the tick before, so any range of ticks can be added up. A stack, a name and a row keep
- * their number for the whole run. Text is valid UTF-8, whatever the name of the traced program.
- * Data that is dropped (stacks, rows, lines beyond a limit) is counted in the tick. All calls may
- * come from any thread.
+ * begins a stream: the names, stacks and rows known so far. Texts of type "names" that follow it
+ * have those that do not fit. Always true: a tick has the counts since the tick before, so any
+ * range of ticks can be added up. A stack, a name and a row keep their number for the whole run.
+ * Text is valid UTF-8, whatever the name of the traced program. Data that is dropped (stacks, rows,
+ * lines beyond a limit) is counted in the tick. All calls may come from any thread.
  */
 #ifndef DESCRY_SERVE_LIVE_PAGE_H
 #define DESCRY_SERVE_LIVE_PAGE_H
@@ -20,6 +20,7 @@ struct live;
 struct live_options {
 	uint32_t history; /* number of kept ticks; 0: 600 */
 	uint64_t bytes;   /* of kept ticks; 0: 256 MB */
+	uint64_t names;   /* bytes of all names, stacks and rows of a run; 0: 256 MB */
 	uint32_t ms;      /* length of a tick in ms; 0: 1000 */
 	bool allow_d;     /* the page may send programs */
 	const char *host; /* shown */
@@ -40,9 +41,13 @@ void live_end(struct live *l, int status);
 /* Returns the sink of a run, which frees it. */
 struct sink *live_sink(struct live *l);
 
+enum { LIVE_PIECE = 1 << 20 /* bytes of names in one text */ };
 /* A reader's position; starts as zeroes. */
 struct live_reader {
 	uint64_t generation, tick;
+	/* The names, stacks, rows and buckets it has been told so far, in pieces, while `names`. */
+	bool names;
+	uint32_t frames, stacks, agg, rows, buckets;
 };
 /* Appends the next text to send to `o`. Returns false when there is nothing new. */
 bool live_next(struct live *l, struct live_reader *r, struct out *o);

@@ -10,6 +10,11 @@ enum {
 };
 static const uint32_t NO_STACK = UINT32_MAX;
 
+static bool names_are_full(const struct live *l)
+{
+	return l->name_bytes >= l->options.names;
+}
+
 /* Writes a frame for the page: "name", or ["name","kind"] when the kind is not native. */
 static uint32_t frame_id(struct live *l, enum frame_kind kind, const char *name, size_t n)
 {
@@ -22,13 +27,15 @@ static uint32_t frame_id(struct live *l, enum frame_kind kind, const char *name,
 	if (kind)
 		out_printf(&o, ",\"%s\"]", frame_kind_name(kind));
 	/* a traced process can have any number of them */
-	if (l->frames.n >= FRAMES_MAX && !hash_get(&l->frame_ids, o.v, o.n)) {
+	if ((l->frames.n >= FRAMES_MAX || names_are_full(l)) &&
+	    !hash_get(&l->frame_ids, o.v, o.n)) {
 		o.n = 0;
 		out_str(&o, "\"[other names]\"");
 	}
 	id = hash_put(&l->frame_ids, o.v, o.n, &fresh);
 	if (fresh) {
 		*id = l->frames.n;
+		l->name_bytes += 2 * o.n;
 		vec_push(&l->frames, live_take_text(&o));
 	}
 	out_fini(&o);
@@ -72,7 +79,7 @@ static uint32_t stack_id(struct live *l, const struct frames *f)
 		vec_push(&ids, f->user.v[i - 1]);
 	for (uint32_t i = f->kernel.n; i; i--)
 		vec_push(&ids, f->kernel.v[i - 1]);
-	if (l->stacks.n >= STACKS_MAX) {
+	if (l->stacks.n >= STACKS_MAX || names_are_full(l)) {
 		uint64_t *known = hash_get(&l->stack_ids, ids.v, ids.n * sizeof(*ids.v));
 
 		l->stacks_dropped += !known;
@@ -88,6 +95,7 @@ static uint32_t stack_id(struct live *l, const struct frames *f)
 		for (uint32_t i = 0; i < ids.n; i++)
 			out_printf(&o, "%s%u", i ? "," : "", ids.v[i]);
 		out_char(&o, ']');
+		l->name_bytes += o.n + ids.n * sizeof(*ids.v);
 		vec_push(&l->stacks, live_take_text(&o));
 		out_fini(&o);
 	}
@@ -242,13 +250,16 @@ void live_take_rows(struct live *l, struct sink *s, const struct agg_view *v)
 		struct row_changes to = { .a = a, .agg = v->agg, .out = &changes };
 		bool fresh;
 
-		to.row = timeline_row(&a->rows, v->agg, r->key, ROWS_MAX, &fresh);
+		to.row = timeline_row(&a->rows, v->agg, r->key, names_are_full(l) ? 0 : ROWS_MAX,
+				      &fresh);
 		if (to.row == TIMELINE_NONE) {
 			a->dropped++;
 			continue;
 		}
-		if (fresh)
+		if (fresh) {
 			vec_push(&a->texts, row_text(l, s, v->agg, r->key));
+			l->name_bytes += strlen(*vec_last(&a->texts)) + v->agg->key_size;
+		}
 		timeline_changes(&a->rows, to.row, v, r, put_change, &to);
 	}
 	if (changes.n || rows_from < a->texts.n) {

@@ -2,7 +2,7 @@
  * run. */
 #include "unit.h"
 
-#include "serve/live_page.h"
+#include "serve/live_private.h"
 
 static char *next(struct live *l, struct live_reader *r)
 {
@@ -114,12 +114,85 @@ static void test_bytes(void **state)
 	live_free(l);
 }
 
+/* A late reader gets the names in pieces, before the ticks. */
+static void test_pieces(void **state)
+{
+	enum { NAMES = 5000, BYTES = 1000 };
+	struct live_options o = { 0 };
+	struct live *l = live_new(&o);
+	struct live_reader r = { 0 };
+	uint32_t texts = 0, names = 0;
+	char name[BYTES + 3], *s;
+
+	(void)state;
+	live_begin(l, "");
+	for (uint32_t i = 0; i < NAMES; i++) {
+		snprintf(name, sizeof(name), "\"%0*u\"", BYTES, i);
+		vec_push(&l->frames, xstrdup(name));
+	}
+	live_end(l, 0);
+	while ((s = next(l, &r)) && !strstr(s, "\"tick\":")) {
+		char want[64];
+
+		assert_non_null(strstr(s, texts ? "{\"type\":\"names\"" : "{\"type\":\"hello\""));
+		assert_true(strlen(s) < LIVE_PIECE + 2 * BYTES);
+		snprintf(want, sizeof(want), "\"frames\":[%u,[\"", names);
+		assert_non_null(strstr(s, want));
+		for (const char *p = s; (p = strstr(p, "\"00")); p++)
+			names++;
+		texts++;
+		free(s);
+	}
+	assert_non_null(s);
+	free(s);
+	assert_int_equal(names, NAMES);
+	assert_int_equal(texts, 5);
+	assert_null(next(l, &r));
+	live_free(l);
+}
+
+/* Keys beyond a number of bytes are counted. */
+static void test_names(void **state)
+{
+	enum { ROWS = 100 };
+	struct live_options o = { .names = 1000 };
+	struct live *l = live_new(&o);
+	struct field field = { .kind = FIELD_INT, .size = 8, .type = T_INT64 };
+	const struct agg agg = { .name = "a",
+				 .func = AGG_COUNT,
+				 .type = T_UINT64,
+				 .keys = &field,
+				 .nkeys = 1,
+				 .key_size = 8,
+				 .nwords = 1 };
+	struct live_reader r = { 0 };
+	struct sink *s = live_sink(l);
+	struct agg_row rows[ROWS] = { 0 };
+	const int64_t one = 1;
+	int64_t keys[ROWS];
+
+	(void)state;
+	for (int i = 0; i < ROWS; i++) {
+		keys[i] = i;
+		rows[i] = (struct agg_row){ .key = (const uint8_t *)&keys[i], .words = &one };
+	}
+	live_begin(l, "");
+	live_take_rows(l, s,
+		       &(struct agg_view){ .agg = &agg, .rows = rows, .nrows = ROWS, .normal = 1 });
+	live_end(l, 0);
+	assert_in_range(l->name_bytes, 1000, 1100);
+	expect(l, &r, "hello");
+	expect(l, &r, "\"dropped\":");
+	s->ops->free(s);
+	live_free(l);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_ticks),
-		cmocka_unit_test(test_limits),
-		cmocka_unit_test(test_bytes),
+		cmocka_unit_test(test_ticks), cmocka_unit_test(test_limits),
+		cmocka_unit_test(test_bytes), cmocka_unit_test(test_pieces),
+		cmocka_unit_test(test_names),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
