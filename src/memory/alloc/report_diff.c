@@ -13,7 +13,8 @@ struct pair {
 };
 
 struct pairs {
-	struct hash by_text; /* -> index in v */
+	struct hash by_frames; /* numbers of the frames' texts -> index in v */
+	struct intern texts;   /* of the frames of both */
 	VEC(struct pair) v;
 };
 
@@ -49,32 +50,35 @@ static void diff_sums(const struct report_side side[2], struct sum ret[SUMS])
 
 /* --- stacks --- */
 
-static void diff_key(const struct alloc_trace *t, uint32_t stack, struct out *o)
+/* Returns the number of each frame's text, which is the same in both recordings. */
+static uint32_t *number_frames(struct intern *texts, const struct alloc_trace *t)
 {
-	const struct alloc_stack *s = &t->stacks.v[stack];
+	uint32_t *number = xcalloc(t->frames.n + 1, sizeof(*number));
 
-	o->n = 0;
-	for (uint32_t i = 0; i < s->n; i++) {
-		const struct alloc_text *f = &t->frames.v[t->stack_frames.v[s->at + i]];
-
-		out_mem(o, f->text, f->len);
-		out_char(o, '\0');
-	}
+	for (uint32_t i = 0; i < t->frames.n; i++)
+		number[i] = intern_strn(texts, t->frames.v[i].text, t->frames.v[i].len);
+	return number;
 }
 
 static void add_side(struct pairs *p, const struct report_side side[2], int which,
-		     enum report_of of, struct out *key)
+		     enum report_of of)
 {
+	const struct alloc_trace *t = side[which].t;
 	const struct alloc_report *r = side[which].r;
+	cleanup_free uint32_t *number = number_frames(&p->texts, t);
+	uint32_t key[ALLOC_FRAMES_MAX];
 
 	for (uint32_t i = 1; i < r->sites.n && i < side[which].t->stacks.n; i++) {
 		uint64_t value = report_site_value(&r->sites.v[i], of), *at;
+		const struct alloc_stack *s;
 		bool is_new;
 
 		if (!value)
 			continue;
-		diff_key(side[which].t, i, key);
-		at = hash_put(&p->by_text, key->v, key->n, &is_new);
+		s = &t->stacks.v[i];
+		for (uint32_t k = 0; k < s->n; k++)
+			key[k] = number[t->stack_frames.v[s->at + k]];
+		at = hash_put(&p->by_frames, key, s->n * sizeof(*key), &is_new);
 		if (is_new) {
 			*at = p->v.n;
 			vec_add(&p->v);
@@ -106,13 +110,10 @@ static int by_difference(const void *a, const void *b)
 static void make_pairs(const struct report_side side[2], enum report_of of, struct pairs *ret,
 		       uint32_t *ret_n)
 {
-	struct out key;
-
 	*ret = (struct pairs){ 0 };
-	out_init(&key, NULL);
-	add_side(ret, side, 0, of, &key);
-	add_side(ret, side, 1, of, &key);
-	out_fini(&key);
+	intern_init(&ret->texts);
+	add_side(ret, side, 0, of);
+	add_side(ret, side, 1, of);
 	if (ret->v.n)
 		qsort(ret->v.v, ret->v.n, sizeof(*ret->v.v), by_difference);
 	for (*ret_n = 0; *ret_n < ret->v.n; ++*ret_n)
@@ -122,7 +123,8 @@ static void make_pairs(const struct report_side side[2], enum report_of of, stru
 
 static void free_pairs(struct pairs *p)
 {
-	hash_fini(&p->by_text);
+	hash_fini(&p->by_frames);
+	intern_fini(&p->texts);
 	vec_fini(&p->v);
 }
 
