@@ -169,6 +169,35 @@ static void test_mapping_list(void **state)
 	assert_int_equal(m.n, 0);
 }
 
+/* A list of a process that changed while it was read has mappings again, longer than before. */
+static void test_mapping_order(void **state)
+{
+	static const char text[] = "1000-2000 r-xp 00005000 fe:01 7   /a\n"
+				   "4000-5000 r--p 00000000 00:00 0 \n"
+				   "1000-3000 r-xp 00005000 fe:01 7   /a\n"
+				   "1000-7000 r-xp 00005000 fe:01 7   /a\n"
+				   "6000-8000 rw-p 00000000 00:00 0 [heap]\n"
+				   "4000-5000 r--p 00000000 00:00 0 \n"
+				   "8000-9000 rw-p 00000000 00:00 0 \n";
+	static const uint64_t ends[] = { 0x2000, 0x5000, 0x7000, 0x8000, 0x9000 };
+	struct mappings m;
+
+	mappings_parse(xstrdup(text), strlen(text), &m);
+	mappings_order(&m);
+	assert_int_equal(m.n, 5);
+	for (uint32_t i = 0; i < m.n; i++) {
+		assert_int_equal(m.v[i].end, ends[i]);
+		assert_true(!i || m.v[i].start >= m.v[i - 1].end);
+	}
+	assert_int_equal(m.v[2].start, 0x5000);
+	assert_int_equal(m.v[2].offset, 0x9000);
+	assert_int_equal(m.v[3].start, 0x7000);
+	assert_int_equal(m.v[3].offset, 0);
+	mappings_free(&m);
+	mappings_order(&m); /* an empty one */
+	assert_int_equal(m.n, 0);
+}
+
 /* Every way in which a mapping can lie over others, against an array with the file of each page. */
 static void test_put(void **state)
 {
@@ -758,6 +787,7 @@ int main(void)
 		cmocka_unit_test(test_limit),
 		cmocka_unit_test(test_live),
 		cmocka_unit_test(test_mapping_list),
+		cmocka_unit_test(test_mapping_order),
 		cmocka_unit_test(test_put),
 		cmocka_unit_test(test_record),
 		cmocka_unit_test(test_record_room),

@@ -85,6 +85,26 @@ void mappings_parse(char *text, size_t len, struct mappings *ret)
 	*ret = list;
 }
 
+void mappings_order(struct mappings *list)
+{
+	uint64_t end = 0;
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < list->n; i++) {
+		struct mapping m = list->v[i];
+
+		if (m.end <= end)
+			continue;
+		if (m.start < end) {
+			m.offset += m.inode ? end - m.start : 0;
+			m.start = end;
+		}
+		end = m.end;
+		list->v[n++] = m;
+	}
+	list->n = n;
+}
+
 /* Reads a whole list. E2BIG: it is longer than MAPPINGS_TEXT_MAX. */
 static struct err *read_text(int fd, const char *path, struct mappings *ret)
 {
@@ -105,6 +125,7 @@ static struct err *read_text(int fd, const char *path, struct mappings *ret)
 		return err_errno(errno, "%s: read", path);
 	text[len] = '\0';
 	mappings_parse(text, len, ret);
+	mappings_order(ret);
 	text = NULL;
 	return NULL;
 }
@@ -183,6 +204,7 @@ static struct err *read_pieces(int fd, const char *path, struct mappings *ret)
 	if (n < 0)
 		return err_errno(errno, "%s: read", path);
 	l.list.text = l.text.v;
+	mappings_order(&l.list);
 	*ret = l.list;
 	return NULL;
 }

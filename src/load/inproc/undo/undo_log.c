@@ -75,26 +75,36 @@ struct err *undo_is_tracer(struct control *c, bool *ret)
 	return e;
 }
 
-struct err *undo_areas(struct control *c, uint64_t ret_bases[WIRE_BASES], uint32_t *ret_n)
+uint32_t undo_bases(const struct mappings *maps, uint64_t ret_bases[WIRE_BASES])
 {
-	const struct mappings *maps;
-	uint32_t found = 0;
-	struct err *e = control_maps(c, &maps);
+	uint32_t found = 0, seen = 0;
 
-	for (uint32_t i = 0; !e && i < maps->n; i++) {
+	for (uint32_t i = 0; i < maps->n; i++) {
 		const struct mapping *m = &maps->v[i];
 		uint64_t base = undo_base_of(m->start);
+		uint32_t bit;
 
 		if (!base || (!mapping_is_memfd(m, WIRE_MEMFD_CODE) &&
 			      !mapping_is_memfd(m, WIRE_MEMFD_FACTS)))
 			continue;
 		if (m->start != base && m->start != base + WIRE_FACTS)
 			continue;
-		if (!found || ret_bases[found - 1] != base)
+		bit = 1u << (base - WIRE_BASE) / WIRE_BASE_STEP;
+		if (!(seen & bit))
 			ret_bases[found++] = base;
+		seen |= bit;
 	}
+	return found;
+}
+_Static_assert(WIRE_BASES <= 32, "undo_bases() has a bit for each");
+
+struct err *undo_areas(struct control *c, uint64_t ret_bases[WIRE_BASES], uint32_t *ret_n)
+{
+	const struct mappings *maps;
+	struct err *e = control_maps(c, &maps);
+
 	if (!e)
-		*ret_n = found;
+		*ret_n = undo_bases(maps, ret_bases);
 	return e;
 }
 

@@ -14,6 +14,8 @@ enum { UNDO_PAGE = 4096 };
 
 /* Returns the base of the area that would contain the address, 0: none. */
 uint64_t undo_base_of(uint64_t addr);
+/* Finds the bases with mappings of descry, each once, in any list. Returns their number. */
+uint32_t undo_bases(const struct mappings *maps, uint64_t ret_bases[WIRE_BASES]);
 /* Returns the end of the facts, or 0 when there are none. Sets the inodes of the facts' file and
  * the code's, or leaves them untouched when there are none. */
 uint64_t undo_find_inodes(const struct mappings *maps, uint64_t base, uint64_t *ret_facts,
