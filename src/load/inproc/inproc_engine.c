@@ -19,6 +19,7 @@ enum {
 	NAP_MIN_MS = 1,
 	NAP_MAX_MS = 20,
 	NAP_QUIET_MS = 4,   /* a short nap, because threads wait for the tracer's lists */
+	SWEEP_MS = 10000,   /* for children that begin while their parents are restored */
 	STORE_MAX = 1 << 28 /* bytes */
 };
 
@@ -438,6 +439,7 @@ static struct err *inproc_detach(struct engine *en)
 {
 	struct inproc_engine *e = inproc(en);
 	struct err *err = NULL, *one;
+	bool more = true;
 
 	if (e->area)
 		__atomic_store_n(&e->area->closing, 1, __ATOMIC_SEQ_CST);
@@ -446,8 +448,8 @@ static struct err *inproc_detach(struct engine *en)
 	execs_stop(e);
 	events_stop(e);
 	/* Also restores children that were not found yet, and those that begin while their parents
-	 * still run. */
-	do {
+	 * still run. These may go on for ever, so the watchdog restores the last ones. */
+	while (more) {
 		for (uint32_t i = 0; i < e->processes.n; i++) {
 			one = process_detach(e, &e->processes.v[i]);
 			if (err)
@@ -456,7 +458,17 @@ static struct err *inproc_detach(struct engine *en)
 				err = one;
 		}
 		processes_round(e);
-	} while (e->list && (processes_adopt(e) || processes_sweep(e)));
+		if (!e->sweep_end)
+			e->sweep_end = now_ns() + (uint64_t)SWEEP_MS * 1000000;
+		more = e->list && (processes_adopt(e) || processes_sweep(e, e->sweep_end));
+		if (more && now_ns() >= e->sweep_end) {
+			inproc_blind(
+				e,
+				"traced processes fork faster than their children's probes are removed: descry's watchdog removes the others");
+			e->unrestored = true;
+			more = false;
+		}
+	}
 	/* The watchdog restores a process that could not be restored here. This function may be
 	 * called again. */
 	e->unrestored |= err != NULL;

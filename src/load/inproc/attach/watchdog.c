@@ -131,12 +131,11 @@ static bool undo_child(const struct watched *w, uint32_t i)
 	return w->done[i];
 }
 
-/* Restores children that were not followed and whose agent makes no system calls, so that they
- * could not report. Returns true when none is left. */
+/* Restores children that did not report: see processes_sweep(). Returns true when none is left. */
 static bool undo_unsaid(const struct watched *w)
 {
-	cleanup_dir DIR *d = !w->area->follow && processes_filtered(w->area) ? opendir("/proc")
-									     : NULL;
+	cleanup_dir DIR *d = w->area->follow || processes_filtered(w->area) ? opendir("/proc")
+									    : NULL;
 	bool all = true;
 
 	for (pid_t pid; procdir_next(d, &pid);)

@@ -18,9 +18,9 @@ void process_remember(struct inproc_engine *e, pid_t pid);
 /* Adds new children from the list of processes. Returns their number, including those that this
  * round had no time to look for. */
 uint32_t processes_adopt(struct inproc_engine *e);
-/* Call it at the end. Restores children that are not followed and could not restore themselves.
- * Returns their number. */
-uint32_t processes_sweep(struct inproc_engine *e);
+/* Call it at the end. Restores children that are not followed and could not restore themselves,
+ * until `end` (CLOCK_MONOTONIC ns). Returns their number, plus 1 when it could not look at all. */
+uint32_t processes_sweep(struct inproc_engine *e, uint64_t end);
 /* Starts a round: permits the number of searches of /proc that one round may make. */
 void processes_round(struct inproc_engine *e);
 

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <signal.h>
 
+#include "base/clock.h"
 #include "base/procdir.h"
 #include "load/inproc/attach/inproc_attach.h"
 #include "load/inproc/events/proc_events.h"
@@ -184,7 +185,7 @@ static bool was_traced(const struct inproc_engine *e, pid_t pid)
 /* Restores children that cannot report to the tracer, which finds them by their mappings: those
  * that are not followed and whose agent makes no system calls, and those that were to be followed
  * and began amid the detach, so that no probe is left in them. */
-uint32_t processes_sweep(struct inproc_engine *e)
+uint32_t processes_sweep(struct inproc_engine *e, uint64_t end)
 {
 	cleanup_dir DIR *d = (e->area->follow || processes_filtered(e->area)) && !any_served(e)
 				     ? opendir("/proc")
@@ -194,6 +195,8 @@ uint32_t processes_sweep(struct inproc_engine *e)
 	for (pid_t pid; procdir_next(d, &pid);) {
 		struct err *err;
 
+		if (now_ns() >= end)
+			return n + 1;
 		if (was_traced(e, pid) || !process_has_area(e, pid))
 			continue;
 		err = process_restore(e, pid);

@@ -310,8 +310,9 @@ struct inproc_engine {
 	struct inproc_events *events;   /* NULL: no probes of provider proc */
 	struct inproc_unwind *unwind;   /* NULL: the image takes no user stacks */
 	VEC(struct inproc_walk) walks;
-	int watchdog;    /* its pidfd or -1 */
-	bool unrestored; /* a process could not be restored */
+	int watchdog;       /* its pidfd or -1 */
+	bool unrestored;    /* a process could not be restored */
+	uint64_t sweep_end; /* CLOCK_MONOTONIC ns: limit of processes_sweep(); 0: not begun */
 };
 
 static inline bool inproc_is_syscall(enum attach_kind k)
