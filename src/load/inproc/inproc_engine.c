@@ -19,6 +19,7 @@ enum {
 	NAP_MIN_MS = 1,
 	NAP_MAX_MS = 20,
 	NAP_QUIET_MS = 4,   /* a short nap, because threads wait for the tracer's lists */
+	RANGES_SHARE = 50,  /* reading a process's mappings takes one part of this of the time */
 	SWEEP_MS = 10000,   /* for children that begin while their parents are restored */
 	STORE_MAX = 1 << 28 /* bytes */
 };
@@ -274,8 +275,14 @@ static void inproc_drain(struct engine *en, record_fn *fn, void *arg)
 		struct inproc_process *p = &e->processes.v[i];
 
 		if (p->attached &&
-		    __atomic_load_n(&e->said[p->index].ranges_wanted, __ATOMIC_RELAXED))
+		    __atomic_load_n(&e->said[p->index].ranges_wanted, __ATOMIC_RELAXED) &&
+		    now_ns() >= p->ranges_next) {
+			const uint64_t begun = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+
 			err_free(process_ranges(e, p));
+			p->ranges_next = pace_next(
+				now_ns(), clock_ns(CLOCK_THREAD_CPUTIME_ID) - begun, RANGES_SHARE);
+		}
 	}
 	bell_take(e);
 	processes_look(e);
@@ -511,6 +518,8 @@ static void inproc_free(struct engine *en)
 	free(e->counters.dropped);
 	shared_copy_fini(&e->aggs.copy);
 	vec_fini(&e->named.held);
+	hash_fini(e->family.looked);
+	free(e->family.looked);
 	vec_fini(&e->family.execs);
 	vec_fini(&e->family.ancestors);
 	vec_fini(&e->walks);
@@ -561,6 +570,7 @@ static struct engine *inproc_new(const struct engine_setting *setting)
 	e->base.ops = &engine_inproc_ops;
 	e->files.code.fd = e->files.facts.fd = e->files.shared.fd = -1;
 	e->watchdog = -1;
+	e->family.looked = xcalloc(1, sizeof(*e->family.looked));
 	timers_init(&e->bells.timers);
 	e->bells.nap_ms = NAP_MIN_MS;
 	e->aggs.bytes_max = STORE_MAX;

@@ -36,12 +36,25 @@ enum {
 
 /* --- the thread that rings --- */
 
+static const struct inproc_process *find_process(const struct inproc_engine *e, pid_t pid)
+{
+	for (uint32_t i = 0; i < e->processes.n; i++)
+		if (e->processes.v[i].pid == pid && e->processes.v[i].attached)
+			return &e->processes.v[i];
+	return NULL;
+}
+
 /* Returns true when thread tid has the number `own` in its own pid namespace, and has the shared
- * memory mapped. A number in shared memory is used only for such a thread. */
+ * memory mapped. A number in shared memory is used only for such a thread. The list of mappings of
+ * a traced process, which it can make long, is not read for each of its requests. */
 static bool is_asker(const struct inproc_engine *e, pid_t tid, pid_t own)
 {
-	return process_status(tid, "NSpid:", PROCESS_STATUS_LAST) == (uint32_t)own &&
-	       process_has_area(e, tid);
+	pid_t pid;
+
+	if (process_status(tid, "NSpid:", PROCESS_STATUS_LAST) != (uint32_t)own)
+		return false;
+	pid = (pid_t)process_status(tid, "Tgid:", 0);
+	return (find_process(e, pid) && process_holds(e, tid)) || process_has_area(e, pid);
 }
 
 static pid_t find_among(const struct inproc_engine *e, const char *folder, pid_t own)
@@ -70,14 +83,6 @@ static pid_t find_thread(struct inproc_engine *e, pid_t own)
 		return found;
 	e->family.searches--;
 	return find_among(e, "/proc", own); /* a child in another pid namespace */
-}
-
-static const struct inproc_process *find_process(const struct inproc_engine *e, pid_t pid)
-{
-	for (uint32_t i = 0; i < e->processes.n; i++)
-		if (e->processes.v[i].pid == pid && e->processes.v[i].attached)
-			return &e->processes.v[i];
-	return NULL;
 }
 
 /* --- the executed program --- */

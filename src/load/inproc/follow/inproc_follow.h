@@ -21,7 +21,8 @@ uint32_t processes_adopt(struct inproc_engine *e);
 /* Call it at the end. Restores children that are not followed and could not restore themselves,
  * until `end` (CLOCK_MONOTONIC ns). Returns their number, plus 1 when it could not look at all. */
 uint32_t processes_sweep(struct inproc_engine *e, uint64_t end);
-/* Starts a round: permits the number of searches of /proc that one round may make. */
+/* Starts a round: permits the number of searches of /proc that one round may make, and forgets what
+ * process_has_area() has found in the one before. */
 void processes_round(struct inproc_engine *e);
 
 /* loads.c */

@@ -2,6 +2,7 @@
  * process's tables stands at the process's number (wire_area.unwinds), and not in the map that the
  * kernel engine has. So no process writes the data by which another one's stack is walked. */
 #include <errno.h>
+#include <time.h>
 
 #include "base/clock.h"
 #include "load/inproc/follow/inproc_follow.h"
@@ -9,6 +10,9 @@
 #include "load/inproc/state/process_state.h"
 #include "program/runtime/languages.h"
 #include "program/unwind/unwind.h"
+
+/* Reading the mappings of a process that asks again and again takes one part of this of the time. */
+enum { AGAIN_SHARE = 4 };
 
 /* A process in which an interpreter seems to begin, and the time to look at it again. */
 struct later {
@@ -229,12 +233,17 @@ void unwind_refresh(struct inproc_engine *e)
 	if (e->unwind && e->unwind->later.n)
 		look_again(e);
 	for (uint32_t i = 0; e->unwind && i < e->processes.n; i++) {
-		const struct inproc_process *p = &e->processes.v[i];
+		struct inproc_process *p = &e->processes.v[i];
+		uint64_t begun;
 
-		if (p->attached &&
-		    __atomic_load_n(&e->said[p->index].unwind_asked, __ATOMIC_ACQUIRE) &
-			    WIRE_UNWIND_ASK_LIST)
-			unwind_add(e, p->pid);
+		if (!p->attached || now_ns() < p->unwind_next ||
+		    !(__atomic_load_n(&e->said[p->index].unwind_asked, __ATOMIC_ACQUIRE) &
+		      WIRE_UNWIND_ASK_LIST))
+			continue;
+		begun = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+		unwind_add(e, p->pid);
+		p->unwind_next =
+			pace_next(now_ns(), clock_ns(CLOCK_THREAD_CPUTIME_ID) - begun, AGAIN_SHARE);
 	}
 	if (e->unwind)
 		err_free(unwind_store_tidy(e->unwind->store, NULL, now_ns()));

@@ -172,6 +172,7 @@ static uint32_t adopt_missing(struct inproc_engine *e, missing_vec *missing)
 void processes_round(struct inproc_engine *e)
 {
 	e->family.searches = SEARCHES;
+	hash_fini(e->family.looked);
 }
 
 static bool was_traced(const struct inproc_engine *e, pid_t pid)

@@ -12,6 +12,7 @@ enum {
 	PACE_ROOM = 100000000, /* ns of work that delay no bell */
 	/* longest wait of a bell in ns, because a thread waits for the answer */
 	PACE_MAX = 20000000,
+	PACE_CHEAP = 10000000, /* ns of work that a process may ask for again at once */
 };
 
 struct pace {
@@ -41,6 +42,13 @@ static inline uint64_t pace_end(struct pace *p, uint64_t now)
 		p->level = most;
 	p->rung = false;
 	return p->level > PACE_ROOM ? (p->level - PACE_ROOM) * 2 : 0;
+}
+
+/* Returns when work that a process asks for may be done again, after it took `took` ns of the
+ * processor's time: not before it is one part of `share` parts of the time. 0: at once. */
+static inline uint64_t pace_next(uint64_t now, uint64_t took, uint64_t share)
+{
+	return took > PACE_CHEAP ? now + took * share : 0;
 }
 
 #endif

@@ -143,6 +143,9 @@ struct inproc_process {
 	/* seccomp's strict mode: a thread has no time stamp counter, and the agent's handler
 	 * replaces it */
 	bool strict;
+	/* CLOCK_MONOTONIC ns: when its mappings may be read again, for stacks and for unwind tables
+	 * (pace_next()) */
+	uint64_t ranges_next, unwind_next;
 	uint64_t filter_look; /* CLOCK_MONOTONIC ns of the next check of its threads for filters */
 	uint32_t filter_next;
 	/* ptrace(2) is forbidden, so it cannot be stopped after its start
@@ -256,6 +259,8 @@ struct inproc_family {
 	struct control *caught;
 	/* searches of /proc for a process's own number that this round may still make */
 	uint32_t searches;
+	/* answers of process_has_area() in this round, by struct process_life */
+	struct hash *looked;
 	bool loads_asked;    /* a bell has reported that libraries have come or gone */
 	uint64_t loads_next; /* CLOCK_MONOTONIC ns of the next reading of mappings without a bell */
 };

@@ -4,8 +4,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/procdir.h"
 #include "base/procmem.h"
 #include "load/inproc/state/process_state.h"
 #include "load/inproc/undo/undo.h"
@@ -40,13 +42,50 @@ uint32_t process_status(pid_t pid, const char *field, int nth)
 
 /* --- descry's memory --- */
 
+/* Returns true when exactly the facts' addresses are one mapping of the process. */
+static bool has_facts_range(const struct inproc_engine *e, pid_t pid)
+{
+	cleanup_free char *path = xasprintf("/proc/%d/map_files/%llx-%llx", (int)pid,
+					    (unsigned long long)e->addr + WIRE_FACTS,
+					    (unsigned long long)e->addr + WIRE_SHARED);
+	struct stat st;
+
+	return !lstat(path, &st);
+}
+
+/* Returns true when the process cannot have the area, without reading its list of mappings, which
+ * it can make long. The tracer has the same range, so a kernel that does not list it is noticed. A
+ * process whose main thread has ended shows none. */
+static bool has_none(const struct inproc_engine *e, pid_t pid)
+{
+	return !has_facts_range(e, pid) && has_facts_range(e, getpid()) &&
+	       process_status(pid, "VmSize:", 0);
+}
+
+struct process_life {
+	uint64_t started; /* procdir_start() */
+	uint64_t pid;
+};
+
 /* Returns true when the process has the memory as a traced process has it. Returns false for the
- * tracer and its watchdog, whose numbers a traced process may give as those of its children. */
+ * tracer and its watchdog, whose numbers a traced process may give as those of its children. Looks
+ * at a process once in a round, because shared memory may give its number any number of times. */
 bool process_has_area(const struct inproc_engine *e, pid_t pid)
 {
-	return pid != getpid() && (uint32_t)pid != e->area->watchdog_pid &&
-	       undo_left(pid, e->addr, e->files.facts.inode, 0) &&
-	       !undo_writes(pid, e->files.facts.inode, e->files.code.inode);
+	const struct process_life life = { procdir_start(pid), (uint64_t)pid };
+	uint64_t *known;
+	bool has;
+
+	if (pid == getpid() || (uint32_t)pid == e->area->watchdog_pid || has_none(e, pid))
+		return false;
+	known = e->family.looked ? hash_get(e->family.looked, &life, sizeof(life)) : NULL;
+	if (known)
+		return *known;
+	has = undo_left(pid, e->addr, e->files.facts.inode, 0) &&
+	      !undo_writes(pid, e->files.facts.inode, e->files.code.inode);
+	if (e->family.looked)
+		*hash_put(e->family.looked, &life, sizeof(life), NULL) = has;
+	return has;
 }
 
 void process_open(struct inproc_process *p)
