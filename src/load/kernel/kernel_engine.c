@@ -61,7 +61,14 @@ static bool kernel_permitted(void)
 
 static struct err *kernel_ready(struct engine *en, const struct image *img)
 {
-	return inproc_conflict(img);
+	bool all;
+	struct err *e = inproc_conflict(img, &all);
+
+	if (!e && !all)
+		engine_note(
+			kernel(en),
+			"there was no time to check whether another descry traces one of the processes from inside");
+	return e;
 }
 
 static struct err *kernel_load(struct engine *en, const struct image *img, bool measure)

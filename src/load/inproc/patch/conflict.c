@@ -5,11 +5,17 @@
  * holds a uprobe's int3. */
 #include <errno.h>
 #include <sys/stat.h>
+#include <time.h>
 
+#include "base/clock.h"
 #include "base/procdir.h"
 #include "base/sorted.h"
 #include "load/inproc/patch/conflict.h"
 #include "load/inproc/undo/undo.h"
+
+/* The processor's time that the search may take, because each process can make its list of mappings
+ * long. */
+#define LOOK_NS 5000000000ull
 
 static bool is_uprobe(const struct probe *p)
 {
@@ -94,17 +100,36 @@ static struct err *look_into(pid_t pid, const struct image *img)
 	return found;
 }
 
-struct err *inproc_conflict(const struct image *img)
+static bool is_probed(const struct image *img, pid_t pid)
 {
-	bool any = false;
+	for (uint32_t i = 0; i < img->nprobes; i++) {
+		const struct probe *p = img->probes[i].probe;
+
+		if (is_uprobe(p) && (!p->pid || p->pid == pid))
+			return true;
+	}
+	return false;
+}
+
+struct err *inproc_conflict(const struct image *img, bool *ret_all)
+{
+	const uint64_t end = clock_ns(CLOCK_THREAD_CPUTIME_ID) + LOOK_NS;
 	struct err *e = NULL;
 	cleanup_dir DIR *d = NULL;
+	bool any = false;
 
+	*ret_all = true;
 	for (uint32_t i = 0; i < img->nprobes; i++)
 		any |= is_uprobe(img->probes[i].probe);
 	d = any ? opendir("/proc") : NULL;
-	for (pid_t pid; !e && procdir_next(d, &pid);)
-		if (pid != getpid() && mappings_any(pid, "/memfd:" WIRE_MEMFD_CODE))
+	for (pid_t pid; !e && procdir_next(d, &pid);) {
+		if (pid == getpid() || !is_probed(img, pid))
+			continue;
+		*ret_all = clock_ns(CLOCK_THREAD_CPUTIME_ID) < end;
+		if (!*ret_all)
+			break;
+		if (mappings_any(pid, "/memfd:" WIRE_MEMFD_CODE))
 			e = look_into(pid, img);
+	}
 	return e;
 }
