@@ -17,8 +17,10 @@
 
 enum {
 	WANTED_SIZE = 4 * 4096,
-	AGAIN_NS = 20 * 1000 * 1000,  /* between two readings of a process's mappings */
-	LAZY_NS = 1000 * 1000 * 1000, /* when a process gets a list; before, walks do without */
+	AGAIN_NS = 20 * 1000 * 1000, /* between two readings of a process's mappings, at least */
+	AGAIN_SHARE = 2, /* ... and as many times the processor's time that the first one took */
+	REFRESH_NS = 20 * 1000 * 1000, /* after which a refresh begins no other reading */
+	LAZY_NS = 1000 * 1000 * 1000,  /* when a process gets a list; before, walks do without */
 	RUNNING_NS = 500 * 1000 * 1000,
 	PRELOAD_NS = 50 * 1000 * 1000, /* CPU time, ns */
 	PRELOAD_FEW_NS = 10 * 1000 * 1000,
@@ -52,9 +54,9 @@ struct unwind_tables {
 	int inner;       /* the pattern map that the array of maps requires */
 	uint32_t nknown; /* number of chunks for remembered rules */
 	struct ring wanted;
-	struct hash read_ns; /* pid -> when its mappings were read */
-	later_vec later;     /* each process once, after tidy_later() */
-	VEC(uint32_t) met;   /* processes whose first stack was taken */
+	struct hash again_ns; /* pid -> when its mappings may be read again */
+	later_vec later;      /* each process once, after tidy_later() */
+	VEC(uint32_t) met;    /* processes whose first stack was taken */
 	uint64_t scan_ns;
 	bool preloaded, parent, overflowed; /* parent: a target has forked */
 	uint32_t mm, asked, language;       /* of the process that is being written to the map */
@@ -226,7 +228,7 @@ void unwind_tables_free(struct unwind_tables *t)
 	vec_fini(&t->chunk_fds);
 	vec_fini(&t->later);
 	vec_fini(&t->met);
-	hash_fini(&t->read_ns);
+	hash_fini(&t->again_ns);
 	hash_fini(&t->ours);
 	hash_fini(&t->interpreters);
 	hash_fini(&t->named);
@@ -278,7 +280,7 @@ static bool is_gone(uint32_t pid)
 static void forget(struct unwind_tables *t, uint32_t pid)
 {
 	unwind_store_del(t->store, (pid_t)pid);
-	hash_del(&t->read_ns, &pid, sizeof(pid));
+	hash_del(&t->again_ns, &pid, sizeof(pid));
 	hash_del(&t->ours, &pid, sizeof(pid));
 	hash_del(&t->interpreters, &pid, sizeof(pid));
 	hash_del(&t->named, &pid, sizeof(pid));
@@ -323,6 +325,8 @@ static struct err *add_process(struct unwind_tables *t, pid_t pid)
 {
 	uint32_t key = (uint32_t)pid;
 	struct wire_unwind_process p;
+	const uint64_t begun = now_ns(), cpu = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+	uint64_t wait;
 	struct err *e;
 
 	/* Reads mm before the mappings. When the process executes another program in between, a
@@ -332,10 +336,12 @@ static struct err *add_process(struct unwind_tables *t, pid_t pid)
 		t->mm = p.mm;
 		t->asked = p.asked;
 	}
-	*hash_put(&t->read_ns, &key, sizeof(key), NULL) = now_ns();
 	*hash_put(&t->ours, &key, sizeof(key), NULL) = 1;
 	find_language(t, key);
 	e = unwind_store_add(t->store, pid);
+	wait = (clock_ns(CLOCK_THREAD_CPUTIME_ID) - cpu) * AGAIN_SHARE;
+	*hash_put(&t->again_ns, &key, sizeof(key), NULL) =
+		begun + (wait > AGAIN_NS ? wait : AGAIN_NS);
 	if (e && is_gone(key))
 		forget(t, key);
 	return e;
@@ -373,12 +379,11 @@ void unwind_tables_add_running(struct unwind_tables *t)
 	vec_fini(&pids);
 }
 
-/* Plans the reading of pid's mappings: soon (but not more often than AGAIN_NS), or after LAZY_NS of
- * life. */
+/* Plans the reading of pid's mappings: soon (but not before again_ns), or after LAZY_NS of life. */
 static void want(struct unwind_tables *t, uint32_t pid, bool soon, uint64_t now)
 {
-	uint64_t *last = hash_get(&t->read_ns, &pid, sizeof(pid));
-	uint64_t at = !soon ? now + LAZY_NS : last ? *last + AGAIN_NS : now;
+	uint64_t *again = hash_get(&t->again_ns, &pid, sizeof(pid));
+	uint64_t at = !soon ? now + LAZY_NS : again ? *again : now;
 
 	vec_push(&t->later, (struct later){ pid, at });
 }
@@ -554,9 +559,35 @@ static void tidy_later(struct unwind_tables *t)
 	t->later.n = n;
 }
 
+static int by_time(const void *a, const void *b)
+{
+	const struct later *x = a, *y = b;
+
+	return COMPARE(x->at_ns, y->at_ns);
+}
+
+/* Reads mappings that are due, the longest due first. A process can make its list long, so REFRESH_NS
+ * later the others are left for the next refresh, and the caller reads its records meanwhile. */
+static void read_planned(struct unwind_tables *t, uint64_t now)
+{
+	later_vec planned = t->later;
+
+	t->later = (later_vec){ 0 }; /* add_process() may plan again */
+	if (planned.n)
+		qsort(planned.v, planned.n, sizeof(*planned.v), by_time);
+	for (uint32_t i = 0; i < planned.n; i++) {
+		/* Ignores errors: walks of a process that has ended or whose tables do not fit use
+		 * frame pointers. */
+		if (planned.v[i].at_ns <= now && now_ns() - now < REFRESH_NS)
+			err_free(add_process(t, (pid_t)planned.v[i].pid));
+		else
+			vec_push(&t->later, planned.v[i]);
+	}
+	vec_fini(&planned);
+}
+
 void unwind_tables_refresh(struct unwind_tables *t)
 {
-	later_vec planned;
 	uint64_t now;
 
 	map_watch_drain(t->watch);
@@ -567,17 +598,7 @@ void unwind_tables_refresh(struct unwind_tables *t)
 	now = now_ns();
 	if (t->later.n)
 		tidy_later(t);
-	planned = t->later;
-	t->later = (later_vec){ 0 }; /* add_process() may plan again */
-	for (uint32_t i = 0; i < planned.n; i++) {
-		/* Ignores errors: walks of a process that has ended or whose tables do not fit use
-		 * frame pointers. */
-		if (planned.v[i].at_ns <= now)
-			err_free(add_process(t, (pid_t)planned.v[i].pid));
-		else
-			vec_push(&t->later, planned.v[i]);
-	}
-	vec_fini(&planned);
+	read_planned(t, now);
 	if (now - t->scan_ns >= SCAN_NS) {
 		t->scan_ns = now;
 		scan(t, now);
