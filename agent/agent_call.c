@@ -10,6 +10,7 @@ enum {
 	PR_GET_NAME = 16,
 	COMM_NS = 1000000,   /* age at which a thread's name is read again */
 	CPU_SELECTOR = 0x7b, /* a segment whose limit is node << 12 | cpu */
+	SIGNALS = 64,
 };
 
 /* --- time and identity --- */
@@ -124,15 +125,39 @@ static int64_t signal_other(const struct wire_own *o, uint64_t sig)
 	return o->pidfd < 0 ? E_SRCH : sys4(SYS_PIDFD_SEND_SIGNAL, o->pidfd, (uint32_t)sig, 0, 0);
 }
 
+/* The kernel too sends the signal of a program when the program has ended. */
 ENTRY int64_t agent_send_signal(uint64_t sig, uint64_t r2, uint64_t r3, uint64_t r4, uint64_t r5,
 				struct wire_thread *t)
 {
-	const struct wire_own *o = own_words(t);
+	struct wire_own *o = own_words(t);
+	const uint32_t n = (uint32_t)sig - 1;
 
-	if (is_tracer(t) && o->other)
-		return signal_other(o, sig);
-	return try2(SYS_KILL, o->pid, (uint32_t)sig);
+	if (is_tracer(t))
+		return o->other ? signal_other(o, sig) : try2(SYS_KILL, o->pid, (uint32_t)sig);
+	if (quiet())
+		return E_PERM;
+	if (n >= SIGNALS)
+		return (uint32_t)sig ? E_INVAL : 0;
+	o->signals |= 1ull << n;
+	return 0;
 }
+
+/* Thunks call it behind the end of a firing. A handler that never returns leaves the other signals
+ * to the next firing. */
+ENTRY void agent_signals(uint64_t r1, uint64_t r2, uint64_t r3, uint64_t r4, uint64_t r5,
+			 struct wire_thread *t)
+{
+	struct wire_own *o = own_words(t);
+
+	while (o->signals) {
+		const uint64_t lowest = o->signals & -o->signals;
+
+		o->signals &= ~lowest;
+		(void)try2(SYS_KILL, o->pid, (uint64_t)__builtin_ctzll(lowest) + 1);
+	}
+}
+
+/* D programs do not call this one, which sends at once. */
 
 ENTRY int64_t agent_send_signal_thread(uint64_t sig, uint64_t r2, uint64_t r3, uint64_t r4,
 				       uint64_t r5, struct wire_thread *t)

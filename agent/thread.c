@@ -346,7 +346,7 @@ static void set_up(struct wire_thread *t, uint32_t tid, uint64_t rsp)
 	t->uid = p->own_pid ? p->uid : s->uid;
 	t->gid = p->own_pid ? p->gid : s->gid;
 	t->gen = 0;
-	o->regs = 0;
+	o->regs = o->signals = 0;
 	o->range_lo = o->range_hi = 0;
 	o->checks = o->unsafe = o->nested = 0;
 	t->vforked = t->ended = 0;

@@ -266,7 +266,8 @@ struct wire_own {
 	uint32_t other;
 	int32_t pidfd;
 	uint64_t task; /* address of the thread's stand-in for struct task_struct, 0 none */
-	uint64_t pad;
+	/* bits: signal - 1. Sent when the firing has ended, because a handler may never return. */
+	uint64_t signals;
 };
 /* Programs then stay on the stack that the thread is on. */
 #define WIRE_ALT_UNKNOWN (~0ull >> 1)
@@ -570,8 +571,9 @@ enum { WIRE_HELPER_THREAD_TIME = 60000 };
 	X(comm, "helper 16") \
 	X(current_task, "helpers 35, 158") \
 	X(get_stack, "helpers 67, 27") \
-	X(send_signal, "helper 109") \
+	X(send_signal, "helper 109: notes the signal for `signals`") \
 	X(send_signal_thread, "helper 117") \
+	X(signals, "() sends the signals of a firing that has ended") \
 	X(ring_reserve, "helper 131") \
 	X(ring_submit, "helper 132") \
 	X(ring_discard, "helper 133") \

@@ -33,11 +33,20 @@ static void catch (int sig)
 {
 	caught = sig;
 }
+/* The signal comes when the firing has ended, and once. */
 TEST(test_send_signal)
 {
 	CHECK(world_thread(&w, 1));
 	signal(SIGUSR1, catch);
-	CHECK(!CALL(send_signal, SIGUSR1) && caught == SIGUSR1);
+	caught = 0;
+	CHECK(!CALL(send_signal, SIGUSR1) && !CALL(send_signal, 0) && !caught);
+	CALL(signals);
+	CHECK(caught == SIGUSR1);
+	caught = 0;
+	CALL(signals);
+	CHECK(!caught);
+	CHECK((int64_t)CALL(send_signal, 65) == -EINVAL);
+	signal(SIGUSR1, catch);
 	caught = 0;
 	CHECK(!CALL(send_signal_thread, SIGUSR1) && caught == SIGUSR1);
 	CHECK((int64_t)CALL(send_signal, 1000) == -EINVAL);

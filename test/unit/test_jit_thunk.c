@@ -486,6 +486,38 @@ static void test_thunk_nested(void **state)
 	}
 }
 
+static uint64_t rsp_at_signals;
+static uint64_t see_signals(uint32_t entry, const uint64_t args[6])
+{
+	if (entry != WIRE_AGENT_signals)
+		return 0;
+	assert_int_equal(args[0], (uintptr_t)mock.thread);
+	rsp_at_signals = mock.entry->rsp;
+	return 42;
+}
+
+/* Signals are sent behind the end of the firing, because their handlers may never return. */
+static void test_thunk_signals(void **state)
+{
+	const struct bpf_insn p[] = { ALU64_IMM(MOV, 1, 10), CALL(BPF_FUNC_send_signal),
+				      ALU64_IMM(MOV, 0, 0), EXIT() };
+	const struct bpf_insn none[] = { ALU64_IMM(MOV, 0, 0), EXIT() };
+
+	mock_know_thread();
+	mock.helper = see_signals;
+	COMPILE(p);
+	for (uint32_t kind = 0; kind < WIRE_STUB_KINDS; kind++) {
+		rsp_at_signals = 0;
+		fire(kind, FLAGS);
+		assert_true(rsp_at_signals == WIRE_IDLE);
+		assert_int_equal(mock.calls[WIRE_AGENT_send_signal], kind + 1);
+		assert_int_equal(mock.calls[WIRE_AGENT_signals], kind + 1);
+	}
+	COMPILE(none);
+	fire(WIRE_STUB_ENTRY, FLAGS);
+	assert_int_equal(mock.calls[WIRE_AGENT_signals], WIRE_STUB_KINDS);
+}
+
 /* Arguments of the traced function, read as ctx fields: only those are stored. */
 static void test_thunk_arguments(void **state)
 {
@@ -675,6 +707,7 @@ int main(void)
 		JIT_TEST(test_thunk_ring),    JIT_TEST(test_thunk_violation),
 		JIT_TEST(test_thunk_nested),  JIT_TEST(test_thunk_arguments),
 		JIT_TEST(test_thunk_syscall), JIT_TEST(test_thunk_event),
+		JIT_TEST(test_thunk_signals),
 	};
 
 	return JIT_TESTS(tests);

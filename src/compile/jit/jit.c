@@ -56,8 +56,8 @@ static bool short_main(const struct jit *j)
 }
 
 struct marks {
-	uint32_t thunk[WIRE_STUB_ALL], host, find, nested, clock, reserve, cpu, stop, range, consts,
-		zeros, size;
+	uint32_t thunk[WIRE_STUB_ALL], host, find, nested, clock, reserve, cpu, signals, stop,
+		range, consts, zeros, size;
 	uint32_t clobbered;
 };
 
@@ -98,6 +98,7 @@ static void pass(struct jit *j, struct marks *m)
 	m->clock = j->clock;
 	m->reserve = j->reserve;
 	m->cpu = j->cpu;
+	m->signals = j->signals;
 	m->stop = j->stop;
 	m->range = j->range;
 	m->consts = j->consts;

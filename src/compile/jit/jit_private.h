@@ -103,7 +103,7 @@ struct jit_facts {
 	bool ctx_lost;      /* the context's address is kept where it is not followed */
 	uint32_t ctx_words; /* bits: 8-byte words of the context that are loaded */
 	bool ctx_used, regs_used, gen_used, budget_used, cookie_used, clock_used, reserve_used,
-		cpu_used, checks;
+		cpu_used, signals_used, checks;
 	bool calls;   /* calls the agent */
 	bool frames;  /* calls functions of the program */
 	bool steered; /* as in struct jit_code */
@@ -173,7 +173,7 @@ struct jit {
 	struct jit_operand loaded;
 	uint32_t loaded_size;
 	uint32_t *fn_at; /* [nfns] entry of each function, from this pass or the one before */
-	uint32_t stop, range, find, nested, clock, reserve, cpu, consts,
+	uint32_t stop, range, find, nested, clock, reserve, cpu, signals, consts,
 		zeros; /* shared pieces, by offset */
 	struct jit_cold {
 		uint32_t jump; /* end of the rel32 of the jump to this path */

@@ -526,6 +526,8 @@ void jit_thunk(struct jit *j, enum wire_stub_kind kind)
 	if (!held)
 		x86_pop(b, T0);
 	thunk_end(j);
+	if (j->facts.signals_used)
+		x86_call(b, j->signals);
 	if (child)
 		land(b, child);
 out:
@@ -623,6 +625,9 @@ void jit_thunk_pieces(struct jit *j)
 	j->cpu = j->b.n;
 	if (j->facts.cpu_used && !j->env->rdpid)
 		ask(j, WIRE_AGENT_cpu, -1, X86_RAX);
+	j->signals = j->b.n;
+	if (j->facts.signals_used)
+		ask(j, WIRE_AGENT_signals, -1, T0);
 	x86_align(&j->b, 8, 0xcc);
 	j->zeros = j->b.n;
 	for (uint32_t i = 0; j->facts.ctx_used && i < JIT_CTX; i++)

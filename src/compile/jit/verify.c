@@ -421,6 +421,8 @@ static void summarise(const struct bpf_insn *insns, uint32_t n, const struct jit
 			f->clock_used = true;
 		if (h->id == BPF_FUNC_ringbuf_reserve)
 			f->reserve_used = true;
+		if (h->id == BPF_FUNC_send_signal)
+			f->signals_used = true;
 		if (h->id == BPF_FUNC_get_smp_processor_id)
 			f->cpu_used = true;
 		if (h->agent >= 0 && !jit_inline(env, ins, &f->insn[i]) &&
