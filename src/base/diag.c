@@ -210,6 +210,20 @@ static void diag_add(struct diags *d, enum diag_level level, loc_t loc, loc_t en
 	}
 }
 
+struct diags_mark diags_mark(const struct diags *d)
+{
+	return (struct diags_mark){ d->n, d->errors, d->warnings };
+}
+
+void diags_forget(struct diags *d, struct diags_mark mark)
+{
+	while (d->n > mark.n)
+		free(d->list[--d->n].text);
+	d->errors = mark.errors;
+	d->warnings = mark.warnings;
+	d->dropping = false;
+}
+
 void diag_error(struct diags *d, loc_t loc, loc_t end, const char *tag, const char *fmt, ...)
 {
 	va_list ap;

@@ -80,6 +80,13 @@ void diag_note(struct diags *d, loc_t loc, loc_t end, const char *fmt, ...)
 void diag_warn(struct diags *d, loc_t loc, loc_t end, const char *tag, const char *fmt, ...)
 	__attribute__((format(printf, 5, 6)));
 
+/* A place in the list of diagnostics. diags_forget() removes all behind it. */
+struct diags_mark {
+	uint32_t n, errors, warnings;
+};
+struct diags_mark diags_mark(const struct diags *d);
+void diags_forget(struct diags *d, struct diags_mark mark);
+
 struct diag_style {
 	bool color;
 	bool dtrace; /* DTrace's own one-line form, "dtrace: failed to compile script F: line N: msg" */

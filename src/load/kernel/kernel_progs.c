@@ -83,15 +83,16 @@ static bool has_loop(const struct linked *l)
 	return false;
 }
 
-/* Returns the reason when the kernel does not permit something here. NULL: the program itself is
- * wrong. */
-static const char *not_permitted(const char *message, const char **ret_tag)
+/* Returns the reason when the kernel does not permit something here, and in *ret_hint what else the
+ * user can do. NULL: the program itself is wrong. */
+static const char *not_permitted(const char *message, const char **ret_hint)
 {
-	*ret_tag = "D_UNKNOWN";
-	if (strstr(message, "probe_write_user"))
+	*ret_hint = "";
+	if (strstr(message, "probe_write_user")) {
+		*ret_hint = "; -x engine=inproc can, in processes named by -p or -c";
 		return "copyout( ) and copyoutstr( ) are not permitted: this kernel does not let "
-		       "programs write user memory (lockdown); -x engine=inproc can, in processes named "
-		       "by -p or -c";
+		       "programs write user memory (lockdown)";
+	}
 	if (strstr(message, "send_signal"))
 		return "raise( ) and stop( ) are not permitted in this probe";
 	return NULL;
@@ -145,12 +146,11 @@ static struct err *rejected(struct kernel_engine *k, const struct image_prog *p,
 	munmap(log, LOG_SIZE);
 	if (k->e.image->diags) {
 		struct diags *d = k->e.image->diags;
-		const char *tag, *why = not_permitted(message, &tag);
+		const char *hint, *why = not_permitted(message, &hint);
 
 		if (why) {
-			diag_error(d, loc, 0, tag, "%s", why);
-			return err_new(error, "the kernel rejects program %s: %s", p->name,
-				       message);
+			diag_error(d, loc, 0, "D_UNKNOWN", "%s%s", why, hint);
+			return err_new(EPERM, "%s", why); /* another engine may be permitted */
 		}
 		diag_error(d, loc, 0, "D_VERIFIER", "the kernel rejects this clause: %s", message);
 		if (has_loop(l) && strstr(message, " too "))

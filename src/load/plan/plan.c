@@ -250,9 +250,25 @@ bool plan_compile(struct engine_plan *p)
 	return p->image && (!t->split || split(p, &setting));
 }
 
+/* Returns true when it is worth trying another engine. */
+static bool is_for_another(const struct err *e, const struct attempt *t)
+{
+	return t->scope || t->type == &engine_interp || e->code == EPERM || e->code == EACCES ||
+	       e->code == ENOSYS || e->code == ECHILD;
+}
+
+/* Returns true when plan_next() goes on to another attempt after this error. */
+static bool goes_on(const struct engine_plan *p, const struct err *e)
+{
+	const struct attempt *t = &p->tries[p->at];
+
+	return p->at + 1 < p->ntries && is_for_another(e, t) && (!t[1].alone || e->code == ECHILD);
+}
+
 struct err *plan_load(struct engine_plan *p, bool measure)
 {
 	const struct engine_ops *ops = p->engine->ops;
+	struct diags_mark before = diags_mark(p->diags);
 	struct err *e = NULL;
 
 	for (uint32_t i = 0; i < p->ntargets && ops->hold && !e; i++)
@@ -262,14 +278,12 @@ struct err *plan_load(struct engine_plan *p, bool measure)
 			ops->hold(p->engine, p->targets[i].control);
 	if (!e && ops->ready)
 		e = ops->ready(p->engine, p->image);
-	return e ? e : ops->load(p->engine, p->image, measure);
-}
-
-/* Returns true when it is worth trying another engine. */
-static bool is_for_another(const struct err *e, const struct attempt *t)
-{
-	return t->scope || t->type == &engine_interp || e->code == EPERM || e->code == EACCES ||
-	       e->code == ENOSYS || e->code == ECHILD;
+	if (!e)
+		e = ops->load(p->engine, p->image, measure);
+	/* The kernel does not permit an action. The next engine may. */
+	if (e && e->code == EPERM && goes_on(p, e))
+		diags_forget(p->diags, before);
+	return e;
 }
 
 /* Returns a message that another engine traces less than the kernel's would. The message is printed
@@ -330,8 +344,7 @@ bool plan_next(struct engine_plan *p, struct err **e, char **ret_said)
 	bool first = !p->at;
 
 	*ret_said = NULL;
-	if (p->at + 1 == p->ntries || !is_for_another(*e, t) ||
-	    (t[1].alone && (*e)->code != ECHILD)) {
+	if (!goes_on(p, *e)) {
 		if (p->ntries == 1 && !plan_engine_named(p->options) &&
 		    is_for_another(*e, &(struct attempt){ &engine_kernel }))
 			*e = say_what_works(p, *e);
