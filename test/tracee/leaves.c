@@ -1,5 +1,6 @@
-/* Asks its parent's number N times, and handles SIGUSR1: `stay` returns from the handler, `jump` leaves it by siglongjmp(3),
- * `exit` by exit(3). Prints how often the handler ran, how often the call was made, and how often it was left. */
+/* Asks for its parent's number N times, and handles SIGUSR1: `stay` returns from the handler, `jump`
+ * leaves it by siglongjmp(3), `exit` by exit(3). Prints how often the handler ran, the call was
+ * made, and the call was left. */
 #include <setjmp.h>
 #include <signal.h>
 #include <stdio.h>
