@@ -1,4 +1,4 @@
-/* Asks for its parent's number N times, and handles SIGUSR1: `stay` returns from the handler, `jump`
+/* Asks for its parent number N times, and handles SIGUSR1: `stay` returns from the handler, `jump`
  * leaves it by siglongjmp(3), `exit` by exit(3). Prints how often the handler ran, the call was
  * made, and the call was left. */
 #include <setjmp.h>
