@@ -133,6 +133,65 @@ struct err *memory_copy(struct space *s, struct memory_copy **ret)
 	return e;
 }
 
+/* Adds the parts of a range that are in no run. */
+static void list_gaps(const struct memory_copy *c, struct space_range in, space_range_vec *ret)
+{
+	uint32_t i = partition_point(c->runs.n, k, c->runs.v[k].end <= in.start);
+
+	for (uint64_t at = in.start; at < in.end; i++) {
+		uint64_t next = i < c->runs.n ? c->runs.v[i].start : in.end;
+
+		if (next > in.end)
+			next = in.end;
+		if (at < next)
+			vec_push(ret, (struct space_range){ at, next });
+		if (next == in.end)
+			return;
+		at = c->runs.v[i].end;
+	}
+}
+
+static int run_order(const void *a, const void *b)
+{
+	const struct space_range *p = a, *q = b;
+
+	return p->start < q->start ? -1 : p->start > q->start;
+}
+
+struct err *memory_copy_files(struct memory_copy *c, struct space *s)
+{
+	const uint64_t room = meminfo_available();
+	const struct mappings *maps = NULL;
+	struct err *e = space_mappings(s, 0, &maps);
+	space_range_vec gaps = { 0 };
+	uint64_t n = 0;
+
+	for (uint32_t i = 0; !e && i < maps->n; i++) {
+		const struct mapping *m = &maps->v[i];
+
+		if (is_wanted(m) && !m->shared && *m->path && *m->path != '[')
+			list_gaps(c, (struct space_range){ m->start, m->end }, &gaps);
+	}
+	for (uint32_t i = 0; i < gaps.n; i++)
+		n += gaps.v[i].end - gaps.v[i].start;
+	if (!e && room && n > room)
+		e = err_new(ENOMEM, "%s: no room for a copy of its files", s->name);
+	for (uint32_t i = 0; !e && i < gaps.n; i++) {
+		uint32_t at =
+			partition_point(c->regions.n, k, c->regions.v[k].end <= gaps.v[i].start);
+
+		if (at == c->regions.n || c->regions.v[at].start > gaps.v[i].start ||
+		    c->regions.v[at].end < gaps.v[i].end)
+			continue;
+		read_run(s, &c->regions.v[at], gaps.v[i]);
+		vec_push(&c->runs, gaps.v[i]);
+	}
+	if (c->runs.n)
+		qsort(c->runs.v, c->runs.n, sizeof(*c->runs.v), run_order);
+	vec_fini(&gaps);
+	return e;
+}
+
 void memory_copy_free(struct memory_copy *c)
 {
 	if (!c)

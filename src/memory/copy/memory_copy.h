@@ -35,6 +35,9 @@ struct memory_copy {
 
 /* Reads all of it. A process must be stopped meanwhile. */
 struct err *memory_copy(struct space *s, struct memory_copy **ret);
+/* Adds the pages of private mappings of files that the process has not touched. A process must be
+ * stopped meanwhile. */
+struct err *memory_copy_files(struct memory_copy *c, struct space *s);
 void memory_copy_free(struct memory_copy *c);
 
 /* Returns the region that holds addr, or NULL. */

@@ -1,6 +1,6 @@
 /* Classes of an HPROF file: their names, their fields, and where instances have references. */
-#include "base/out.h"
 #include "memory/heapfile/hprof.h"
+#include "memory/heapfile/java_name.h"
 
 enum {
 	SUPERS_MAX = 512,      /* classes above a class */
@@ -132,14 +132,11 @@ uint32_t hprof_graph_class(struct hprof *h, struct hprof_class *c)
 
 /* The letters of types of arrays in names such as "[[I". */
 static const char letters[HPROF_NTYPES + 1] = "????ZCFDBSIJ";
-static const char *const type_names[HPROF_NTYPES] = {
-	NULL,    NULL,     NULL,   NULL,    "boolean", "char",
-	"float", "double", "byte", "short", "int",     "long",
-};
 
 uint32_t hprof_array_class(struct hprof *h, unsigned type)
 {
-	char name[3] = { '[', letters[type], 0 }, text[16];
+	char name[3] = { '[', letters[type], 0 };
+	struct out o;
 
 	if (h->array_class[type])
 		return h->array_class[type] - 1;
@@ -149,8 +146,10 @@ uint32_t hprof_array_class(struct hprof *h, unsigned type)
 	if (!h->array_class[type]) {
 		/* No id is so high and odd. */
 		h->array_class[type] = graph_class(h->graph, UINT64_MAX - type * 2) + 1;
-		snprintf(text, sizeof(text), "%s[]", type_names[type]);
-		graph_class_name(h->graph, h->array_class[type] - 1, text, strlen(text));
+		out_init(&o, NULL);
+		java_name(&o, name);
+		graph_class_name(h->graph, h->array_class[type] - 1, o.v, o.n);
+		out_fini(&o);
 	}
 	return h->array_class[type] - 1;
 }
@@ -272,26 +271,12 @@ bool hprof_class_dump(struct hprof *h)
 	return true;
 }
 
-/* Turns "java/lang/String" into "java.lang.String" and "[[I" into "int[][]". */
 static void name_class(struct hprof *h, uint32_t graph_class, const char *name)
 {
-	const char *element = name + strspn(name, "[");
-	size_t dims = (size_t)(element - name), n = strlen(element);
 	struct out o;
 
-	if (dims && n == 1)
-		for (unsigned type = HPROF_BOOLEAN; type < HPROF_NTYPES; type++)
-			if (*element == letters[type])
-				element = type_names[type];
-	if (dims && n > 2 && *element == 'L' && element[n - 1] == ';')
-		element++, n -= 2;
-	else
-		n = strlen(element);
 	out_init(&o, NULL);
-	for (size_t i = 0; i < n; i++)
-		out_char(&o, element[i] == '/' ? '.' : element[i]);
-	while (dims--)
-		out_str(&o, "[]");
+	java_name(&o, name);
 	graph_class_name(h->graph, graph_class, o.v, o.n);
 	out_fini(&o);
 }

@@ -29,7 +29,7 @@ void live_copy_free(void *copy)
 	memory_copy_free(copy);
 }
 
-struct err *live_read(const struct memory_copy *c, struct space *s, const struct runtime_type *type,
+struct err *live_read(struct memory_copy *c, struct space *s, const struct runtime_type *type,
 		      live_reader *read, struct graph *g)
 {
 	struct space *space = memory_copy_space(c, s);

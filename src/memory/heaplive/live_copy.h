@@ -14,10 +14,10 @@ bool live_has(struct space *s, const struct runtime_type *type, bool unknown);
 /* For struct heap_source. */
 struct err *live_copy(struct space *s, void **ret);
 void live_copy_free(void *copy);
-typedef struct err *live_reader(const struct memory_copy *c, struct runtime *r, struct graph *g);
+typedef struct err *live_reader(struct memory_copy *c, struct runtime *r, struct graph *g);
 /* Calls `read` with the interpreter as it was at the moment of the copy. Returns its error, or that
  * there is no interpreter of this type. */
-struct err *live_read(const struct memory_copy *c, struct space *s, const struct runtime_type *type,
+struct err *live_read(struct memory_copy *c, struct space *s, const struct runtime_type *type,
 		      live_reader *read, struct graph *g);
 
 #endif

@@ -11,6 +11,6 @@
 
 #include "memory/graph/source.h"
 
-extern const struct heap_source heap_source_ruby, heap_source_python;
+extern const struct heap_source heap_source_ruby, heap_source_python, heap_source_java;
 
 #endif

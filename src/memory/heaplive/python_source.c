@@ -273,7 +273,7 @@ struct err *python_read(const struct memory_copy *c, struct python *p, struct gr
 	return e;
 }
 
-static struct err *read_runtime(const struct memory_copy *c, struct runtime *r, struct graph *g)
+static struct err *read_runtime(struct memory_copy *c, struct runtime *r, struct graph *g)
 {
 	return python_read(c, (struct python *)r, g);
 }

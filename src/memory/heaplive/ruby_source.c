@@ -198,7 +198,7 @@ struct err *ruby_read(const struct memory_copy *c, struct ruby *r, struct graph 
 	return e;
 }
 
-static struct err *read_runtime(const struct memory_copy *c, struct runtime *r, struct graph *g)
+static struct err *read_runtime(struct memory_copy *c, struct runtime *r, struct graph *g)
 {
 	return ruby_read(c, (struct ruby *)r, g);
 }

@@ -143,10 +143,29 @@ struct jvm {
 };
 
 /* --- tables.c --- */
+/* What a layout is to have of the tables of libjvm.so. `to` is the offset in it of a struct
+ * jvm_member, or of a uint64_t: a variable's address, a structure's size. */
+struct jvm_wanted {
+	const struct jvm_wanted_member {
+		const char *type[2], *member[2]; /* names in other versions */
+		uint32_t to;
+		bool required;
+	} * members;
+	const struct jvm_wanted_value {
+		const char *type, *member; /* of a size: no member */
+		uint32_t to;
+		bool required;
+	} * variables, *sizes;
+	size_t nmembers, nvariables, nsizes;
+};
+/* Fills a layout of zeros. Returns false when the tables lack a required entry. */
+bool jvm_tables_read(struct jvm *j, const struct jvm_wanted *w, void *layout);
 /* Takes the layout from the tables of libjvm.so. Returns false when they lack a needed entry. */
 bool jvm_layout_read(struct jvm *j, struct jvm_layout *ret);
 /* Returns the value of an option of the JVM that is a bool. */
 bool jvm_option(const struct jvm *j, const char *name);
+/* Returns the low 32 bits of an option that is a number, 0: there is no such option. */
+uint64_t jvm_option_number(const struct jvm *j, const char *name);
 
 /* --- memory.c --- */
 bool jvm_word(const struct jvm *j, uint64_t addr, uint64_t *ret);

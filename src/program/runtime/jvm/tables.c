@@ -15,36 +15,33 @@ struct table {
 	char type[NAME_SIZE];
 };
 
-static const struct member_row {
-	const char *type[2], *member[2];
-	uint32_t to;
-	bool required;
-} members[] = {
+static const struct jvm_wanted_member members[] = {
 #define X(name, required, type, member, type2, member2) \
 	{ { type, type2 }, { member, member2 }, offsetof(struct jvm_layout, name), required },
 	JVM_MEMBERS(X)
 #undef X
 };
 
-static const struct {
-	const char *type, *member;
-	uint32_t to;
-	bool required;
-} variables[] = {
+static const struct jvm_wanted_value variables[] = {
 #define X(name, required, type, member) \
 	{ type, member, offsetof(struct jvm_layout, variable.name), required },
 	JVM_VARIABLES(X)
 #undef X
 };
 
-static const struct {
-	const char *type;
-	uint32_t to;
-	bool required;
-} sizes[] = {
-#define X(name, required, type) { type, offsetof(struct jvm_layout, size.name), required },
+static const struct jvm_wanted_value sizes[] = {
+#define X(name, required, type) { type, NULL, offsetof(struct jvm_layout, size.name), required },
 	JVM_SIZES(X)
 #undef X
+};
+
+static const struct jvm_wanted wanted = {
+	.members = members,
+	.nmembers = ARRAY_SIZE(members),
+	.variables = variables,
+	.nvariables = ARRAY_SIZE(variables),
+	.sizes = sizes,
+	.nsizes = ARRAY_SIZE(sizes),
 };
 
 /* Reads the word in an exported variable: gHotSpotVM and so on. */
@@ -108,25 +105,36 @@ static uint8_t width_of(const char *type)
 	return 8;
 }
 
-static void take_member(struct jvm_layout *l, const char *type, const char *member,
+static struct jvm_member *member_of(void *layout, uint32_t to)
+{
+	return (struct jvm_member *)(void *)((char *)layout + to);
+}
+
+static uint64_t *value_of(void *layout, uint32_t to)
+{
+	return (uint64_t *)(void *)((char *)layout + to);
+}
+
+static void take_member(const struct jvm_wanted *w, void *l, const char *type, const char *member,
 			const char *of_type, uint64_t offset)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(members); i++)
+	for (size_t i = 0; i < w->nmembers; i++)
 		for (uint32_t k = 0; k < 2; k++)
-			if (!strcmp(members[i].type[k], type) &&
-			    !strcmp(members[i].member[k], member))
-				*(struct jvm_member *)(void *)((char *)l + members[i].to) =
+			if (!strcmp(w->members[i].type[k], type) &&
+			    !strcmp(w->members[i].member[k], member))
+				*member_of(l, w->members[i].to) =
 					(struct jvm_member){ (uint32_t)offset, width_of(of_type) };
 }
 
-static void take_variable(struct jvm_layout *l, const char *type, const char *member, uint64_t addr)
+static void take_variable(const struct jvm_wanted *w, void *l, const char *type, const char *member,
+			  uint64_t addr)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(variables); i++)
-		if (!strcmp(variables[i].type, type) && !strcmp(variables[i].member, member))
-			*(uint64_t *)(void *)((char *)l + variables[i].to) = addr;
+	for (size_t i = 0; i < w->nvariables; i++)
+		if (!strcmp(w->variables[i].type, type) && !strcmp(w->variables[i].member, member))
+			*value_of(l, w->variables[i].to) = addr;
 }
 
-static bool read_members(struct jvm *j, struct jvm_layout *l)
+static bool read_members(struct jvm *j, const struct jvm_wanted *w, void *l)
 {
 	uint64_t type, member, of_type, is_static, offset, address, at, v[5];
 	char name[NAME_SIZE], of_name[NAME_SIZE];
@@ -146,15 +154,15 @@ static bool read_members(struct jvm *j, struct jvm_layout *l)
 		    !jvm_word(j, at + address, &v[4]) || !name_at(j, v[0], name))
 			return false;
 		if ((uint32_t)v[2])
-			take_variable(l, t.type, name, v[4]);
+			take_variable(w, l, t.type, name, v[4]);
 		else
-			take_member(l, t.type, name, name_at(j, v[1], of_name) ? of_name : "",
+			take_member(w, l, t.type, name, name_at(j, v[1], of_name) ? of_name : "",
 				    v[3]);
 	}
 	return true;
 }
 
-static bool read_sizes(struct jvm *j, struct jvm_layout *l)
+static bool read_sizes(struct jvm *j, const struct jvm_wanted *w, void *l)
 {
 	uint64_t type, size, at, v;
 	struct table t;
@@ -164,57 +172,72 @@ static bool read_sizes(struct jvm *j, struct jvm_layout *l)
 	    !published(j, "TypeEntrySizeOffset", &size))
 		return false;
 	while (table_next(&t, type, &at))
-		for (size_t i = 0; i < ARRAY_SIZE(sizes); i++)
-			if (!strcmp(sizes[i].type, t.type) && jvm_word(j, at + size, &v))
-				*(uint64_t *)(void *)((char *)l + sizes[i].to) = v;
+		for (size_t i = 0; i < w->nsizes; i++)
+			if (!strcmp(w->sizes[i].type, t.type) && jvm_word(j, at + size, &v))
+				*value_of(l, w->sizes[i].to) = v;
 	return true;
 }
 
-static bool is_complete(const struct jvm_layout *l)
+static bool has_required(const struct jvm_wanted *w, void *l)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(members); i++)
-		if (members[i].required &&
-		    !((const struct jvm_member *)(const void *)((const char *)l + members[i].to))
-			     ->width)
+	for (size_t i = 0; i < w->nmembers; i++)
+		if (w->members[i].required && !member_of(l, w->members[i].to)->width)
 			return false;
-	for (size_t i = 0; i < ARRAY_SIZE(variables); i++)
-		if (variables[i].required &&
-		    !*(const uint64_t *)(const void *)((const char *)l + variables[i].to))
+	for (size_t i = 0; i < w->nvariables; i++)
+		if (w->variables[i].required && !*value_of(l, w->variables[i].to))
 			return false;
-	for (size_t i = 0; i < ARRAY_SIZE(sizes); i++)
-		if (sizes[i].required &&
-		    !*(const uint64_t *)(const void *)((const char *)l + sizes[i].to))
+	for (size_t i = 0; i < w->nsizes; i++)
+		if (w->sizes[i].required && !*value_of(l, w->sizes[i].to))
 			return false;
-	return l->size.pc == 16 && (l->blob_code.width || l->blob_code_offset.width) &&
-	       (l->compiled_scopes.width || l->compiled_scopes_offset.width) &&
-	       (l->compiled_metadata.width || l->blob_mutable.width);
+	return true;
+}
+
+bool jvm_tables_read(struct jvm *j, const struct jvm_wanted *w, void *layout)
+{
+	return read_members(j, w, layout) && read_sizes(j, w, layout) && has_required(w, layout);
 }
 
 bool jvm_layout_read(struct jvm *j, struct jvm_layout *ret)
 {
 	struct jvm_layout l = { 0 };
 
-	if (!read_members(j, &l) || !read_sizes(j, &l) || !is_complete(&l))
+	if (!jvm_tables_read(j, &wanted, &l) || l.size.pc != 16 ||
+	    !(l.blob_code.width || l.blob_code_offset.width) ||
+	    !(l.compiled_scopes.width || l.compiled_scopes_offset.width) ||
+	    !(l.compiled_metadata.width || l.blob_mutable.width))
 		return false;
 	*ret = l;
 	return true;
 }
 
-bool jvm_option(const struct jvm *j, const char *name)
+/* Finds the value of an option of the JVM. Returns 0 when there is no such option. */
+static uint64_t option_value(const struct jvm *j, const char *name)
 {
 	const struct jvm_layout *l = &j->layout;
-	uint64_t at, n, text, value;
+	uint64_t at, n, text;
 	char option[NAME_SIZE];
 
 	if (!l->variable.flags || !l->variable.nflags || !l->size.flag ||
 	    !jvm_word(j, l->variable.flags, &at) || !jvm_word(j, l->variable.nflags, &n))
-		return false;
+		return 0;
 	for (uint64_t i = 0; i < n && i < FLAGS_MAX; i++, at += l->size.flag) {
 		text = jvm_get(j, at, l->flag_name);
-		if (text && name_at(j, text, option) && !strcmp(option, name)) {
-			value = jvm_get(j, at, l->flag_value);
-			return value && jvm_get(j, value, (struct jvm_member){ 0, 1 }) == 1;
-		}
+		if (text && name_at(j, text, option) && !strcmp(option, name))
+			return jvm_get(j, at, l->flag_value);
 	}
-	return false;
+	return 0;
+}
+
+bool jvm_option(const struct jvm *j, const char *name)
+{
+	uint64_t value = option_value(j, name);
+
+	return value && jvm_get(j, value, (struct jvm_member){ 0, 1 }) == 1;
+}
+
+uint64_t jvm_option_number(const struct jvm *j, const char *name)
+{
+	uint64_t value = option_value(j, name);
+
+	return value ? jvm_get(j, value, (struct jvm_member){ 0, 4 }) : 0;
 }

@@ -1,0 +1,256 @@
+/* HotSpot's objects in a copy of a process's memory. Private to this folder. */
+#ifndef DESCRY_MEMORY_HEAPLIVE_JAVA_HEAP_H
+#define DESCRY_MEMORY_HEAPLIVE_JAVA_HEAP_H
+
+#include "memory/copy/memory_copy.h"
+#include "memory/graph/graph.h"
+#include "program/runtime/jvm/jvm.h"
+
+/* X(name, required, type, member): members of the JVM's structures. */
+#define JAVA_MEMBERS(X) \
+	X(heap_active, 1, "CollectedHeap", "_is_gc_active") \
+	X(heap_reserved, 1, "CollectedHeap", "_reserved") \
+	X(serial_young, 0, "GenCollectedHeap", "_young_gen") \
+	X(serial_old, 0, "GenCollectedHeap", "_old_gen") \
+	X(young_eden, 0, "DefNewGeneration", "_eden_space") \
+	X(young_from, 0, "DefNewGeneration", "_from_space") \
+	X(tenured_space, 0, "TenuredGeneration", "_the_space") \
+	X(space_bottom, 0, "Space", "_bottom") \
+	X(space_top, 0, "ContiguousSpace", "_top") \
+	X(parallel_eden, 0, "PSYoungGen", "_eden_space") \
+	X(parallel_from, 0, "PSYoungGen", "_from_space") \
+	X(parallel_old, 0, "PSOldGen", "_object_space") \
+	X(mutable_bottom, 0, "MutableSpace", "_bottom") \
+	X(mutable_top, 0, "MutableSpace", "_top") \
+	X(g1_manager, 0, "G1CollectedHeap", "_hrm") \
+	X(manager_regions, 0, "HeapRegionManager", "_regions") \
+	X(regions_base, 0, "G1HeapRegionTable", "_base") \
+	X(regions_length, 0, "G1HeapRegionTable", "_length") \
+	X(region_type, 0, "HeapRegion", "_type") \
+	X(region_bottom, 0, "HeapRegion", "_bottom") \
+	X(region_top, 0, "HeapRegion", "_top") \
+	X(type_tag, 0, "HeapRegionType", "_tag") \
+	X(class_layout, 1, "Klass", "_layout_helper") \
+	X(class_super, 1, "Klass", "_super") \
+	X(class_next, 1, "Klass", "_next_link") \
+	X(class_mirror, 1, "Klass", "_java_mirror") \
+	X(class_vtable, 1, "Klass", "_vtable_len") \
+	X(class_itable, 1, "InstanceKlass", "_itable_len") \
+	X(class_maps, 1, "InstanceKlass", "_nonstatic_oop_map_size") \
+	X(class_fields, 1, "InstanceKlass", "_fields") \
+	X(class_nfields, 1, "InstanceKlass", "_java_fields_count") \
+	X(constants_cache, 1, "ConstantPool", "_cache") \
+	X(cache_references, 1, "ConstantPoolCache", "_resolved_references") \
+	X(loader_object, 1, "ClassLoaderData", "_class_loader") \
+	X(loader_next, 1, "ClassLoaderData", "_next") \
+	X(loader_classes, 1, "ClassLoaderData", "_klasses") \
+	X(loader_hidden, 1, "ClassLoaderData", "_has_class_mirror_holder") \
+	X(thread_tlab, 1, "Thread", "_tlab") \
+	X(thread_handles, 1, "Thread", "_active_handles") \
+	X(thread_exception, 1, "ThreadShadow", "_pending_exception") \
+	X(thread_object, 1, "JavaThread", "_threadObj") \
+	X(thread_result, 1, "JavaThread", "_vm_result") \
+	X(thread_stack, 1, "JavaThread", "_stack_base") \
+	X(thread_stack_size, 1, "JavaThread", "_stack_size") \
+	X(tlab_start, 1, "ThreadLocalAllocBuffer", "_start") \
+	X(tlab_top, 1, "ThreadLocalAllocBuffer", "_top") \
+	X(tlab_end, 1, "ThreadLocalAllocBuffer", "_end") \
+	X(tlab_desired, 1, "ThreadLocalAllocBuffer", "_desired_size") \
+	X(handles_first, 1, "JNIHandleBlock", "_handles") \
+	X(handles_top, 1, "JNIHandleBlock", "_top") \
+	X(handles_next, 1, "JNIHandleBlock", "_next")
+
+/* X(name, required, type, member): variables of the JVM. */
+#define JAVA_VARIABLES(X) \
+	X(heap, 1, "Universe", "_collectedHeap") \
+	X(oop_base, 1, "CompressedOops", "_narrow_oop._base") \
+	X(oop_shift, 1, "CompressedOops", "_narrow_oop._shift") \
+	X(class_base, 1, "CompressedKlassPointers", "_narrow_klass._base") \
+	X(class_shift, 1, "CompressedKlassPointers", "_narrow_klass._shift") \
+	X(parallel_young, 0, "ParallelScavengeHeap", "_young_gen") \
+	X(parallel_old, 0, "ParallelScavengeHeap", "_old_gen") \
+	X(loaders, 1, "ClassLoaderDataGraph", "_head") \
+	X(tlab_reserve, 1, "ThreadLocalAllocBuffer", "_reserve_for_allocation_prefetch") \
+	X(mirror_class, 1, "java_lang_Class", "_klass_offset") \
+	X(mirror_words, 1, "java_lang_Class", "_oop_size_offset") \
+	X(class_class, 1, "vmClasses", "_klasses[static_cast<int>(vmClassID::Class_klass_knum)]")
+
+/* X(name, required, type): sizes of structures. */
+#define JAVA_SIZES(X) \
+	X(instance_class, 1, "InstanceKlass") \
+	X(g1_heap, 0, "G1CollectedHeap") \
+	X(region, 0, "HeapRegion")
+
+struct java_layout {
+#define X(name, ...) struct jvm_member name;
+	JAVA_MEMBERS(X)
+#undef X
+	struct {
+#define X(name, ...) uint64_t name;
+		JAVA_VARIABLES(X)
+	} variable; /* addresses */
+	struct {
+		JAVA_SIZES(X)
+#undef X
+	} size;
+};
+
+enum java_collector { JAVA_SERIAL, JAVA_PARALLEL, JAVA_G1 };
+
+/* A reference in the objects of a class. */
+struct java_ref {
+	uint32_t at; /* bytes from the object's address */
+	uint32_t label;
+	enum graph_strength strength;
+};
+
+enum java_kind { JAVA_INSTANCE, JAVA_MIRROR, JAVA_REFERENCES, JAVA_NUMBERS };
+
+struct java_class {
+	uint64_t address; /* of its Klass */
+	enum java_kind kind;
+	uint32_t number;              /* class of the graph */
+	uint32_t size;                /* of an instance; of an array: where the elements begin */
+	uint8_t shift;                /* of an array: log2 of the bytes of an element */
+	bool laid_out;                /* refs are known */
+	enum graph_strength strength; /* of Reference.referent in its instances */
+	uint64_t super, mirror, constants;
+	uint32_t ref, nrefs;       /* of refs: of an instance */
+	uint32_t static_, nstatic; /* of refs: of its mirror */
+	const char *name;          /* as the JVM has it */
+};
+
+/* A part of the heap that has objects one behind the other. */
+struct java_part {
+	uint64_t bottom, top;
+	const struct memory_region *region;
+	uint64_t *starts; /* a bit for each place where an object may begin */
+	bool single;      /* one object at the bottom, which goes on in other parts */
+	uint64_t g1;      /* of G1: its HeapRegion */
+	/* What lies below `marked` is dead unless it has a bit in `marks`, which has one for each
+	 * place where an object may begin. bottom: nothing is known to be dead. */
+	uint64_t marked;
+	const uint8_t *marks;
+};
+
+/* The part of the heap in which a thread makes its objects: [start, top) has some, [top, end) has
+ * none yet. */
+struct java_buffer {
+	uint64_t start, top, end;
+};
+
+struct java_reader {
+	const struct memory_copy *copy;
+	struct jvm *jvm;
+	struct graph *graph;
+	struct java_layout layout;
+	enum java_collector collector;
+	bool narrow, narrow_class;
+	uint32_t align; /* of objects */
+	uint64_t oop_base, class_base;
+	uint32_t oop_shift, class_shift;
+	uint32_t mirror_class, mirror_words; /* where a mirror has its Klass, and its size */
+	VEC(struct java_part) parts;         /* by address, disjoint */
+	VEC(struct java_buffer) buffers;     /* by address, disjoint */
+	VEC(struct java_class) classes;
+	uint32_t *class_slots, class_mask;
+	VEC(struct java_ref) refs;
+	uint64_t budget;           /* words of the JVM's own structures that may still be read */
+	uint64_t objects;          /* that were found */
+	uint64_t skipped;          /* bytes in front of a top that are no object */
+	uint64_t holes;            /* bytes of the threads' buffers that have no objects yet */
+	uint64_t outside;          /* bytes of the heap that are not in the copy */
+	struct space_range cached; /* the run of the last look */
+	struct java_part *last;
+};
+
+/* --- java_layout.c --- */
+struct err *java_layout_read(struct java_reader *x);
+
+/* --- java_parts.c --- */
+/* Finds the parts of the heap and the threads' buffers. */
+struct err *java_parts_find(struct java_reader *x);
+/* Returns the part that has an address at which objects may begin, or NULL. */
+struct java_part *java_part_at(struct java_reader *x, uint64_t addr);
+/* Is there an object at this address? Works behind java_objects_add(). */
+bool java_is_object(struct java_reader *x, uint64_t addr);
+
+/* --- java_marks.c --- */
+/* Finds which objects G1 knows to be dead. */
+void java_marks_find(struct java_reader *x);
+
+/* --- java_classes.c --- */
+/* Finds all classes. */
+struct err *java_classes_find(struct java_reader *x);
+/* Returns the class whose Klass is at this address, or NULL. */
+struct java_class *java_class_at(const struct java_reader *x, uint64_t klass);
+
+/* --- java_fields.c --- */
+/* Finds where the objects of a class, and its mirror, have references. */
+void java_lay_out(struct java_reader *x, struct java_class *c);
+
+/* --- java_objects.c --- */
+void java_objects_add(struct java_reader *x);
+
+/* --- java_roots.c --- */
+/* Adds a root, if there is an object. */
+void java_root(struct java_reader *x, uint64_t object, const char *kind);
+void java_roots_add(struct java_reader *x);
+
+/* --- java_storage.c --- */
+/* Adds as roots what the JVM's own lists of handles hold. */
+void java_storages_add(struct java_reader *x);
+/* Returns the object of a handle: a pointer to an address in the JVM's memory. 0: none. */
+uint64_t java_handle(const struct java_reader *x, uint64_t at);
+
+/* --- java_source.c --- */
+/* Reads the objects by a layout that is known. */
+struct err *java_read(struct java_reader *x);
+void java_reader_fini(struct java_reader *x);
+
+static inline bool java_afford(struct java_reader *x, uint64_t words)
+{
+	if (x->budget < words)
+		return false;
+	x->budget -= words;
+	return true;
+}
+
+static inline bool java_bit(const uint64_t *bits, uint64_t i)
+{
+	return bits[i / 64] >> i % 64 & 1;
+}
+
+static inline void java_bit_set(uint64_t *bits, uint64_t i)
+{
+	bits[i / 64] |= 1ull << i % 64;
+}
+
+static inline uint32_t java_u32(const void *p)
+{
+	uint32_t v;
+
+	memcpy(&v, p, sizeof(v));
+	return v;
+}
+
+static inline uint64_t java_u64(const void *p)
+{
+	uint64_t v;
+
+	memcpy(&v, p, sizeof(v));
+	return v;
+}
+
+/* Reads the reference at p. */
+static inline uint64_t java_ref(const struct java_reader *x, const uint8_t *p)
+{
+	uint32_t v;
+
+	if (!x->narrow)
+		return java_u64(p);
+	v = java_u32(p);
+	return v ? x->oop_base + ((uint64_t)v << x->oop_shift) : 0;
+}
+
+#endif

@@ -1,0 +1,113 @@
+/* The source of graphs "java": HotSpot's heap, by the structures that libjvm.so publishes. */
+#include "memory/heaplive/java_heap.h"
+#include "memory/heaplive/live_copy.h"
+#include "memory/heaplive/objects.h"
+
+static const char *collector_name(enum java_collector c)
+{
+	switch (c) {
+	case JAVA_SERIAL: return "Serial";
+	case JAVA_PARALLEL: return "Parallel";
+	case JAVA_G1: return "G1";
+	}
+	return "";
+}
+
+static void remarks_add(struct java_reader *x)
+{
+	uint64_t heap = jvm_get(x->jvm, x->layout.variable.heap, (struct jvm_member){ 0, 8 });
+
+	graph_remark(x->graph,
+		     "Java's collector is %s; %llu objects in %u parts of its heap, %llu bytes of "
+		     "threads' buffers without objects yet",
+		     collector_name(x->collector), (unsigned long long)x->objects, x->parts.n,
+		     (unsigned long long)x->holes);
+	if (jvm_get(x->jvm, heap, (struct jvm_member){ x->layout.heap_active.at, 1 }) == 1)
+		graph_remark(x->graph, "the collector was at work: objects that it moves may be "
+				       "missing or be there twice");
+	if (x->skipped)
+		graph_remark(x->graph,
+			     "%llu bytes of the heap are no objects: half made, or of classes that "
+			     "are unloaded",
+			     (unsigned long long)x->skipped);
+	if (x->outside)
+		graph_remark(x->graph,
+			     "%llu bytes of the heap are not in its memory: objects are "
+			     "missing",
+			     (unsigned long long)x->outside);
+	if (x->budget < 64)
+		graph_remark(x->graph, "its classes claim more memory than the process has: some "
+				       "objects and references are missing");
+}
+
+struct err *java_read(struct java_reader *x)
+{
+	struct err *e;
+
+	for (uint32_t i = 0; i < x->copy->runs.n; i++)
+		x->budget += x->copy->runs.v[i].end - x->copy->runs.v[i].start;
+	x->budget = x->budget / 8 * 4 + (1 << 20);
+	e = java_classes_find(x);
+	e = e ?: java_parts_find(x);
+	if (e)
+		return e;
+	java_objects_add(x);
+	java_roots_add(x);
+	remarks_add(x);
+	return NULL;
+}
+
+void java_reader_fini(struct java_reader *x)
+{
+	for (uint32_t i = 0; i < x->parts.n; i++) {
+		free(x->parts.v[i].starts);
+	}
+	vec_fini(&x->parts);
+	vec_fini(&x->buffers);
+	vec_fini(&x->classes);
+	vec_fini(&x->refs);
+	free(x->class_slots);
+}
+
+static struct err *read_runtime(struct memory_copy *c, struct runtime *r, struct graph *g)
+{
+	struct java_reader x = { .copy = c, .jvm = (struct jvm *)r, .graph = g };
+	struct err *e = java_layout_read(&x);
+
+	e = e ?: java_read(&x);
+	java_reader_fini(&x);
+	return e;
+}
+
+/* Objects of the class data archive lie in pages of its file. */
+static struct err *copy_java(struct space *s, void **ret)
+{
+	struct memory_copy *c = NULL;
+	struct err *e = memory_copy(s, &c);
+
+	e = e ?: memory_copy_files(c, s);
+	if (e)
+		memory_copy_free(c);
+	else
+		*ret = c;
+	return e;
+}
+
+static bool is_java(struct space *s)
+{
+	return live_has(s, &runtime_jvm, false);
+}
+
+static struct err *read_copy(void *copy, struct space *s, struct graph *g)
+{
+	return live_read(copy, s, &runtime_jvm, read_runtime, g);
+}
+
+const struct heap_source heap_source_java = {
+	.name = "java",
+	.what = "Java",
+	.is_space = is_java,
+	.copy_space = copy_java,
+	.read_copy = read_copy,
+	.free_copy = live_copy_free,
+};

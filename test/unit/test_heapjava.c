@@ -1,0 +1,158 @@
+/* src/memory/heaplive/java_*.c on memory that is made up. */
+#include "unit.h"
+
+#include "java_memory.h"
+
+static struct heap_memory mem;
+
+static struct graph *read_mem(struct java_reader *x)
+{
+	const struct graph_wanted w = { .labels = true };
+	struct memory_copy *c = NULL;
+	struct graph *g = graph_new(&w);
+	struct space *s;
+	struct jvm j;
+
+	assert_null(memory_copy(&mem.space, &c));
+	s = memory_copy_space(c, &mem.space);
+	jm_reader(x, &j, c, s, g);
+	assert_null(java_read(x));
+	assert_null(graph_finish(g));
+	jm_reader_fini(x);
+	space_free(s);
+	memory_copy_free(c);
+	return g;
+}
+
+/* The name of the reference between two objects; NULL: there is none. */
+static const char *field(struct graph *g, uint64_t from, uint64_t to, enum graph_strength strength)
+{
+	static char buf[64];
+	struct graph_edge_to e;
+	graph_id id = graph_find(g, from);
+	struct graph_walk w;
+
+	assert_int_not_equal(id, GRAPH_NONE);
+	w = graph_out(g, id);
+	while (graph_walk_next(&w, &e))
+		if (graph_address(g, e.id) == to && e.strength == strength)
+			return graph_label_text(g, e.label, buf, sizeof(buf));
+	return NULL;
+}
+
+static bool reaches(struct graph *g, uint64_t addr)
+{
+	graph_id id = graph_find(g, addr);
+
+	assert_int_not_equal(id, GRAPH_NONE);
+	return graph_reachable(g, id);
+}
+
+static void java_objects(void **state)
+{
+	struct java_reader x;
+	struct graph *g;
+	graph_id id;
+
+	(void)state;
+	jm_make(&mem);
+	g = read_mem(&x);
+	assert_int_equal(graph_totals(g)->objects, JM_NCLASSES + 10);
+	assert_int_equal(x.holes, JM_BEHIND - JM_BUFFER_TOP);
+	assert_int_equal(x.skipped, 0);
+	assert_int_equal(graph_find(g, JM_BUFFER_TOP), GRAPH_NONE);
+	assert_string_equal(field(g, JM_NODE_A, JM_NODE_B, GRAPH_STRONG), "next");
+	assert_string_equal(field(g, JM_ARRAY, JM_BEHIND, GRAPH_STRONG), "[0]");
+	assert_string_equal(field(g, JM_ARRAY, JM_REFERENCE, GRAPH_STRONG), "[2]");
+	assert_string_equal(field(g, JM_REFERENCE, JM_IN_BUFFER, GRAPH_WEAK), "referent");
+	assert_string_equal(field(g, JM_MIRRORS + JM_WEAK * 0x40, JM_MIRRORS + JM_BASE * 0x40,
+				  GRAPH_STRONG),
+			    "<super>");
+	id = graph_find(g, JM_ARRAY);
+	assert_int_equal(graph_size(g, id), 32);
+	assert_string_equal(graph_class_text(g, graph_class_of(g, id)), "Node[]");
+	assert_int_equal(graph_size(g, graph_find(g, JM_NUMBERS)), 40);
+	assert_int_equal(graph_size(g, graph_find(g, JM_MIRRORS)), 64);
+	assert_string_equal(graph_root_kind(g, graph_find(g, JM_NODE_A)), "local variable");
+	assert_string_equal(graph_root_kind(g, graph_find(g, JM_MIRRORS)), "system class");
+	assert_string_equal(graph_root_kind(g, graph_find(g, JM_LOST)), "VM");
+	assert_true(reaches(g, JM_REFERENCE));
+	assert_false(reaches(g, JM_IN_BUFFER));
+	assert_false(reaches(g, JM_NUMBERS));
+	graph_free(g);
+}
+
+/* A number of 32 bits on the stack is a reference, too. */
+static void java_narrow_stack(void **state)
+{
+	struct java_reader x;
+	struct graph *g;
+
+	(void)state;
+	jm_make(&mem);
+	heap_memory_put(&mem, HM_STACK + 0x1808, (uint64_t)JM_NUMBERS << 32 | 7);
+	heap_memory_put(&mem, HM_STACK + 0x800, JM_REST); /* below the stack pointer */
+	g = read_mem(&x);
+	assert_true(reaches(g, JM_NUMBERS));
+	assert_false(reaches(g, JM_REST));
+	graph_free(g);
+}
+
+/* An object that is half made, in the thread's buffer and outside of it. */
+static void java_half_made(void **state)
+{
+	struct java_reader x;
+	struct graph *g;
+
+	(void)state;
+	jm_make(&mem);
+	jm_put4(&mem, JM_IN_BUFFER + 8, 0);
+	jm_put4(&mem, JM_NODE_B + 8, 0);
+	g = read_mem(&x);
+	assert_int_equal(graph_totals(g)->objects, JM_NCLASSES + 8);
+	assert_int_equal(x.skipped, 48);
+	assert_int_not_equal(graph_find(g, JM_ARRAY), GRAPH_NONE);
+	assert_int_not_equal(graph_find(g, JM_BEHIND), GRAPH_NONE);
+	graph_free(g);
+
+	jm_make(&mem);
+	jm_object(&mem, JM_IN_BUFFER, JM_INTS, 20); /* longer than the buffer has objects */
+	jm_object(&mem, JM_REST, JM_INTS, UINT32_MAX);
+	g = read_mem(&x);
+	assert_int_equal(graph_totals(g)->objects, JM_NCLASSES + 8);
+	assert_int_equal(x.skipped, 24 + JM_TOP - JM_REST);
+	graph_free(g);
+}
+
+/* Circles of classes and loaders, and parts of the heap that overlap, or are in no memory. */
+static void java_hostile(void **state)
+{
+	struct java_reader x;
+	struct graph *g;
+
+	(void)state;
+	jm_make(&mem);
+	heap_memory_put(&mem, jm_klass(JM_NCLASSES - 1) + 144, jm_klass(0));
+	heap_memory_put(&mem, jm_klass(JM_BASE) + 120, jm_klass(JM_WEAK));
+	heap_memory_put(&mem, JM_LOADER + 112, JM_LOADER);
+	jm_space(&mem, JM_FROM, JM_BOTTOM + 0x40, JM_TOP);
+	jm_space(&mem, JM_TENURED, JM_OLD_BOTTOM, JM_OLD_BOTTOM + 0x100000);
+	jm_put4(&mem, jm_klass(JM_NODE) + 296, UINT32_MAX);
+	g = read_mem(&x);
+	assert_int_not_equal(graph_find(g, JM_LOST), GRAPH_NONE);
+	assert_int_equal(x.outside, 0x100000 - 0x1000);
+	assert_int_equal(graph_totals(g)->repeated, 0);
+	graph_free(g);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(java_objects),
+		cmocka_unit_test(java_narrow_stack),
+		cmocka_unit_test(java_half_made),
+		cmocka_unit_test(java_hostile),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
