@@ -4,6 +4,7 @@
 #include <errno.h>
 
 #include "memory/heap/heap.h"
+#include "memory/heapfile/hprof_write.h"
 #include "program/space/space.h"
 #include "program/target/target.h"
 #include "render/writers.h"
@@ -29,7 +30,7 @@ const struct opt heap_opts[] = {
 	{ OPT_LONG, "refs", "ADDRESS", NULL, "what an object refers to, and what refers to it", TEXT(refs) },
 	{ OPT_LONG, "find", "EXPRESSION", NULL, "the objects for which it is true: 'class == \"X\" && size > 100'", TEXT(find) },
 	{ OPT_LONG, "diff", "FILE", OPT_FILE, "the classes that have more or less than in this older dump", TEXT(diff) },
-	{ 'o', NULL, "FILE", OPT_FILE, "a picture of what retains what: .html, .svg, .folded or .json", TEXT(page) },
+	{ 'o', NULL, "FILE", OPT_FILE, "a picture of what retains what: .html, .svg, .folded or .json; .hprof: the heap itself", TEXT(page) },
 	{ 0, NULL, NULL, NULL, "How" },
 	{ 'n', NULL, "N", NULL, "lists at most N rows (30)", INTEGER(shown.most, 1, UINT32_MAX) },
 	{ OPT_LONG, "percent", "N", NULL, "a suspect retains at least N percent (20)", INTEGER(shown.percent, 1, 100) },
@@ -113,6 +114,33 @@ static struct err *read_path(struct asker *a, const char *path, const struct gra
 	return e;
 }
 
+static bool is_hprof_name(const char *name)
+{
+	size_t n = strlen(name);
+
+	return n > 6 && !strcmp(name + n - 6, ".hprof");
+}
+
+static struct err *write_hprof(struct asker *a, struct graph *g)
+{
+	uint64_t lost;
+	struct out o;
+	FILE *file;
+	struct err *e;
+
+	if (strcmp(a->shown.source->name, "java") && strcmp(a->shown.source->name, "hprof"))
+		return err_new(EINVAL, "%s: only the heap of a Java program can be an HPROF file",
+			       a->page);
+	e = tool_out_begin(&o, a->page, &file);
+	if (e)
+		return e;
+	lost = hprof_write(g, &o);
+	if (lost)
+		tool_wrong("%s: %llu references have no place in an HPROF file", a->page,
+			   (unsigned long long)lost);
+	return tool_out_end(&o, a->page, file);
+}
+
 static struct err *write_page(struct asker *a, struct graph *g)
 {
 	static const char *const forms[] = { "html", "svg", "folded", "json" };
@@ -133,9 +161,10 @@ static struct err *write_page(struct asker *a, struct graph *g)
 	for (size_t i = 0; writer && i < ARRAY_SIZE(forms); i++)
 		known |= !strcmp(writer->name, forms[i]);
 	if (!known)
-		return err_new(EINVAL,
-			       "%s: the name ends in none of .html, .svg, .folded and .json",
-			       a->page);
+		return err_new(
+			EINVAL,
+			"%s: the name ends in none of .html, .svg, .folded, .json and .hprof",
+			a->page);
 	e = tool_out_begin(&o, a->page, &file);
 	if (e)
 		return e;
@@ -188,7 +217,7 @@ static struct err *answer(struct asker *a, struct graph *g, const struct graph_w
 	if (a->diff && !e)
 		e = show_diff(a, g, w, &o);
 	if (a->page && !e)
-		e = write_page(a, g);
+		e = is_hprof_name(a->page) ? write_hprof(a, g) : write_page(a, g);
 	if (!a->histogram && !a->retained && !a->unreachable && !a->duplicates && !a->paths &&
 	    !a->refs && !a->find && !a->diff && !a->page) {
 		heap_show_summary(g, &a->shown, &o);
@@ -225,7 +254,7 @@ int cmd_heap(int argc, char **argv)
 	if (optind + !a.pid < argc)
 		return tool_wrong("one heap at a time: %s is too many", argv[optind + !a.pid]);
 	w = (struct graph_wanted){
-		.labels = a.paths || a.refs ||
+		.labels = a.paths || a.refs || (a.page && is_hprof_name(a.page)) ||
 			  (!a.histogram && !a.retained && !a.unreachable && !a.duplicates &&
 			   !a.find && !a.diff && !a.page),
 		.contents = a.duplicates,

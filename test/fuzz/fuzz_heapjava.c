@@ -3,6 +3,7 @@
  * and no object is counted twice. */
 #include <assert.h>
 
+#include "memory/heapfile/hprof_write.h"
 #include "unit/java_memory.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -19,6 +20,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct space *s;
 	struct err *e;
 	struct jvm j;
+	struct out o;
 	uint8_t which;
 
 	if (!size)
@@ -59,6 +61,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		assert(graph_totals(g)->repeated == 0);
 		assert(graph_totals(g)->objects <= HM_PARTS * HM_SIZE / 8);
 		assert(graph_reach(g)->objects <= graph_totals(g)->objects);
+		out_init(&o, NULL);
+		hprof_write(g, &o);
+		out_fini(&o);
 	}
 	err_free(e);
 	jm_reader_fini(&x);

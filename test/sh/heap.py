@@ -230,6 +230,7 @@ with open(os.path.join(TMP, "page.folded")) as f:
     check("Hash;String 5000\n" in f.read(), "retained memory by class")
 
 # wrong use
+check("only the heap of a Java program" in heap("-o", os.path.join(TMP, "page.hprof"), small, rc=1).stderr, "an HPROF file of Ruby")
 check("no heap is named" in heap(rc=2).stderr, "no file")
 check("one heap at a time" in heap(small, small, rc=2).stderr, "two files")
 check("no class has the name Nothing" in heap("--paths", "Nothing", small, rc=1).stderr, "no class")

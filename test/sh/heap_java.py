@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # descry heap on a live HotSpot (Java 17): as many objects and bytes of each class as `jcmd PID GC.class_histogram` has, for Serial, Parallel
 # and G1, with and without compressed pointers; references, paths and retained memory of objects that the test knows; the same from its
-# core; a program that runs on while it is read, one that is killed, and collectors that descry does not read.
+# core; as an HPROF file; a program that runs on while it is read, one that is killed, and collectors that descry does not read.
+# timeout: 600
 import atexit
 import json
 import os
@@ -160,6 +161,29 @@ def one(where, expression):
     return rows[0]["address"] if check(len(rows) == 1, expression, rows) else None
 
 
+def sums(*where):
+    """The classes, but for the bytes of java.lang.Class, of which a dump has not all; and what roots reach."""
+    rows = histogram(*where)
+    rows["java.lang.Class"] = rows["java.lang.Class"][:1]
+    head = heap(*where)[0]
+    return rows, [head[what] for what in ("objects", "reachable", "weakly_reachable", "unreachable")]
+
+
+def export(p, name):
+    """The heap as an HPROF file is the same. A thread of the JVM may do something in between: then once more."""
+    dump = os.path.join(TMP, "x.hprof")
+    for _ in range(10):
+        here = sums("-p", str(p.pid))
+        r = subprocess.run([DESCRY, "heap", "-p", str(p.pid), "-o", dump], stdin=subprocess.DEVNULL, capture_output=True, text=True)
+        if not check(r.returncode == 0 and "no place" not in r.stderr, name, r.stdout, r.stderr):
+            return
+        there = sums(dump)
+        if here == there:
+            break
+    check(here == there, name, "exported", differ(here[0], there[0]), here[1], there[1])
+    os.unlink(dump)
+
+
 def ask(p):
     """Questions whose answers are known."""
     where = ("-p", str(p.pid))
@@ -198,6 +222,8 @@ for collector, options in (("Serial", ()), ("Parallel", wide), ("G1", ("-XX:G1He
     compare(p, " ".join((collector, *options)))
     if not options or collector == "Parallel":
         ask(p)
+    if options:
+        export(p, " ".join((collector, *options)))
     if collector == "Serial" and shutil.which("gcore"):
         core = os.path.join(TMP, "core")
         r = subprocess.run(["gcore", "-o", core, str(p.pid)], stdin=subprocess.DEVNULL, capture_output=True)

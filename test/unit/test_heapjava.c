@@ -2,6 +2,8 @@
 #include "unit.h"
 
 #include "java_memory.h"
+#include "memory/heap/heap.h"
+#include "memory/heapfile/hprof_write.h"
 
 static struct heap_memory mem;
 
@@ -145,13 +147,48 @@ static void java_hostile(void **state)
 	graph_free(g);
 }
 
+/* What is written as an HPROF file is read as the same graph. */
+static void java_exported(void **state)
+{
+	const struct graph_wanted w = { .labels = true };
+	struct graph *g, *read = graph_new(&w);
+	char path[] = "/tmp/descry-heapjava-XXXXXX";
+	struct java_reader x;
+	struct out o;
+	FILE *f = fdopen(mkstemp(path), "w");
+
+	(void)state;
+	assert_non_null(f);
+	jm_make(&mem);
+	g = read_mem(&x);
+	out_init(&o, f);
+	assert_int_equal(hprof_write(g, &o), 0);
+	assert_null(out_flush(&o));
+	out_fini(&o);
+	fclose(f);
+	assert_null(heap_source_hprof.read_file(path, read));
+	unlink(path);
+	assert_null(graph_finish(read));
+	assert_int_equal(graph_totals(read)->objects, graph_totals(g)->objects);
+	assert_int_equal(graph_totals(read)->edges, graph_totals(g)->edges);
+	assert_int_equal(graph_totals(read)->weak_edges, 1);
+	assert_int_equal(graph_reach(read)->objects, graph_reach(g)->objects);
+	assert_string_equal(field(read, JM_NODE_A, JM_NODE_B, GRAPH_STRONG), "next");
+	assert_string_equal(field(read, JM_ARRAY, JM_REFERENCE, GRAPH_STRONG), "[2]");
+	assert_string_equal(field(read, JM_REFERENCE, JM_IN_BUFFER, GRAPH_WEAK), "referent");
+	for (graph_id i = 0; i < graph_totals(g)->objects; i++)
+		if (graph_is_class(g, i) == GRAPH_NONE)
+			assert_int_equal(graph_size(read, i), graph_size(g, i));
+	graph_free(read);
+	graph_free(g);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(java_objects),
-		cmocka_unit_test(java_narrow_stack),
-		cmocka_unit_test(java_half_made),
-		cmocka_unit_test(java_hostile),
+		cmocka_unit_test(java_objects),   cmocka_unit_test(java_narrow_stack),
+		cmocka_unit_test(java_half_made), cmocka_unit_test(java_hostile),
+		cmocka_unit_test(java_exported),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,12 @@
+/* Writes a graph of Java's objects as an HPROF file, for other programs. */
+#ifndef DESCRY_MEMORY_HEAPFILE_HPROF_WRITE_H
+#define DESCRY_MEMORY_HEAPFILE_HPROF_WRITE_H
+
+#include "base/out.h"
+#include "memory/graph/graph.h"
+
+/* The graph has labels. Numbers and the contents of strings and arrays are zeros: a graph does not
+ * have them. Returns how many references had no place. */
+uint64_t hprof_write(struct graph *g, struct out *o);
+
+#endif
