@@ -17,8 +17,8 @@
 
 enum {
 	WANTED_SIZE = 4 * 4096,
-	AGAIN_NS = 20 * 1000 * 1000, /* between two readings of a process's mappings, at least */
-	AGAIN_SHARE = 2, /* ... and as many times the processor's time that the first one took */
+	AGAIN_NS = 20 * 1000 * 1000,   /* between two readings of a process's mappings, at least */
+	AGAIN_SHARE = 5,               /* ... and as many times what the last one took */
 	REFRESH_NS = 20 * 1000 * 1000, /* after which a refresh begins no other reading */
 	LAZY_NS = 1000 * 1000 * 1000,  /* when a process gets a list; before, walks do without */
 	RUNNING_NS = 500 * 1000 * 1000,
@@ -325,8 +325,9 @@ static struct err *add_process(struct unwind_tables *t, pid_t pid)
 {
 	uint32_t key = (uint32_t)pid;
 	struct wire_unwind_process p;
-	const uint64_t begun = now_ns(), cpu = clock_ns(CLOCK_THREAD_CPUTIME_ID);
-	uint64_t wait;
+	const uint64_t begun = now_ns();
+	uint64_t *again, wait = AGAIN_NS;
+	bool first;
 	struct err *e;
 
 	/* Reads mm before the mappings. When the process executes another program in between, a
@@ -339,9 +340,11 @@ static struct err *add_process(struct unwind_tables *t, pid_t pid)
 	*hash_put(&t->ours, &key, sizeof(key), NULL) = 1;
 	find_language(t, key);
 	e = unwind_store_add(t->store, pid);
-	wait = (clock_ns(CLOCK_THREAD_CPUTIME_ID) - cpu) * AGAIN_SHARE;
-	*hash_put(&t->again_ns, &key, sizeof(key), NULL) =
-		begun + (wait > AGAIN_NS ? wait : AGAIN_NS);
+	again = hash_put(&t->again_ns, &key, sizeof(key), &first);
+	/* The first one makes the tables of the process's files, which may take long. */
+	if (!first && (now_ns() - begun) * AGAIN_SHARE > wait)
+		wait = (now_ns() - begun) * AGAIN_SHARE;
+	*again = begun + wait;
 	if (e && is_gone(key))
 		forget(t, key);
 	return e;
@@ -505,18 +508,23 @@ int unwind_tables_watch_fd(const struct unwind_tables *t, uint32_t i)
 }
 
 /* Adds the tables of newly mapped files. Most are known by device and inode, so that no file is
- * opened. */
+ * opened. After REFRESH_NS leaves the others for the next refresh. */
 static void add_mapped(struct unwind_tables *t)
 {
-	for (uint32_t i = 0; i < t->mapped.n; i++) {
-		struct mapped_file *f = &t->mapped.v[i];
+	const uint64_t begun = now_ns();
+	uint32_t n = 0;
+
+	for (; n < t->mapped.n && (!n || now_ns() - begun < REFRESH_NS); n++) {
+		struct mapped_file *f = &t->mapped.v[n];
 
 		unwind_store_met_file(t->store, f->pid, f->path, f->dev, f->inode);
 		free(f->path);
 	}
-	if (t->mapped.n)
-		err_free(unwind_store_flush(t->store));
-	t->mapped.n = 0;
+	if (!n)
+		return;
+	err_free(unwind_store_flush(t->store));
+	t->mapped.n -= n;
+	memmove(t->mapped.v, t->mapped.v + n, t->mapped.n * sizeof(*t->mapped.v));
 }
 
 void unwind_tables_preload(struct unwind_tables *t, bool few)
@@ -566,8 +574,8 @@ static int by_time(const void *a, const void *b)
 	return COMPARE(x->at_ns, y->at_ns);
 }
 
-/* Reads mappings that are due, the longest due first. A process can make its list long, so REFRESH_NS
- * later the others are left for the next refresh, and the caller reads its records meanwhile. */
+/* Reads mappings that are due, the longest due first. A process can make its list long, so after
+ * REFRESH_NS the others are left for the next refresh, and the caller reads records meanwhile. */
 static void read_planned(struct unwind_tables *t, uint64_t now)
 {
 	later_vec planned = t->later;

@@ -40,9 +40,9 @@ struct err *mappings_read_whole(pid_t pid, struct mappings *ret);
 /* Parses the lines of a /proc/PID/maps: len bytes, malloc()ed, with a NUL behind them. Takes the
  * text. Skips lines that are malformed. */
 void mappings_parse(char *text, size_t len, struct mappings *ret);
-/* Cuts each mapping to what lies behind the one before. /proc/PID/maps is no snapshot: every read(2)
- * returns about a page of text, so a mapping that has grown meanwhile is listed again, from its old
- * start. A process can repeat this at will. */
+/* Cuts each mapping to the part behind the one before. /proc/PID/maps is no snapshot: every read(2)
+ * returns about a page of text, so a mapping that has grown meanwhile is listed again, from its
+ * old start. A process can repeat this at will. */
 void mappings_order(struct mappings *list);
 void mappings_free(struct mappings *m);
 /* Adds m. Replaces the parts of other mappings that it overlaps. */

@@ -11,7 +11,8 @@
 #include "program/runtime/languages.h"
 #include "program/unwind/unwind.h"
 
-/* Reading the mappings of a process that asks again and again takes one part of this of the time. */
+/* Reading the mappings of a process that asks again and again takes one part of this of the
+ * time. */
 enum { AGAIN_SHARE = 4 };
 
 /* A process in which an interpreter seems to begin, and the time to look at it again. */
