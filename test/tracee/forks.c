@@ -6,6 +6,8 @@
  *	           each returns there, and works on
  *	filtered   at a line of input it filters its system calls (an unexpected one ends it), and
  *	           forks a child; both work until the input ends
+ *	chain      at a line of input it filters its system calls, and children fork one another
+ *	           until the input ends
  *	idle       at a line of input it forks a child that waits, while it works until the input ends
  *
  * It prints "children N", "bad N" and ends with 0 when none was bad.
@@ -203,6 +205,46 @@ static int pair(uint64_t expected, bool works)
 	_exit(bad != 0);
 }
 
+/* Each child leaves one that waits, and goes on in another. */
+static void chain_link(void)
+{
+	struct pollfd a_moment = { .fd = -1 };
+
+	while (!input_ended()) {
+		if (!fork()) {
+			for (int i = 0; i < 50 && !input_ended(); i++)
+				poll(&a_moment, 1, 20);
+			_exit(0);
+		}
+		poll(&a_moment, 1, 2);
+		if (fork())
+			_exit(0);
+	}
+	_exit(0);
+}
+
+static int chain(void)
+{
+	struct sock_filter all = BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
+	struct sock_fprog p = { .len = 1, .filter = &all };
+	struct pollfd a_moment = { .fd = -1 };
+	char line[8];
+
+	if (!fgets(line, sizeof(line), stdin) || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
+	    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &p))
+		return 1;
+	signal(SIGCHLD, SIG_IGN);
+	if (!fork())
+		chain_link();
+	printf("chain\n");
+	fflush(stdout);
+	while (!input_ended()) {
+		sum(1);
+		poll(&a_moment, 1, 1);
+	}
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	const uint64_t expected = sum(ROUNDS);
@@ -216,5 +258,7 @@ int main(int argc, char **argv)
 		return storm(expected);
 	if (!strcmp(argv[1], "handler"))
 		return handler(expected);
+	if (!strcmp(argv[1], "chain"))
+		return chain();
 	return pair(expected, !strcmp(argv[1], "filtered"));
 }
