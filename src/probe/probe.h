@@ -161,7 +161,10 @@ struct probe {
 
 	/* attach plan */
 	enum attach_kind kind;
-	const char *object;         /* tracepoint name, or file path to attach to */
+	const char *object; /* tracepoint name, or file path to attach to */
+	/* The file at that path, from which `offset` was read. Uprobes attach to it, because the
+	 * path may lead to another file by then. NULL: no uprobe. */
+	struct object *file;
 	uint64_t offset;            /* file offset */
 	uint64_t semaphore;         /* file offset, 0 none */
 	bool semaphore_shares_page; /* mapped twice: the kernel may count in the wrong copy */

@@ -539,6 +539,7 @@ struct probe *process_add_probe(struct probe_set *ps, const struct provider *pv,
 	if (*ret_new) {
 		p->kind = kind;
 		p->object = po->path;
+		p->file = po->object;
 		p->offset = offset;
 		p->pid = pid;
 	}

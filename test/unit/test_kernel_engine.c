@@ -7,6 +7,8 @@
 #include <sys/wait.h>
 #include <time.h>
 
+#include "base/io.h"
+#include "program/object/object.h"
 #include "wire/syscall.h"
 
 enum { M_STATE, M_DATA, M_CONTROL, M_COUNTERS, M_SYSCALLS, M_AGG, M_AGG1, M_COUNT };
@@ -610,12 +612,15 @@ static void work_calls(void)
 static void test_uprobes(void **state)
 {
 	struct probe descs[3];
+	struct object *self;
 	uint64_t fired[3];
 	uint32_t notes;
 
+	assert_ok(object_open("/proc/self/exe", &self));
 	memset(descs, 0, sizeof(descs));
 	for (int i = 0; i < 3; i++) {
 		descs[i].object = "/proc/self/exe";
+		descs[i].file = self;
 		descs[i].pid = getpid();
 	}
 	descs[0].offset = file_offset(traced_a);
@@ -634,6 +639,48 @@ static void test_uprobes(void **state)
 		descs[i].pid = getppid();
 	run_cookies(ATTACH_UPROBE, descs, 3, work_calls, fired, &notes);
 	assert_int_equal(fired[0], 0);
+	object_free(self);
+}
+
+/* The path leads to another file after the object was read: the probe is in the file that was
+ * read. */
+static void test_uprobes_swapped(void **state)
+{
+	char link[] = "/tmp/descry-uprobe-XXXXXX";
+	struct probe desc = { .object = link, .offset = file_offset(traced_a), .pid = getpid() };
+	uint64_t fired;
+	uint32_t notes;
+	int fd = mkstemp(link);
+
+	assert_true(fd >= 0);
+	close(fd);
+	assert_false(unlink(link) || symlink("/proc/self/exe", link));
+	assert_ok(object_open(link, &desc.file));
+	assert_false(unlink(link) || symlink("/bin/sh", link));
+	run_cookies(ATTACH_UPROBE, &desc, 1, work_calls, &fired, &notes);
+	unlink(link);
+	assert_int_equal(fired, 50);
+	object_free(desc.file);
+}
+
+static void test_file_path(void **state)
+{
+	char path[] = "/tmp/descry-object-XXXXXX", at[OBJECT_FILE_PATH];
+	cleanup_free char *text = NULL;
+	struct object *o;
+	size_t n;
+	int fd = mkstemp(path);
+
+	assert_true(fd >= 0);
+	assert_ok(io_read_file("/bin/true", &text, &n));
+	assert_int_equal(write(fd, text, n), n);
+	assert_ok(object_open(path, &o));
+	assert_true(object_file_path(o, at));
+	assert_int_equal(write(fd, "", 1), 1);
+	assert_false(object_file_path(o, at));
+	object_free(o);
+	close(fd);
+	unlink(path);
 }
 
 /* --- a program the verifier refuses: a diagnostic at its source --- */
@@ -670,9 +717,14 @@ int main(void)
 {
 	need_kernel();
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_syscalls),  cmocka_unit_test(test_records),
-		cmocka_unit_test(test_keys),      cmocka_unit_test(test_raw_tp_cookies),
-		cmocka_unit_test(test_timers),    cmocka_unit_test(test_uprobes),
+		cmocka_unit_test(test_syscalls),
+		cmocka_unit_test(test_records),
+		cmocka_unit_test(test_keys),
+		cmocka_unit_test(test_raw_tp_cookies),
+		cmocka_unit_test(test_timers),
+		cmocka_unit_test(test_uprobes),
+		cmocka_unit_test(test_uprobes_swapped),
+		cmocka_unit_test(test_file_path),
 		cmocka_unit_test(test_rejection),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

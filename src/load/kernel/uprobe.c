@@ -8,10 +8,13 @@
 
 #include "base/io.h"
 #include "base/shield.h"
+#include "program/object/object.h"
 
 /* The probes of one uprobe_multi link: same file, same process filter. */
 struct group {
-	const char *path;
+	struct object *file;
+	const char *path; /* for messages */
+	char fd_path[OBJECT_FILE_PATH];
 	pid_t pid;
 	bool ret;
 	VEC(uint64_t) offsets;
@@ -103,7 +106,7 @@ static void attach_range(struct kernel_engine *k, int prog, const struct group *
 			 uint32_t to, struct outcome *o)
 {
 	struct uprobe_multi u = {
-		.path = g->path,
+		.path = g->fd_path,
 		.offsets = g->offsets.v + from,
 		.cookies = g->cookies.v + from,
 		.semaphores = g->has_semaphores ? g->semaphores.v + from : NULL,
@@ -159,7 +162,7 @@ static struct err *attach_perf(struct kernel_engine *k, int prog, const struct g
 			.type = (uint32_t)type,
 			.size = sizeof(a),
 			.config = (g->ret ? 1u : 0) | g->semaphores.v[i] << 32,
-			.config1 = (uintptr_t)g->path,
+			.config1 = (uintptr_t)g->fd_path,
 			.config2 = g->offsets.v[i],
 		};
 		cleanup_close int ev = (int)shield_syscall(SYS_perf_event_open, (intptr_t)&a,
@@ -193,6 +196,11 @@ static struct err *attach_group(struct kernel_engine *k, const struct instance *
 	struct outcome o = { 0 };
 	struct err *e = NULL;
 
+	/* The owner of a path may let it lead to another program meanwhile. Breakpoints at these
+	 * offsets would break every process that runs the other one. */
+	if (!object_reopen(g->file) || !object_file_path(g->file, g->fd_path))
+		return err_new(ESTALE, "%s changed while descry read it; run descry again",
+			       g->path);
 	if (feature(FEATURE_UPROBE_MULTI))
 		attach_range(k, in->fd, g, 0, g->offsets.n, &o);
 	else
@@ -217,8 +225,7 @@ static uint64_t semaphore_at(const struct image *img, const struct probe *q)
 	for (uint32_t i = 0; i < img->nprobes; i++) {
 		const struct probe *o = img->probes[i].probe;
 
-		if (o && o->semaphore && o->offset == q->offset && o->object &&
-		    !strcmp(o->object, q->object))
+		if (o && o->semaphore && o->offset == q->offset && o->file == q->file)
 			return o->semaphore;
 	}
 	return 0;
@@ -245,7 +252,8 @@ struct err *attach_uprobes(struct kernel_engine *k, struct instance *in)
 		if (done[i] || (in->probe != UINT32_MAX && in->probe != p->probes[i]))
 			continue;
 		const struct probe *first = img->probes[p->probes[i]].probe;
-		struct group g = { .path = first->object,
+		struct group g = { .file = first->file,
+				   .path = first->object,
 				   /* -x follow: the program itself checks whose child the process
 				    * is. */
 				   .pid = follow ? 0 : first->pid,
@@ -255,8 +263,7 @@ struct err *attach_uprobes(struct kernel_engine *k, struct instance *in)
 			const struct probe *q = img->probes[p->probes[j]].probe;
 
 			if (done[j] || (in->probe != UINT32_MAX && in->probe != p->probes[j]) ||
-			    q->pid != first->pid || q->kind != first->kind ||
-			    strcmp(q->object, g.path))
+			    q->pid != first->pid || q->kind != first->kind || q->file != g.file)
 				continue;
 			done[j] = true;
 			if (q->red_zone && !feature(FEATURE_NOP5)) {

@@ -499,6 +499,14 @@ bool object_is_at_path(const struct object *o)
 	return fd >= 0 && file_state_read(fd, &now) && file_state_same(&now, &o->state);
 }
 
+bool object_file_path(const struct object *o, char ret[OBJECT_FILE_PATH])
+{
+	if (o->fd < 0 || object_was_written(o))
+		return false;
+	snprintf(ret, OBJECT_FILE_PATH, "/proc/self/fd/%d", o->fd);
+	return true;
+}
+
 bool object_has_symbols(const struct object *o)
 {
 	return o->symbols_read;

@@ -56,6 +56,11 @@ bool object_is_open(const struct object *o);
 bool object_was_written(const struct object *o);
 /* Returns true when its path leads to the file as it was opened. */
 bool object_is_at_path(const struct object *o);
+enum { OBJECT_FILE_PATH = 32 }; /* bytes with the NUL */
+/* Writes a path that leads to the open file itself, whatever is at its own path now. Valid in this
+ * process while the file stays open. Returns false when the file is not open, or has been written
+ * to since it was opened. */
+bool object_file_path(const struct object *o, char ret[OBJECT_FILE_PATH]);
 /* Returns true when the symbols have been read. They need the file no more then. */
 bool object_has_symbols(const struct object *o);
 /* Returns the file, it or its debug file, that changed while symbols were read from it, or NULL.
