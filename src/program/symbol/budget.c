@@ -194,11 +194,13 @@ bool known_use(struct symbols *s, struct known_object *k)
 
 struct object *known_pin(struct symbols *s, struct known_object *k, const char *path)
 {
+	bool was_pinned = k->pinned;
 	struct object *o;
 
 	k->pinned = true;
 	k->used = ++s->uses;
-	if (!object_is_open(k->o) && !object_reopen(k->o) && path) {
+	/* whoever pinned it before has the pointer */
+	if (!object_is_open(k->o) && !object_reopen(k->o) && path && !was_pinned) {
 		if (err_drop(object_open(path, &o))) {
 		} else {
 			source_drop(s, k->o);
