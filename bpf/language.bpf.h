@@ -2,7 +2,9 @@
 /* Frames of interpreted languages (wire/language.h), of the current thread: Python's and Ruby's. */
 #include "wire/language.h"
 
-/* The state that changes from frame to frame. It lies where d_ustack's state was. */
+/* The state that changes from frame to frame. It lies where d_ustack's state was. In the agent it
+ * is on the stack: a process with fewer rights may have `dst` mapped too, and would choose the
+ * addresses that are read. */
 struct language_state {
 	u64 thread, frame, pthread, n;
 	u64 word, about[WIRE_LANGUAGE_ABOUT];
@@ -23,7 +25,11 @@ struct language_walk {
 	void *chunks;
 	struct wire_stack *dst;
 	const struct wire_language *l;
+#ifdef DESCRY_AGENT
+	struct language_state s[1];
+#else
 	struct language_state *s;
+#endif
 	u32 *codes;
 	void *wanted;
 };
@@ -338,7 +344,9 @@ ROUTINE s64 d_language(void *chunks, void *processes, void *wanted, struct wire_
 
 	w.chunks = chunks;
 	w.dst = dst;
+#ifndef DESCRY_AGENT
 	w.s = (struct language_state *)((struct wire_walk *)dst)->state;
+#endif
 	w.wanted = wanted;
 	w.s->n = n;
 	language_walk(&w, processes, o);

@@ -516,6 +516,25 @@ static void test_others_write(void **state)
 	       w.maps[WORLD_UNWIND_PROCESSES].buckets * w.maps[WORLD_UNWIND_PROCESSES].stride);
 }
 
+/* The walk of a language's frames keeps nothing but frames where a process with fewer rights may
+ * write. */
+static void test_language_state(void **state)
+{
+	struct wire_walk *walk = (struct wire_walk *)w.room;
+	uintptr_t at = w.base + w.head->entry[WIRE_AGENT_language];
+	int64_t (*fn)(uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, struct wire_thread *);
+
+	memcpy(&fn, &at, sizeof(fn));
+	memset(walk, 0x5a, sizeof(*walk));
+	walk->stack.n = 3;
+	assert_int_equal(fn(world_map(&w, WORLD_UNWIND), world_map(&w, WORLD_UNWIND_PROCESSES),
+			    world_map(&w, WORLD_UNWIND_WANTED), (uintptr_t)walk, (uintptr_t)&none,
+			    w.t),
+			 3 * 8);
+	for (size_t i = 0; i < sizeof(walk->state); i++)
+		assert_int_equal(((const uint8_t *)walk->state)[i], 0x5a);
+}
+
 static int set_up(void **state)
 {
 	static const struct unwind_store_ops ops = { put_chunk, put_process, del_process };
@@ -548,7 +567,7 @@ int main(void)
 		cmocka_unit_test(test_calls),           cmocka_unit_test(test_library),
 		cmocka_unit_test(test_signals),         cmocka_unit_test(test_threads),
 		cmocka_unit_test(test_wrong_registers), cmocka_unit_test(test_no_tables),
-		cmocka_unit_test(test_too_new),         cmocka_unit_test(test_others_write),
+		cmocka_unit_test(test_too_new),         cmocka_unit_test(test_others_write),  cmocka_unit_test(test_language_state),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, tear_down);
