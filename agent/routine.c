@@ -49,14 +49,20 @@ static NOINLINE long native_far(struct native_map *n, void *dst, u64 size, u64 a
 /* Reads 8 or 16 bytes. */
 INLINE long native_user(struct native_map *n, u64 *dst, u64 size, u64 addr)
 {
-	u64 off = addr - n->stack_lo;
+	u64 off = addr - n->stack_lo, word;
 
 	if (UNLIKELY(off >= n->stack_room || n->stack_room - off < size))
 		return native_far(n, dst, size, addr);
-	dst[0] = *(const any64 *)addr;
-	if (size == 16)
-		dst[1] = *(const any64 *)(addr + 8);
+	/* The program may have unmapped the upper part of the range since it was found. */
+	LOAD(64, addr, word, bad);
+	dst[0] = word;
+	if (size == 16) {
+		LOAD(64, addr + 8, word, bad);
+		dst[1] = word;
+	}
 	return 0;
+bad:
+	return E_FAULT;
 }
 #define UNWIND_USER(w, dst, size, addr) native_user(NATIVE((w)->chunks), dst, size, (u64)(addr))
 #define UNWIND_READ(w, addr) native_far(NATIVE((w)->chunks), &(w)->s->word, 8, (u64)(addr))

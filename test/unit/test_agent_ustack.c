@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/ptrace.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
@@ -535,6 +536,33 @@ static void test_language_state(void **state)
 		assert_int_equal(((const uint8_t *)walk->state)[i], 0x5a);
 }
 
+/* The upper part of the range around the stack has been unmapped, and the frame pointer leads
+ * there. */
+static void test_unmapped_stack(void **state)
+{
+	enum { PAGE = 4096 };
+	uint8_t *p =
+		mmap(NULL, 2 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct wire_unwind_process kept = own;
+
+	assert_true(p != MAP_FAILED);
+	assert_int_equal(world_call(&w, WIRE_AGENT_guard, 7, 0, 0, 0), 0);
+	no_error(put_process(NULL, (uint32_t)getpid(), &(struct wire_unwind_process){ 0 }));
+	memset(regs, 0, sizeof(regs));
+	regs[4] = (uintptr_t)p + PAGE + 64;
+	regs[16] = (uintptr_t)test_unmapped_stack;
+	regs[17] = 0x33;
+	regs[19] = fired_at = (uintptr_t)p + PAGE - 64;
+	world_own(&w, w.t)->stack_lo = (uintptr_t)p;
+	world_own(&w, w.t)->stack_hi = (uintptr_t)p + 2 * PAGE;
+	assert_int_equal(munmap(p + PAGE, PAGE), 0);
+	same(WIRE_STACK_FRAMES);
+	assert_int_equal(((const struct wire_walk *)w.room)->stack.n, 1);
+	munmap(p, PAGE);
+	world_own(&w, w.t)->stack_lo = world_own(&w, w.t)->stack_hi = 0;
+	no_error(put_process(NULL, (uint32_t)getpid(), &kept));
+}
+
 static int set_up(void **state)
 {
 	static const struct unwind_store_ops ops = { put_chunk, put_process, del_process };
@@ -567,7 +595,8 @@ int main(void)
 		cmocka_unit_test(test_calls),           cmocka_unit_test(test_library),
 		cmocka_unit_test(test_signals),         cmocka_unit_test(test_threads),
 		cmocka_unit_test(test_wrong_registers), cmocka_unit_test(test_no_tables),
-		cmocka_unit_test(test_too_new),         cmocka_unit_test(test_others_write),  cmocka_unit_test(test_language_state),
+		cmocka_unit_test(test_too_new),         cmocka_unit_test(test_others_write),
+		cmocka_unit_test(test_unmapped_stack),  cmocka_unit_test(test_language_state),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, tear_down);
