@@ -195,11 +195,40 @@ static void forget(struct wire_own *o)
 	if (!e)
 		return;
 	o->entry = 0;
+	e->retired = 0;
 	__atomic_store_n(&e->rsp, 0, __ATOMIC_RELEASE);
 	__atomic_store_n(&e->key, KEY_DELETED, __ATOMIC_RELEASE);
 }
 
 /* --- slots --- */
+
+/* Returns true when no thread has the slot whose holder was tid. Where the tracer's list decides, a
+ * new thread with the same id may have found the entry since the tracer's look. So removes the key
+ * first, and then waits for two more looks that find no thread of this id: one may have begun
+ * before. */
+static bool is_left(const struct wire_thread *t, uint32_t tid)
+{
+	const struct wire_own *o = own_words(t);
+	struct wire_thread_entry *e = (struct wire_thread_entry *)o->entry;
+	const struct wire_told *w;
+	uint64_t gone, key = o->key;
+
+	if (!quiet())
+		return is_dead(t, tid);
+	w = told_of(t, tid);
+	gone = w ? __atomic_load_n(&w->gone, __ATOMIC_ACQUIRE) : 0;
+	if (!gone || !e)
+		return gone;
+	if (e->retired > gone + 1) /* it has lived again */
+		e->retired = gone + 1;
+	if (e->retired)
+		return gone + 1 - e->retired >= 2;
+	/* another thread may have given the entry away meanwhile */
+	if (__atomic_compare_exchange_n(&e->key, &key, KEY_BUSY, false, __ATOMIC_SEQ_CST,
+					__ATOMIC_RELAXED))
+		e->retired = (uint64_t)__atomic_load_n(&w->gone, __ATOMIC_SEQ_CST) + 1;
+	return false;
+}
 
 bool in_vfork(uint32_t pid)
 {
@@ -254,12 +283,12 @@ static bool take(struct wire_thread *t, uint64_t key, uint32_t tid)
 	/* Threads of another living process have entries in that process's table, which only that
 	 * process can change. */
 	if (is_tracer(t) || (owner && owner != self() + 1 && !is_gone(owner)) ||
-	    holder & CLAIMING || (holder && !is_dead(t, holder)) ||
+	    holder & CLAIMING || (holder && !is_left(t, holder)) ||
 	    !__atomic_compare_exchange_n(&o->holder, &was, tid | CLAIMING, false, __ATOMIC_ACQUIRE,
 					 __ATOMIC_RELAXED))
 		return false;
 	/* a thread with the same number may have taken it meanwhile: the holder looks the same */
-	if ((holder && !is_dead(t, holder)) ||
+	if ((holder && !is_left(t, holder)) ||
 	    !__atomic_compare_exchange_n(&t->owner, &owner, (self() + 1) | CLAIMING, false,
 					 __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) {
 		__atomic_store_n(&o->holder, holder, __ATOMIC_RELEASE);

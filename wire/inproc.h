@@ -283,7 +283,9 @@ struct wire_thread_entry {
 	 * the program's own (nested firings keep it). WIRE_IDLE: no probe fires. 0: the thread is
 	 * not known. */
 	uint64_t rsp;
-	uint64_t pad;
+	/* wire_told.gone + 1 when the key was removed, because the thread has ended; 0: it was not.
+	 * Used where the agent makes no system calls. */
+	uint64_t retired;
 };
 #define WIRE_IDLE (~0ull)
 /* Red zone, return address, rax, flags, r12, r11, r10. A signal's frame is larger. */
@@ -295,7 +297,7 @@ enum { WIRE_THUNK_BELOW = 128 + 6 * 8, WIRE_ENTRY_SHIFT = 5 };
 struct wire_told {
 	uint32_t process; /* index + 1 in wire_area.processes, 0: not known */
 	uint32_t tid;     /* written last, cleared first */
-	uint32_t gone;    /* it has ended */
+	uint32_t gone;    /* looks in a row that have not found it; 0: it lives */
 	uint32_t masked;  /* it has SIGSEGV or SIGBUS blocked */
 };
 #define WIRE_THREAD_MIX 0x9e3779b97f4a7c15ull

@@ -189,6 +189,37 @@ TEST(test_thread_gone_process)
 	CHECK(world_thread(&w, 5));
 }
 
+/* Without system calls, the slot of a thread that has ended is not taken from a new thread that has
+ * its id. */
+TEST(test_thread_id_again)
+{
+	struct wire_told *told = (struct wire_told *)w.area->told;
+	struct wire_thread *t;
+	uint32_t i;
+
+	w.area->identity = WIRE_ID_FS32;
+	w.kept->quiet = 1;
+	for (uint64_t key = 1; key < WORLD_THREADS; key++)
+		CHECK(world_thread(&w, 100 + key));
+	t = world_thread(&w, 101);
+	i = (uint32_t)(((uintptr_t)t - w.area->threads) / w.area->thread_stride);
+	told[i] = (struct wire_told){ .process = 2, .tid = 101, .gone = 1 };
+	CHECK(world_thread(&w, 101) == t); /* the new one, before the tracer sees it */
+	for (uint32_t gone = 1; gone < 3; gone++) {
+		told[i].gone = gone;
+		CHECK(!world_thread(&w, 200));
+		usleep(2000); /* it does not look for a while */
+	}
+	told[i].gone = 0;
+	CHECK(!world_thread(&w, 101)); /* no slot is free for it */
+	usleep(2000);
+	told[i].gone = 1;
+	CHECK(!world_thread(&w, 200));
+	usleep(2000);
+	told[i].gone = 3;
+	CHECK(world_thread(&w, 200) == t);
+}
+
 TEST(test_heartbeat)
 {
 	struct wire_state *s = (struct wire_state *)w.area->state;
@@ -372,6 +403,7 @@ int main(void)
 		cmocka_unit_test(test_thread_churn),
 		cmocka_unit_test(test_thread_renewed),
 		cmocka_unit_test(test_thread_gone_process),
+		cmocka_unit_test(test_thread_id_again),
 		cmocka_unit_test(test_heartbeat),
 		cmocka_unit_test(test_nested),
 		cmocka_unit_test(test_map_entries),

@@ -156,8 +156,10 @@ static void tell(struct inproc_engine *e, uint32_t slot, uint32_t process,
 		__atomic_store_n(&to->tid, 0, __ATOMIC_SEQ_CST);
 		to->process = process;
 		to->masked = 0;
+		to->gone = 0;
 	}
-	to->gone = w->gone;
+	if (!w->gone || to->gone != UINT32_MAX)
+		__atomic_store_n(&to->gone, w->gone ? to->gone + 1 : 0, __ATOMIC_RELEASE);
 	if (!constant)
 		to->masked = w->masked;
 	__atomic_store_n(&to->tid, w->tid, __ATOMIC_RELEASE);
