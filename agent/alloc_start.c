@@ -22,11 +22,17 @@ void *__libc_realloc(void *p, size_t size) WEAK;
 void *__libc_memalign(size_t align, size_t size) WEAK;
 void __libc_free(void *p) WEAK;
 int *__errno_location(void) WEAK;
+/* pthread_atfork(3) is glibc's only in objects that are linked with it. */
+int __register_atfork(void (*prepare)(void), void (*parent)(void), void (*child)(void),
+		      void *object) WEAK;
+int pthread_atfork(void (*prepare)(void), void (*parent)(void), void (*child)(void)) WEAK;
 
 enum {
 	PROT_READ_WRITE = 1 | 2,
 	MAP_SHARED_ = 1,
 	MAP_PRIVATE_ANONYMOUS = 0x22,
+	MAP_OWN_FIXED = 0x4032, /* private, anonymous, without a reserve */
+	MADV_DONTFORK = 10,
 	MADV_WIPEONFORK = 18,
 	FUTEX_WAIT_ = 0,
 	FUTEX_WAKE_ = 1,
@@ -130,6 +136,36 @@ static char *take_variable(char **env)
 	return ret;
 }
 
+static uint64_t memory_bytes;
+
+/* Runs in a forked child: gives it memory in place of the recording's, because the fork may have
+ * been in a signal handler that returns to code which writes an event. */
+static void have_own_memory(void)
+{
+	int64_t at;
+
+	if (alloc_quiet)
+		return;
+	at = sys6(SYS_MMAP, (uintptr_t)state.memory, memory_bytes, PROT_READ_WRITE, MAP_OWN_FIXED,
+		  ~0ull, 0);
+	if (at == (int64_t)(uintptr_t)state.memory)
+		state.memory->done = 1; /* nobody serves it */
+}
+
+/* Keeps the recording's memory from forked children. A child that has given up its rights could
+ * change the parent's recording and delay the parent. */
+static void keep_from_children(struct wire_alloc *m, uint64_t bytes)
+{
+	memory_bytes = bytes;
+	if (__register_atfork)
+		__register_atfork(0, 0, have_own_memory, 0);
+	else if (pthread_atfork)
+		pthread_atfork(0, 0, have_own_memory);
+	else
+		return;
+	sys4(SYS_MADVISE, (uintptr_t)m, bytes, MADV_DONTFORK, 0);
+}
+
 static void open_memory(uint64_t fd, uint64_t bytes, const uint64_t *start, const uint64_t *auxv)
 {
 	struct wire_alloc *m;
@@ -149,6 +185,7 @@ static void open_memory(uint64_t fd, uint64_t bytes, const uint64_t *start, cons
 	on = (uint32_t *)page;
 	*on = 1;
 	state.memory = m;
+	keep_from_children(m, bytes);
 	state.on = on;
 	__atomic_store_n(&m->hello, 1, __ATOMIC_RELEASE);
 	if (bytes > WIRE_ALLOC_BYTES)
@@ -323,6 +360,7 @@ static void put_open(struct thread *t)
 
 int alloc_room(struct thread *t)
 {
+	uint8_t skip[16];
 	uint64_t next;
 
 	if (!t->ring) {
@@ -355,7 +393,10 @@ int alloc_room(struct thread *t)
 	next = next - next % WIRE_ALLOC_SEGMENT + WIRE_ALLOC_SEGMENT;
 	if (!wait_for_room(t, next))
 		return 0;
-	put_number(put_number(t->at, WIRE_ALLOC_OTHER), WIRE_ALLOC_SKIP);
+	/* other processes may write the head, so that it may be at a segment's last byte */
+	put_number(put_number(skip, WIRE_ALLOC_OTHER), WIRE_ALLOC_SKIP);
+	for (int i = 0; i < 2 && t->at + i < t->limit + WIRE_ALLOC_EVENT_MAX; i++)
+		t->at[i] = skip[i];
 	set_position(t, next);
 	t->count -= 1ull << 40;
 	publish(t, t->at);

@@ -54,6 +54,10 @@ exact(record(TRACEE, "busy", "200000"), "busy", malloc=200000, live=64)
 
 # a child is not recorded; handlers on a stack of their own are, and those that do not return
 exact(record(TRACEE, "forks"), "forks", malloc=200, free=0)
+# nor does it have the recording's memory
+MAPS = os.path.join(TMP, "maps.")
+record(sys.executable, "-c", "import os\nchild = not os.fork()\nopen(%r + 'pc'[child], 'w').write(open('/proc/self/maps').read())\nchild or os.wait()" % MAPS)
+check(["memfd:descry-malloc " in open(MAPS + who).read() for who in "pc"] == [True, False], "a child has the memory")
 exact(record(TRACEE, "signals"), "signals", malloc=200, free=0)
 exact(record(TRACEE, "jumps"), "jumps", malloc=100, free=0)
 
