@@ -54,11 +54,15 @@ static uint32_t early_used;
 
 void *alloc_early(size_t size, size_t align)
 {
-	uint32_t at = (early_used + (uint32_t)align - 1) & ~((uint32_t)align - 1);
+	uint32_t used = __atomic_load_n(&early_used, __ATOMIC_RELAXED), at;
 
-	if (align > PAGE || size > EARLY || at + size > EARLY)
-		return 0;
-	early_used = (at + (uint32_t)size + 15) & ~15u;
+	/* constructors of other preloaded objects may have started threads */
+	do {
+		at = (used + (uint32_t)align - 1) & ~((uint32_t)align - 1);
+		if (align > PAGE || size > EARLY || at + size > EARLY)
+			return 0;
+	} while (!__atomic_compare_exchange_n(&early_used, &used, (at + (uint32_t)size + 15) & ~15u,
+					      0, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
 	return early + at;
 }
 
