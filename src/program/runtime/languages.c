@@ -25,6 +25,7 @@ enum {
 	PROCESSES_MAX = 4096, /* limit of processes that are examined in a run */
 	KNOWN_MAX = 1 << 18,  /* code objects */
 	TRIES_MAX = 10,       /* to find an interpreter that has not begun */
+	LEARN_READS = 200000, /* of a process, for one of its functions */
 	AGAIN_MS = 10,        /* until the second of them; each time twice as long */
 	AGAIN_MAX_MS = 1000,
 };
@@ -146,7 +147,9 @@ void languages_learn(struct languages *l, pid_t pid, const struct wire_unwind_as
 
 	if (!p || !p->runtime->type->learn || l->known.n == KNOWN_MAX || known(l, &key))
 		return;
+	space_limit(p->space, LEARN_READS, UINT64_MAX);
 	code = p->runtime->type->learn(p->runtime, ask->code, ask->entry, ask->id);
+	space_limit(p->space, UINT64_MAX, UINT64_MAX);
 	if (code)
 		keep(l, &key, (struct code){ p->runtime, code, 0 });
 }

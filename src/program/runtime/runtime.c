@@ -2,6 +2,7 @@
 #include "program/runtime/runtime.h"
 
 #include <elf.h>
+#include <errno.h>
 
 #include "base/path.h"
 #include "program/object/object.h"
@@ -57,7 +58,13 @@ static bool is_wanted(struct space *s, const struct mapping *m, const struct run
 }
 
 /* A process can map files with such names as often as it likes. */
-enum { FILES_TRIED = 16, MAPPINGS_TRIED = 4 /* of a file */ };
+enum {
+	FILES_TRIED = 16,
+	MAPPINGS_TRIED = 4, /* of a file */
+	/* Reads of the process, in all its files. */
+	READS_MAX = 500000,
+	READS_MET_MAX = 200000,
+};
 
 struct tried {
 	const char *path;
@@ -96,6 +103,7 @@ static struct err *find(struct space *s, bool met, struct runtime **ret)
 	struct err *e = space_mappings(s, 0, &maps);
 
 	*ret = NULL;
+	space_limit(s, met ? READS_MET_MAX : READS_MAX, UINT64_MAX);
 	for (uint32_t i = 0; !e && !*ret && i < maps->n; i++) {
 		const struct mapping *m = &maps->v[i];
 
@@ -106,6 +114,17 @@ static struct err *find(struct space *s, bool met, struct runtime **ret)
 			if (is_wanted(s, m, types[k], met))
 				e = open_mapping(s, m, types[k], ret);
 	}
+	if (space_is_spent(s) && !*ret && !met) {
+		err_free(e);
+		e = err_new(E2BIG,
+			    "%s: no interpreter is found in %d reads of its memory: its "
+			    "structures are damaged, or made to look like one",
+			    s->name, READS_MAX);
+	} else if (space_is_spent(s) && !*ret) {
+		err_free(e); /* no error: it is not tried again */
+		e = NULL;
+	}
+	space_limit(s, UINT64_MAX, UINT64_MAX);
 	return e;
 }
 

@@ -12,7 +12,7 @@ enum {
 	STATIC_SYMBOL = 0x0c, /* low byte of a Symbol that is no object */
 	STATIC_SHIFT = 8,
 	SYMBOL_ID = 32, /* bit of a Symbol that is an object */
-	/* limit of bytes of the interpreter's variables that are searched */
+	/* limit of bytes of the interpreter's variables that are searched, in all its segments */
 	VARIABLES_MAX = 1 << 24,
 	CHUNK = 1 << 16,
 	SEARCHES_MAX = 4, /* the table may be changing, or not be there yet */
@@ -76,12 +76,15 @@ bool ruby_each_variable(struct ruby *r,
 			bool (*fn)(struct ruby *r, uint64_t addr, const uint64_t *w))
 {
 	struct object_segment g;
+	uint64_t left = VARIABLES_MAX;
 
 	for (uint32_t i = 0; object_segment(r->object, i, &g); i++) {
 		uint64_t start = (g.addr + 7) & ~7ull, size = g.memsz & ~7ull;
 
-		if (g.type == PT_LOAD && g.flags & PF_W && size <= VARIABLES_MAX &&
-		    each_word(r, r->bias + start, size, fn))
+		if (g.type != PT_LOAD || !(g.flags & PF_W) || size > left)
+			continue;
+		left -= size;
+		if (each_word(r, r->bias + start, size, fn))
 			return true;
 	}
 	return false;
