@@ -18,9 +18,9 @@ static bool is_singleton(const struct ruby_reader *x, uint64_t flags)
 }
 
 /* Skips singleton classes and those that stand for included modules. */
-static uint64_t real_class(const struct ruby_reader *x, uint64_t class)
+static uint64_t real_class(struct ruby_reader *x, uint64_t class)
 {
-	for (uint32_t i = 0; i < STEPS_MAX; i++) {
+	for (uint32_t i = 0; i < STEPS_MAX && x->budget; i++, x->budget--) {
 		const uint8_t *slot = ruby_slot(&x->heap, class, NULL);
 		uint64_t flags = slot ? ruby_slot_word(slot, 0) : 0;
 
@@ -155,9 +155,11 @@ uint32_t ruby_class_number(struct ruby_reader *x, const uint8_t *slot, uint64_t 
 		return hidden(x, flags, NULL);
 	c = class_at(x, class);
 	if (!c->number) {
-		real = real_class(x, class);
-		if (!real || x->classes.n > CLASSES_MAX)
+		real = c->unreal || x->classes.n > CLASSES_MAX ? 0 : real_class(x, class);
+		if (!real) {
+			c->unreal = true; /* so that no other object of it walks again */
 			return hidden(x, flags, NULL);
+		}
 		number = graph_class(x->graph, real);
 		if (class_at(x, real)->number == 0) {
 			name_class(x, number, real);

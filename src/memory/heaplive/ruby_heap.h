@@ -113,7 +113,8 @@ struct ruby_class {
 	uint32_t nlabels;
 	uint32_t *labels; /* of the variables of its objects, by index */
 	bool labelled;
-	bool of_vm; /* see ruby_class_of_vm() */
+	bool unreal; /* there is none above it */
+	bool of_vm;  /* see ruby_class_of_vm() */
 };
 
 struct ruby_reader {
