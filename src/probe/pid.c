@@ -19,7 +19,13 @@
 enum {
 	MAX_FOUND = 250000,     /* of one description, as DTrace's fasttrap-max-probes */
 	MAX_FUNCTION = 1 << 20, /* the most bytes of a function that are decoded for offsets */
-	MAX_NAMED = 4,          /* the most functions that a note names before "and N more" */
+	/* Bytes of code that are decoded for a description and an object: four times its text,
+	 * and these. */
+	DECODED_SPARE = 16 << 20,
+	TEXT_MAX = 1 << 30, /* of a part of its text */
+	TEXTS_MAX = 64,
+	MAX_INSTRUCTION = 16,
+	MAX_NAMED = 4, /* the most functions that a note names before "and N more" */
 };
 
 /* The state of matching one description in one process. */
@@ -28,6 +34,8 @@ struct match {
 	uint32_t nfound;
 	bool func_exact, wants_entry, wants_return, wants_offsets, offset_exact;
 	uint64_t offset; /* for offset_exact */
+	uint64_t left;   /* bytes of the object's code that may still be decoded */
+	bool spent;      /* it has functions for which left did not suffice */
 
 	/* the functions of the object that were left out, for the note */
 	uint32_t nskipped;
@@ -160,14 +168,36 @@ static const char *return_hazard(const struct process_object *po, const struct o
 	return NULL;
 }
 
+/* Symbols may overlap, so that the code of each function is that of thousands of others. Returns
+ * true when n more bytes of the object may be decoded. */
+static bool may_decode(struct match *m, uint32_t n)
+{
+	if (m->left < n)
+		return false;
+	m->left -= n;
+	return true;
+}
+
+static uint64_t decoded_most(struct object *o)
+{
+	uint64_t most = DECODED_SPARE, off, n, addr;
+
+	for (uint32_t i = 0; object_text_segment(o, i, &off, &n, &addr) && i < TEXTS_MAX; i++)
+		most += n < TEXT_MAX ? 4 * n : 0;
+	return most;
+}
+
 /* Returns true when a branch within the function leads to addr, or when a jump through a register
  * or a table may lead there. Then a probe at addr would fire for each turn of a loop. */
-static bool may_branch_to(const struct process_object *po, const struct object_symbol *f,
-			  uint64_t addr)
+static bool may_branch_to(struct match *m, const struct process_object *po,
+			  const struct object_symbol *f, uint64_t addr)
 {
 	uint32_t size = f->size < MAX_FUNCTION ? (uint32_t)f->size : MAX_FUNCTION, n, len;
-	cleanup_free uint8_t *code = xmalloc(size);
+	cleanup_free uint8_t *code = NULL;
 
+	if (size != f->size || !may_decode(m, size))
+		return true;
+	code = xmalloc(size);
 	n = object_read(po->object, f->addr, code, size);
 	if (n != f->size)
 		return true;
@@ -210,8 +240,9 @@ static bool may_branch_to(const struct process_object *po, const struct object_s
  * an endbr64, else 0. The kernel single-steps an endbr64. The stack pointer and all argument
  * registers are the same behind it. The probe stays at the entry when a branch leads to the next
  * instruction, or when another symbol is there. */
-static uint32_t entry_skip(const struct process_object *po, const struct object_symbol *f,
-			   const uint8_t *code, uint32_t n, enum uprobe_class *ret_class)
+static uint32_t entry_skip(struct match *m, const struct process_object *po,
+			   const struct object_symbol *f, const uint8_t *code, uint32_t n,
+			   enum uprobe_class *ret_class)
 {
 	static const uint8_t endbr64[4] = { 0xf3, 0x0f, 0x1e, 0xfa };
 	const struct object_symbol *other;
@@ -225,7 +256,7 @@ static uint32_t entry_skip(const struct process_object *po, const struct object_
 	if (class != UPROBE_EMULATED && class != UPROBE_NOP5)
 		return 0;
 	other = object_find_addr(po->object, f->addr + 4);
-	if (!other || other->addr == f->addr + 4 || may_branch_to(po, f, f->addr + 4))
+	if (!other || other->addr == f->addr + 4 || may_branch_to(m, po, f, f->addr + 4))
 		return 0;
 	*ret_class = class;
 	return 4;
@@ -278,7 +309,7 @@ static void match_entry_return(struct match *m, const struct process_object *po,
 	}
 	if (m->wants_entry) {
 		entry_class = class;
-		moved = entry_skip(po, f, code, n, &entry_class);
+		moved = entry_skip(m, po, f, code, n, &entry_class);
 		pid_add(m, po, f->name, "entry", ATTACH_UPROBE, f->addr, offset + moved, NULL,
 			entry_note(m, f, entry_class, moved, ATTACH_UPROBE));
 	}
@@ -298,11 +329,21 @@ static void match_offsets(struct match *m, const struct process_object *po,
 			  const struct object_symbol *f)
 {
 	uint32_t size = f->size < MAX_FUNCTION ? (uint32_t)f->size : MAX_FUNCTION, n, len = 0;
-	cleanup_free uint8_t *code = xmalloc(size + 1);
+	cleanup_free uint8_t *code = NULL;
+	int red_zone = -1; /* not known yet */
 	uint64_t base;
 
 	if (!f->size || !object_addr_to_offset(po->object, f->addr, &base))
 		return;
+	if (m->offset_exact && m->offset < size)
+		size = (uint32_t)m->offset + MAX_INSTRUCTION < size
+			       ? (uint32_t)m->offset + MAX_INSTRUCTION
+			       : size;
+	if (!may_decode(m, size)) {
+		m->spent = true;
+		return;
+	}
+	code = xmalloc(size + 1);
 	n = object_read(po->object, f->addr, code, size);
 	for (uint32_t at = 0; at < n && m->nfound <= MAX_FOUND; at += len) {
 		const char *reason;
@@ -311,14 +352,15 @@ static void match_offsets(struct match *m, const struct process_object *po,
 
 		snprintf(name, sizeof(name), "%x", at);
 		if (m->offset_exact ? at == m->offset : glob_match(m->in.pd->name, name)) {
+			if (red_zone < 0 && at && class == UPROBE_NOP5)
+				red_zone = object_uses_red_zone(po->object, f->addr);
 			if (class == UPROBE_REFUSED)
 				pid_refuse(m, po, f->name, name, ATTACH_UPROBE, f->addr, base + at,
 					   reason);
 			else
 				pid_add(m, po, f->name, name, ATTACH_UPROBE, f->addr, base + at,
 					NULL, process_price(class, ATTACH_UPROBE))
-					->red_zone = at && class == UPROBE_NOP5 &&
-						     object_uses_red_zone(po->object, f->addr);
+					->red_zone = at && class == UPROBE_NOP5 && red_zone > 0;
 			if (m->offset_exact)
 				return;
 		}
@@ -393,11 +435,17 @@ static void match_pattern(struct match *m, const struct process_object *po)
 
 static void match_object(struct match *m, const struct process_object *po)
 {
+	m->left = decoded_most(po->object);
+	m->spent = false;
 	if (m->func_exact)
 		match_named(m, po);
 	else
 		match_pattern(m, po);
 	note_skipped(m, po);
+	if (m->spent)
+		process_note(m->in.ps,
+			     xasprintf("%s:%s: probes are left out: its functions overlap too much",
+				       m->in.prov, po->name));
 }
 
 /* --- absolute addresses --- */

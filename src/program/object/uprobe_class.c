@@ -12,9 +12,12 @@
 #include <Zydis/Zydis.h>
 
 #include "base/mem.h"
-#include "program/object/object.h"
+#include "program/object/object_private.h"
 
-enum { FUNCTION_MAX = 1 << 20 }; /* limit of a function that is decoded whole, in bytes */
+enum {
+	FUNCTION_MAX = 1 << 20,       /* limit of a function that is decoded whole, in bytes */
+	RED_ZONE_READ_MAX = 64 << 20, /* of all functions of a file, which may overlap */
+};
 
 /* Bit b of refused[a]: opcode 16 * a + b. */
 static const uint16_t refused[16] = {
@@ -166,15 +169,11 @@ static bool below_stack_pointer(const ZydisDecodedOperand *op)
 	       op->mem.base == ZYDIS_REGISTER_RSP && op->mem.disp.value < 0;
 }
 
-bool object_uses_red_zone(struct object *o, uint64_t addr)
+static bool uses_red_zone(struct object *o, const struct object_symbol *f)
 {
-	const struct object_symbol *f = object_find_addr(o, addr);
 	ZydisDecodedOperand ops[ZYDIS_MAX_OPERAND_COUNT];
 	ZydisDecodedInstruction ins;
 	ZydisDecoder decoder;
-
-	if (!f || !f->size || f->size > FUNCTION_MAX)
-		return true;
 	cleanup_free uint8_t *code = xmalloc(f->size);
 	uint32_t n = object_read(o, f->addr, code, (uint32_t)f->size);
 
@@ -187,4 +186,21 @@ bool object_uses_red_zone(struct object *o, uint64_t addr)
 				return true;
 	}
 	return n < f->size;
+}
+
+bool object_uses_red_zone(struct object *o, uint64_t addr)
+{
+	const struct object_symbol *f = object_find_addr(o, addr);
+
+	if (!f || !f->size || f->size > FUNCTION_MAX)
+		return true;
+	if (f->addr == o->red_zone_addr && f->size == o->red_zone_size)
+		return o->red_zone;
+	if (o->red_zone_read > RED_ZONE_READ_MAX)
+		return true;
+	o->red_zone_read += f->size;
+	o->red_zone_addr = f->addr;
+	o->red_zone_size = f->size;
+	o->red_zone = uses_red_zone(o, f);
+	return o->red_zone;
 }
