@@ -14,6 +14,7 @@
 enum {
 	TEXT_MAX = 64 << 20,
 	FUNCTIONS_MAX = 512,      /* that are decoded */
+	STEPS_MAX = 1 << 24,      /* instructions that are decoded, some more than once */
 	LOOP_MIN = 4096,          /* bytes of the function that has the instructions */
 	CONTEXT_FRAME = 16,       /* in the execution context: the address of the frame */
 	FRAME_SCOPE = 32,         /* in a frame */
@@ -42,6 +43,7 @@ struct walk {
 	uint8_t *text;
 	uint64_t text_addr;
 	uint32_t ntext;
+	uint32_t steps;               /* instructions decoded so far */
 	uint64_t done[FUNCTIONS_MAX]; /* functions decoded for the present purpose */
 	uint32_t ndone;
 };
@@ -145,15 +147,16 @@ static void follow(struct reading *r, const struct step *s)
 	r->n++;
 }
 
-static bool decode(const struct walk *w, const ZydisDecoder *d, const struct ruby_range *f,
-		   uint64_t at, struct step *ret)
+static bool decode(struct walk *w, const ZydisDecoder *d, const struct ruby_range *f, uint64_t at,
+		   struct step *ret)
 {
 	uint64_t off = at - w->text_addr;
 
-	if (at - f->start >= f->size || off >= w->ntext ||
+	if (at - f->start >= f->size || off >= w->ntext || w->steps == STEPS_MAX ||
 	    ZYAN_FAILED(
 		    ZydisDecoderDecodeFull(d, w->text + off, w->ntext - off, &ret->z, ret->ops)))
 		return false;
+	w->steps++;
 	ret->addr = at;
 	ret->next = at + ret->z.length;
 	return true;
@@ -488,6 +491,8 @@ const char *ruby_places(struct object *o, struct ruby_places *ret)
 	w->o = w->ruby.object = o;
 	w->ret = ret;
 	reason = find_places(w);
+	if (!reason && w->steps == STEPS_MAX)
+		reason = "its code is not as in other builds";
 	free(w->ruby.table);
 	free(w->text);
 	free(w);
