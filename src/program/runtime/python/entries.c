@@ -11,10 +11,11 @@
 #include "program/runtime/python/python.h"
 
 enum {
-	TARGETS = 256,   /* words of the table, one for each instruction */
-	IN_LOOP = 128,   /* so many of them lead into the loop at least: others to its cold part */
-	CODE_BYTES = 64, /* of an instruction that are looked at */
-	CODE_MAX = 8,    /* machine instructions */
+	TARGETS = 256, /* words of the table, one for each instruction */
+	IN_LOOP = 128, /* so many of them lead into the loop at least: others to its cold part */
+	SEARCH_MAX = 1 << 30, /* comparisons of a word with a part of the code */
+	CODE_BYTES = 64,      /* of an instruction that are looked at */
+	CODE_MAX = 8,         /* machine instructions */
 	/* Include/opcode.h, the same in all releases of 3.11 */
 	RESUME_QUICK_3_11 = 150,
 	RESUME_3_11 = 151,
@@ -32,29 +33,31 @@ static bool version(struct object *o, uint32_t *ret_major, uint32_t *ret_minor)
 	return true;
 }
 
-static bool is_text(const struct object *o, uint64_t addr)
+/* Returns how many words of a section may be compared with all parts of the code. */
+static size_t words_searched(const struct object *o)
 {
-	uint64_t off, n, start;
+	struct object_segment g;
+	uint32_t parts = 0;
 
-	for (uint32_t i = 0; object_text_segment(o, i, &off, &n, &start); i++)
-		if (addr - start < n)
-			return true;
-	return false;
+	while (object_segment(o, parts, &g))
+		parts++;
+	return parts ? SEARCH_MAX / parts : 0;
 }
 
 /* Finds the table: TARGETS addresses of code, most of them in the loop. */
 static bool find_targets(struct object *o, const struct object_symbol *loop, uint64_t *ret)
 {
 	uint64_t addr;
+	const size_t most = words_searched(o);
 	size_t n, run = 0;
 	uint32_t best = 0, inside = 0;
 	cleanup_free uint8_t *data = object_section(o, ".rodata", &addr, &n);
 
-	for (size_t i = 0; data && i < n / 8; i++) {
+	for (size_t i = 0; data && i < n / 8 && i < most; i++) {
 		uint64_t w, old;
 
 		memcpy(&w, data + i * 8, sizeof(w));
-		if (!is_text(o, w)) {
+		if (!object_is_text(o, w)) {
 			run = inside = 0;
 			continue;
 		}
