@@ -316,7 +316,12 @@ static char *path_in(pid_t pid, const char *path)
 }
 
 /* The most files that one pattern takes. */
-enum { LIBRARIES_MAX = 4096 };
+enum {
+	LIBRARIES_MAX = 4096,
+	/* of one search; a process names what it likes in LD_LIBRARY_PATH */
+	DIRS_MAX = 1024,
+	ENTRIES_MAX = 200000,
+};
 
 struct library_search {
 	struct probe_set *ps;
@@ -325,6 +330,12 @@ struct library_search {
 	bool all; /* pattern has wildcards, so the search continues after the first file */
 	struct process_object found[LIBRARIES_MAX];
 	uint32_t n;
+	struct library_dir {
+		dev_t dev;
+		ino_t inode;
+	} dirs[DIRS_MAX]; /* that were searched */
+	uint32_t ndirs, tried, nentries;
+	bool cut; /* a limit ended the search */
 };
 
 /* Adds the file at path, if it is an object. Returns true when the search is over. */
@@ -351,6 +362,35 @@ static bool take_file(struct library_search *s, const char *path)
 	return !s->all;
 }
 
+/* Returns true when the directory is to be searched: it was not yet, and the limits permit it. */
+static bool is_new_dir(struct library_search *s, const char *path)
+{
+	struct stat st;
+
+	if (s->tried == DIRS_MAX || s->nentries >= ENTRIES_MAX) {
+		s->cut = true;
+		return false;
+	}
+	s->tried++;
+	if (stat(path, &st) || !S_ISDIR(st.st_mode))
+		return false;
+	for (uint32_t i = 0; i < s->ndirs; i++)
+		if (s->dirs[i].dev == st.st_dev && s->dirs[i].inode == st.st_ino)
+			return false;
+	s->dirs[s->ndirs++] = (struct library_dir){ st.st_dev, st.st_ino };
+	return true;
+}
+
+static void note_cut(const struct library_search *s)
+{
+	if (s->cut)
+		process_note(
+			s->ps,
+			xasprintf("process %d: the search for \"%s\" ends after %d directories or "
+				  "%d files in them: name the library by its path",
+				  (int)s->pid, s->pattern, DIRS_MAX, ENTRIES_MAX));
+}
+
 /* Takes the file of that name in a directory, else a file whose stem is the pattern: libz.so.1 for
  * libz. */
 static bool search_dir(struct library_search *s, const char *dir, size_t len)
@@ -362,11 +402,14 @@ static bool search_dir(struct library_search *s, const char *dir, size_t len)
 
 	if (!len || dir[0] != '/')
 		return false;
+	there = xasprintf("/proc/%d/root%.*s", (int)s->pid, (int)len, dir);
+	if (!is_new_dir(s, there))
+		return false;
 	if (!s->all && take_file(s, exact))
 		return true;
-	there = xasprintf("/proc/%d/root%.*s", (int)s->pid, (int)len, dir);
 	list = opendir(there);
-	while (list && !over && (d = readdir(list))) {
+	while (list && !over && s->nentries < ENTRIES_MAX && (d = readdir(list))) {
+		s->nentries++;
 		if (s->all ? strstr(d->d_name, ".so") && glob_match(s->pattern, d->d_name)
 			   : is_stem(d->d_name, s->pattern)) {
 			cleanup_free char *path = xasprintf("%.*s/%s", (int)len, dir, d->d_name);
@@ -402,8 +445,10 @@ static bool search_environment(struct library_search *s)
 	if (err_drop(procmem_file(s->pid, file, &text, &n)))
 		return false;
 	for (size_t at = 0; at < n && !found; at += strlen(text + at) + 1)
-		if (!strncmp(text + at, name, sizeof(name) - 1))
+		if (!strncmp(text + at, name, sizeof(name) - 1)) {
 			found = search_list(s, text + at + sizeof(name) - 1);
+			break; /* the dynamic linker, too, takes the first */
+		}
 	free(text);
 	return found;
 }
@@ -475,6 +520,7 @@ void process_libraries_near(struct probe_set *ps, pid_t pid, const struct proces
 
 	*s = (struct library_search){ .ps = ps, .pid = pid, .pattern = "*.so*", .all = true };
 	search_near(s, objects);
+	note_cut(s);
 	for (uint32_t i = 0; i < s->n; i++)
 		found(arg, &s->found[i]);
 	free(s);
@@ -501,6 +547,7 @@ void process_libraries(struct probe_set *ps, pid_t pid, const struct process_obj
 		(void)take_file(s, pattern);
 	else if (!glob_is_pattern(arena_strndup(&ps->arena, pattern, (size_t)(slash - pattern))))
 		(void)search_dir(s, pattern, (size_t)(slash - pattern));
+	note_cut(s);
 	for (uint32_t i = 0; i < s->n; i++)
 		found(arg, &s->found[i]);
 	free(s);
