@@ -30,6 +30,8 @@ enum {
 	PRSTATUS_REGS = 112,
 	PRPSINFO_PID = 24,
 	FIRST_PAGE = 4096,
+	NOTES_MAX = 1 << 30, /* bytes: 300,000 threads with all registers have 800 MB */
+	HEADERS_MAX = 1 << 24,
 };
 #define VSYSCALL 0xffffffffff600000ull
 
@@ -89,7 +91,8 @@ struct mapped_file {
 struct reading {
 	VEC(struct load) loads;
 	VEC(struct mapped_file) files;
-	uint64_t notes; /* bytes of notes that may still be read: those of the whole file, once */
+	/* bytes of notes that may still be read: those of the whole file, once */
+	uint64_t notes;
 	bool too_many;
 };
 
@@ -176,7 +179,7 @@ static void read_notes(struct core *c, struct reading *r, struct bytes *b)
 		const uint8_t *desc = bytes_take(b, ndesc);
 		struct bytes note;
 
-		if (!name || !desc)
+		if (!name || !desc || (!nname && !ndesc && !type)) /* zeros: a hole of the file */
 			break;
 		bytes_skip(b, -ndesc & 3);
 		if (nname != 5 || memcmp(name, "CORE", 5))
@@ -272,14 +275,18 @@ static struct err *read_headers(struct core *c, struct reading *r)
 	}
 	if (!bytes_ok(&b) || (n && entsize != sizeof(Elf64_Phdr)))
 		return err_new(ENOEXEC, "%s: the headers are damaged", c->space.name);
+	if (n > HEADERS_MAX)
+		return err_new(EFBIG, "%s: it has %u headers, and descry reads %u at most",
+			       c->space.name, n, HEADERS_MAX);
 	table = file_bytes(c, phoff, (uint64_t)n * entsize);
 	if (bytes_left(&table) < (uint64_t)n * entsize)
 		return err_new(ENOEXEC, "%s is cut short within its headers: nothing can be read",
 			       c->space.name);
-	r->notes = c->file.len;
+	r->notes = c->file.len < NOTES_MAX ? c->file.len : NOTES_MAX;
 	read_segments(c, r, &table, n);
 	if (r->too_many)
-		remark(c, "some of its notes are left out: they are larger than the file");
+		remark(c, "some of its notes are left out: they are larger than the file, or "
+			  "than 1 GB");
 	return NULL;
 }
 
