@@ -233,3 +233,23 @@ const void *memory_at_near(const struct memory_copy *c, const struct memory_regi
 	}
 	return n <= r->end - addr ? r->bytes + (addr - r->start) : NULL;
 }
+
+static int stacks_by_address(const void *a, const void *b)
+{
+	return COMPARE(*(const uint64_t *)a, *(const uint64_t *)b);
+}
+
+void memory_stacks(const struct memory_copy *c, memory_word_vec *ret)
+{
+	for (uint32_t i = 0; i < c->threads.n; i++)
+		vec_push(ret, c->threads.v[i].sp);
+	if (ret->n)
+		qsort(ret->v, ret->n, sizeof(*ret->v), stacks_by_address);
+}
+
+bool memory_has_stack(const memory_word_vec *stacks, const struct memory_region *r)
+{
+	uint32_t i = partition_point(stacks->n, k, stacks->v[k] < r->start);
+
+	return i < stacks->n && stacks->v[i] < r->end;
+}

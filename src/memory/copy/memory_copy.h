@@ -34,11 +34,18 @@ struct memory_copy {
 };
 
 /* Reads all of it. A process must be stopped meanwhile. */
+typedef VEC(uint64_t) memory_word_vec;
+
 struct err *memory_copy(struct space *s, struct memory_copy **ret);
 /* Adds the pages of private mappings of files that the process has not touched. A process must be
  * stopped meanwhile. */
 struct err *memory_copy_files(struct memory_copy *c, struct space *s);
 void memory_copy_free(struct memory_copy *c);
+
+/* Lists the threads' stack pointers, by address. */
+void memory_stacks(const struct memory_copy *c, memory_word_vec *ret);
+/* Returns true when one of them lies in the region. */
+bool memory_has_stack(const memory_word_vec *stacks, const struct memory_region *r);
 
 /* Returns the region that holds addr, or NULL. */
 const struct memory_region *memory_region_at(const struct memory_copy *c, uint64_t addr);

@@ -128,16 +128,16 @@ static void seek_stacks(struct python_reader *x, uint64_t thread)
  * objects. So do pages behind a library's data that have objects of the collector. */
 static void skip_anonymous(struct python_reader *x, space_range_vec *ret)
 {
+	memory_word_vec stacks = { 0 };
+
+	memory_stacks(x->copy, &stacks);
 	for (uint32_t i = 0; i < x->copy->regions.n; i++) {
 		const struct memory_region *r = &x->copy->regions.v[i];
-		bool stack = r->stack;
 
-		for (uint32_t k = 0; k < x->copy->threads.n; k++)
-			stack |= x->copy->threads.v[k].sp >= r->start &&
-				 x->copy->threads.v[k].sp < r->end;
-		if (!r->file && !stack)
+		if (!r->file && !r->stack && !memory_has_stack(&stacks, r))
 			vec_push(ret, (struct space_range){ r->start, r->end });
 	}
+	vec_fini(&stacks);
 	for (uint64_t i = 0; x->pages.v && i <= x->pages.mask; i++)
 		if (x->pages.v[i])
 			vec_push(ret, (struct space_range){ x->pages.v[i],

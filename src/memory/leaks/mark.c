@@ -16,6 +16,7 @@ struct marker {
 	const struct leaks_seek *seek; /* NULL: only blocks are reached */
 	const char *kind;              /* of the memory that leads to the word */
 	chunk_vec found;               /* reached, not scanned yet */
+	memory_word_vec stacks;
 };
 
 /* Calls fn for the parts of [start, end) that the process has made. */
@@ -58,11 +59,10 @@ static void reach_words(struct marker *m, const struct memory_region *r, uint64_
 		reach(m, memory_word(r, start));
 }
 
-static const char *kind_of(const struct memory_copy *c, const struct memory_region *r)
+static const char *kind_of(const struct marker *m, const struct memory_region *r)
 {
-	for (uint32_t i = 0; i < c->threads.n; i++)
-		if (c->threads.v[i].sp >= r->start && c->threads.v[i].sp < r->end)
-			return "native stack";
+	if (memory_has_stack(&m->stacks, r))
+		return "native stack";
 	return r->file ? "native variable" : "native memory";
 }
 
@@ -71,7 +71,7 @@ static void reach_part(void *arg, uint64_t start, uint64_t end)
 	struct marker *m = arg;
 	const struct memory_region *r = memory_region_at(m->c, start);
 
-	m->kind = kind_of(m->c, r);
+	m->kind = kind_of(m, r);
 	reach_words(m, r, start, end);
 	/* Words are searched as they are found, so that the list of found ones stays short. */
 	while (m->found.n) {
@@ -119,29 +119,18 @@ static uint64_t stack_begin(const struct memory_copy *c, const struct memory_thr
 	return 0;
 }
 
-static int by_number(const void *a, const void *b)
-{
-	return COMPARE(*(const uint64_t *)a, *(const uint64_t *)b);
-}
-
 /* Adds the part of each thread's stack that no function has. A stack that lies in a block of the
  * heap is that block's. */
-static void add_dead_stacks(const struct memory_copy *c, space_range_vec *ret)
+static void add_dead_stacks(const struct memory_copy *c, const memory_word_vec *sps,
+			    space_range_vec *ret)
 {
-	VEC(uint64_t) sps = { 0 };
-
-	for (uint32_t i = 0; i < c->threads.n; i++)
-		vec_push(&sps, c->threads.v[i].sp);
-	if (sps.n)
-		qsort(sps.v, sps.n, sizeof(*sps.v), by_number);
 	for (uint32_t i = 0; i < c->threads.n; i++) {
 		uint64_t begin = stack_begin(c, &c->threads.v[i]);
-		uint32_t k = partition_point(sps.n, j, sps.v[j] < begin);
+		uint32_t k = partition_point(sps->n, j, sps->v[j] < begin);
 
 		if (begin) /* begin <= sp, so that there is one */
-			vec_push(ret, (struct space_range){ begin, sps.v[k] });
+			vec_push(ret, (struct space_range){ begin, sps->v[k] });
 	}
-	vec_fini(&sps);
 }
 
 /* Scans all memory but malloc's own and the blocks. */
@@ -150,7 +139,8 @@ static void reach_from_roots(struct marker *m)
 	space_range_vec no = { 0 };
 	uint64_t at = 0;
 
-	add_dead_stacks(m->c, &no);
+	memory_stacks(m->c, &m->stacks);
+	add_dead_stacks(m->c, &m->stacks, &no);
 	for (uint32_t i = 0; i < no.n; i++) {
 		uint32_t k =
 			partition_point(m->h->areas.n, j, m->h->areas.v[j].end <= no.v[i].start);
@@ -190,6 +180,7 @@ void leaks_seek(const struct memory_copy *c, struct leaks_heap *h, const struct 
 
 	reach_from_roots(&m);
 	vec_fini(&m.found);
+	vec_fini(&m.stacks);
 }
 
 /* --- what holds what --- */
@@ -340,6 +331,7 @@ void leaks_mark(const struct memory_copy *c, struct leaks_heap *h, struct leaks 
 	if (l->blocks.n)
 		qsort(l->blocks.v, l->blocks.n, sizeof(*l->blocks.v), by_bytes);
 	vec_fini(&m.found);
+	vec_fini(&m.stacks);
 }
 
 struct err *leaks_find(const struct memory_copy *c, struct leaks **ret)
