@@ -276,7 +276,14 @@ struct err *graph_finish(struct graph *g)
 	g->totals.edges = g->to.n;
 	g->totals.weak_edges = g->weak.n;
 	g->totals.roots = g->nroots;
-	for (uint32_t i = 0; i < g->nobjects; i++)
+	/* all other sums are of a part of the objects */
+	for (uint32_t i = 0; i < g->nobjects; i++) {
 		g->totals.bytes += graph_size(g, i);
+		if (g->totals.bytes > GRAPH_BYTES_MAX)
+			return err_new(EBADMSG,
+				       "its sizes are damaged: %u of its %u objects have "
+				       "more than 2^60 bytes",
+				       i + 1, g->nobjects);
+	}
 	return NULL;
 }

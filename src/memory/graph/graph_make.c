@@ -173,7 +173,6 @@ void graph_object(struct graph *g, uint64_t address, uint32_t class, uint64_t si
 	} else if (size < SIZE_IN_LIST) {
 		g->sizes[i] = (uint32_t)size;
 	} else {
-		/* The sum of all sizes fits in 64 bits. */
 		g->sizes[i] = SIZE_IN_LIST;
 		vec_push(&g->big_sizes, (struct graph_big_size){
 						i, size < GRAPH_SIZE_MAX ? size : GRAPH_SIZE_MAX });

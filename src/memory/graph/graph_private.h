@@ -10,7 +10,8 @@
 #define SIZE_IN_CLASS UINT32_MAX      /* class_size of the class */
 #define SIZE_IN_LIST (UINT32_MAX - 1) /* in big_sizes */
 #define GRAPH_OBJECTS_MAX (UINT32_MAX - 16)
-#define GRAPH_SIZE_MAX (1ull << 56) /* of an object; larger ones are damage */
+#define GRAPH_SIZE_MAX (1ull << 56)  /* of an object; larger ones are damage */
+#define GRAPH_BYTES_MAX (1ull << 60) /* of all objects */
 
 /* The addresses of the objects as ranks. The pages that have objects are numbered; a cell has a
  * bit for each of 32 slots, and the number of bits before it. */

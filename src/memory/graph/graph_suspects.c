@@ -1,7 +1,10 @@
 /* Leak suspects, by the rules of Eclipse's Memory Analyzer. */
 #include "graph_private.h"
 
-enum { DROP_PERCENT = 70 };
+enum {
+	DROP_PERCENT = 70,
+	SUSPECTS_MAX = 100, /* each has at least 1 % of all bytes */
+};
 
 static int compare_suspects(const void *x, const void *y)
 {
@@ -74,11 +77,13 @@ void graph_suspects(struct graph *g, unsigned percent, struct graph_suspects *re
 							     .retained = by_class[i].retained,
 							     .point = GRAPH_NONE });
 	free(by_class);
+	if (v.n)
+		qsort(v.v, v.n, sizeof(*v.v), compare_suspects);
+	if (v.n > SUSPECTS_MAX)
+		v.n = SUSPECTS_MAX;
 	for (uint32_t i = 0; i < v.n; i++)
 		if (v.v[i].id != GRAPH_NONE)
 			point_find(g, &v.v[i]);
-	if (v.n)
-		qsort(v.v, v.n, sizeof(*v.v), compare_suspects);
 	*ret = (struct graph_suspects){ v.v, v.n };
 }
 
