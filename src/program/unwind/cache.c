@@ -45,7 +45,8 @@ static bool is_ours(const char *path)
 }
 
 /* Returns the image's path, or NULL when it must not be kept. A file's build-id is only trusted
- * when no other user can write the file. */
+ * when no other user can write the file, and when the file has a path of its own: root of a
+ * container, whose files are reached through /proc/PID, is not root of the machine. */
 static char *cache_path(const char *dir, const struct object *o)
 {
 	uint32_t n;
@@ -53,7 +54,8 @@ static char *cache_path(const char *dir, const struct object *o)
 	char hex[65] = "";
 	struct stat st;
 
-	if (!id || n < 8 || n > 32 || !object_stat(o, &st) || !is_trusted(&st))
+	if (!id || n < 8 || n > 32 || !strncmp(object_path(o), "/proc/", 6) ||
+	    !object_stat(o, &st) || !is_trusted(&st))
 		return NULL;
 	for (uint32_t i = 0; i < n; i++)
 		snprintf(hex + 2 * i, 3, "%02x", id[i]);
