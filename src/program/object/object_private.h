@@ -33,7 +33,7 @@ struct object {
 	char *changed;           /* file that changed while symbols were read from it, or NULL */
 	bool is64, is_pie;
 	uint16_t type, machine;
-	char *shstrtab;
+	VEC(char) section_names;
 	/* of object_uses_red_zone(): the last function, its answer, and bytes read in all */
 	uint64_t red_zone_addr, red_zone_size;
 	bool red_zone;
