@@ -52,6 +52,6 @@ done
 
 # A private function's name occurs in few files, so that a break point on it stops at few places.
 private=$(find src cmd agent -name '*.c' -exec awk '/^static [^=;]*\(/ {
-	sub(/\(.*/, ""); sub(/.*[ *]/, ""); if (!seen[FILENAME, $0]++) print $0 }' {} + | sort | uniq -c | awk '$1 > 4 { print $2 }')
+	sub(/__attribute__\(\([^)]*\)\) /, ""); sub(/\(.*/, ""); sub(/.*[ *]/, ""); if (!seen[FILENAME, $0]++) print $0 }' {} + | sort | uniq -c | awk '$1 > 4 { print $2 }')
 [ -n "$private" ] && wrong "private functions of the same name in more than four files: $(echo "$private" | tr '\n' ' ')"
 exit $fail
