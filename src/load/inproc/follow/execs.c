@@ -36,14 +36,6 @@ enum {
 
 /* --- the thread that rings --- */
 
-static const struct inproc_process *find_process(const struct inproc_engine *e, pid_t pid)
-{
-	for (uint32_t i = 0; i < e->processes.n; i++)
-		if (e->processes.v[i].pid == pid && e->processes.v[i].attached)
-			return &e->processes.v[i];
-	return NULL;
-}
-
 /* Returns true when thread tid has the number `own` in its own pid namespace, and has the shared
  * memory mapped. A number in shared memory is used only for such a thread. The list of mappings of
  * a traced process, which it can make long, is not read for each of its requests. */
@@ -54,7 +46,7 @@ static bool is_asker(const struct inproc_engine *e, pid_t tid, pid_t own)
 	if (process_status(tid, "NSpid:", PROCESS_STATUS_LAST) != (uint32_t)own)
 		return false;
 	pid = (pid_t)process_status(tid, "Tgid:", 0);
-	return (find_process(e, pid) && process_holds(e, tid)) || process_has_area(e, pid);
+	return (process_is_attached(e, pid) && process_holds(e, tid)) || process_has_area(e, pid);
 }
 
 static pid_t find_among(const struct inproc_engine *e, const char *folder, pid_t own)
@@ -181,7 +173,7 @@ static void asked_late(struct inproc_engine *e, pid_t pid)
 	if (e->area->follow && !u.ended && owner_is_like(&e->trust.user, &u) &&
 	    process_status(pid, "Tgid:", 0) == (uint32_t)pid &&
 	    process_status(pid, "NSpid:", PROCESS_STATUS_LAST) == (uint32_t)pid &&
-	    find_process(e, (pid_t)process_status(pid, "PPid:", 0)))
+	    process_is_attached(e, (pid_t)process_status(pid, "PPid:", 0)))
 		process_slow(e, pid);
 }
 
@@ -200,7 +192,8 @@ void execs_asked(struct inproc_engine *e, pid_t own_tid, uint64_t path)
 			again(e, i, path);
 			return;
 		}
-	if (!x.pid || (!e->area->follow && !find_process(e, x.pid)) || !may_follow(x.tid, path))
+	if (!x.pid || (!e->area->follow && !process_is_attached(e, x.pid)) ||
+	    !may_follow(x.tid, path))
 		return;
 	err = control_exec_watch(x.tid, x.pid);
 	x.until = now_ns() + (uint64_t)CALL_MS * 1000000;
@@ -228,7 +221,7 @@ static void executed(struct inproc_engine *e, pid_t pid)
 		process_executed(e, pid, c);
 	else if (err->code == ETIMEDOUT)
 		process_slow(e, pid);
-	else if (err->code != ESRCH && !find_process(e, pid))
+	else if (err->code != ESRCH && !process_is_attached(e, pid))
 		inproc_blind(e, "%s: it is not followed", err->text);
 	err_free(err);
 }

@@ -29,21 +29,13 @@ static uint32_t own_number(pid_t pid)
 	return process_status(pid, "NSpid:", PROCESS_STATUS_LAST);
 }
 
-static bool is_known(const struct inproc_engine *e, pid_t pid)
-{
-	for (uint32_t i = 0; i < e->processes.n; i++)
-		if (e->processes.v[i].pid == pid && e->processes.v[i].attached)
-			return true;
-	return false;
-}
-
 /* Returns true when the process is not known yet, has the number `own` in its own namespace, and
  * has the shared memory mapped. Only such a process can be the child that wrote `own`, because
  * children get this memory from their parents. (A process that shares descriptors with a traced one
  * can copy those of an attach and map the memory; it is then treated as a child.) */
 static bool is_child(const struct inproc_engine *e, pid_t pid, uint32_t own)
 {
-	return own_number(pid) == own && !is_known(e, pid) && process_has_area(e, pid);
+	return own_number(pid) == own && !process_is_attached(e, pid) && process_has_area(e, pid);
 }
 
 /* Returns the named process that this one descends from, by the ancestors that still exist. When
@@ -133,7 +125,7 @@ static uint32_t search(struct inproc_engine *e, missing_vec *missing)
 		for (uint32_t k = 0; k < missing->n; k++) {
 			struct missing *m = &missing->v[k];
 
-			if (m->found || m->own != own || is_known(e, pid) ||
+			if (m->found || m->own != own || process_is_attached(e, pid) ||
 			    !process_has_area(e, pid))
 				continue;
 			adopt(e, m->i, pid);

@@ -88,6 +88,14 @@ bool process_has_area(const struct inproc_engine *e, pid_t pid)
 	return has;
 }
 
+bool process_is_attached(const struct inproc_engine *e, pid_t pid)
+{
+	for (uint32_t i = 0; i < e->processes.n; i++)
+		if (e->processes.v[i].pid == pid && e->processes.v[i].attached)
+			return true;
+	return false;
+}
+
 void process_open(struct inproc_process *p)
 {
 	cleanup_free char *path = xasprintf("/proc/%d/mem", (int)p->pid);

@@ -12,6 +12,8 @@ uint32_t process_status(pid_t pid, const char *field, int nth);
 
 /* Writes the way to walk the process's stacks into the facts, if that and its place are known. */
 void process_walk(struct inproc_engine *e, const struct inproc_process *p);
+/* Returns true when this tracer is attached to a process of this number. */
+bool process_is_attached(const struct inproc_engine *e, pid_t pid);
 /* Opens p->mem. The process is attached, or about to be. */
 void process_open(struct inproc_process *p);
 /* Returns true when this tracer's shared memory is mapped in the process. */
