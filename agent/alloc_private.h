@@ -119,8 +119,8 @@ void alloc_lose(struct thread *t) HIDDEN;
 int alloc_left(struct thread *t) HIDDEN;
 /* Notes that the dynamic linker has called. */
 void alloc_linked(int frees) HIDDEN;
-/* Returns the number of the stack whose innermost frame has called the function with this frame;
- * 0: there is none. */
+/* Walks from `frame`, the frame of a function of alloc.c. Its caller is the innermost frame of the
+ * stack. Returns the number of the stack's node, or 0 when the tree of nodes is full. */
 uint32_t alloc_walk(struct thread *t, uintptr_t frame) HIDDEN;
 /* Finds memory for walks, and what they need to know of the process. start: the place of argc. */
 void alloc_walks_open(struct wire_alloc *m, const uint64_t *start, const uint64_t *auxv) HIDDEN;

@@ -3,9 +3,9 @@
  *
  * Always true: a walk reads no memory but that of the thread's stack, of which it knows that it is
  * mapped, or by a system call that cannot fault. A frame that the tables do not know ends the walk,
- * and the stack's root has the reason. The frames of the walk before are kept with each word that
- * it has read. When a walk comes to the same frame, and all these words are the same, the rest of
- * it would be the same, too.
+ * and the stack's root has the reason. struct alloc_walk keeps the frames of the last walk
+ * and each word that this walk read. A new walk that comes to one of these frames stops when all
+ * words above it are unchanged, and takes the remaining frames from the last walk.
  */
 #ifndef DESCRY_AGENT_ALLOC_WALK_H
 #define DESCRY_AGENT_ALLOC_WALK_H

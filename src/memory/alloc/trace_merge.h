@@ -15,8 +15,8 @@ struct merge *merge_new(struct alloc_trace *t, uint64_t ticks, uint64_t factor);
 void merge_free(struct merge *m);
 /* Adds a chunk. Returns the reason when it is wrong, else NULL. */
 const char *merge_add(struct merge *m, const struct alloc_chunk *c);
-/* Takes the next event up to these ticks. Its stack may be of any number. Returns false when there
- * is none, or with *ret_wrong when the bytes are wrong. */
+/* Takes the next event up to these ticks. Its stack may be of any number. Returns false when
+ * there is no event up to then. Returns false and sets *ret_wrong when the bytes are wrong. */
 bool merge_next(struct merge *m, uint64_t until, struct alloc_event *ret, const char **ret_wrong);
 
 #endif

@@ -176,7 +176,7 @@ static struct err *more_insert(struct graph *g)
 	uint32_t n = apart_resolve(g, g->more.v, g->more.n), k = 0;
 	size_t from = g->to.n, into = g->to.n + n;
 
-	/* Each object may have one to its class, too: graph_edge_at(). 32 bits hold the sum. */
+	/* graph_edge_at() adds a reference from each object to its class. 32 bits hold the sum. */
 	if (into + g->nobjects > g->references_max)
 		return err_new(EFBIG, "the heap has more than %llu references",
 			       (unsigned long long)g->references_max);

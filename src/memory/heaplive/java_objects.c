@@ -49,7 +49,7 @@ static uint64_t elements_size(const struct java_reader *x, const struct java_cla
 	return (uint64_t)java_u32(p + length_at(x)) << c->shift;
 }
 
-/* Returns the bytes of the object at p; 0: it is none that fits in n bytes. */
+/* Returns the size in bytes of the object at p, or 0 when no object of this class fits in n. */
 static uint64_t object_size(const struct java_reader *x, const struct java_class *c,
 			    const uint8_t *p, uint64_t n)
 {

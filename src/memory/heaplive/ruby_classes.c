@@ -179,7 +179,8 @@ bool ruby_class_of_vm(struct ruby_reader *x, uint64_t real)
 	return class_at(x, real)->of_vm;
 }
 
-/* Takes n words from the budget. What is left out when it is used up is said at the end. */
+/* Takes n words from the budget. Returns false when they exceed what is left. The reader then
+ * leaves things out, and reports this at its end. */
 static bool ruby_spend(struct ruby_reader *x, uint64_t n)
 {
 	if (x->budget < n) {

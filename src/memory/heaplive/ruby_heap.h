@@ -113,7 +113,7 @@ struct ruby_class {
 	uint32_t nlabels;
 	uint32_t *labels; /* of the variables of its objects, by index */
 	bool labelled;
-	bool unreal; /* there is none above it */
+	bool unreal; /* no class above it is one that Ruby code sees, so `real` is not set */
 	bool of_vm;  /* see ruby_class_of_vm() */
 };
 
