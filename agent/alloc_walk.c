@@ -92,20 +92,56 @@ INLINE long walk_user(struct unwind_walk *u, u64 *dst, u64 size, u64 addr)
 #define UNWIND_REGISTER(w, reg) ((void)(reg), -1)
 #define UNWIND_KNOWN(w, at) unwind_known(w, at)
 
-INLINE u64 *rule_entry(const struct unwind_walk *u, u64 at)
+/* --- rules of addresses that were met --- */
+
+/* An entry of rules[]: the low 34 bits of the mixed address, its upper 13 are the entry's place; 1;
+ * 1 when the CFA follows from rbp, else from rsp; the fields rbp (12 bits) and off (16) of the rule.
+ * Rules of other kinds are looked up each time. */
+enum { KNOWN_BITS = 30, KNOWN_VALID = 1 << 29, KNOWN_RBP = 1 << 28 };
+#define MIXED_BITS 47
+#define MIXED_MASK ((1ull << MIXED_BITS) - 1)
+#define TAG_BITS 34
+_Static_assert(WALK_RULES == 1 << (MIXED_BITS - TAG_BITS), "bits of an address");
+
+/* An odd factor: no two addresses give the same number. */
+INLINE u64 mix_address(u64 at)
 {
-	return &u->w->rules[at * 0x9e3779b97f4a7c15ull >> 51];
+	return at * 0x9e3779b97f4a7c15ull & MIXED_MASK;
 }
-_Static_assert(WALK_RULES == 1 << (64 - 51), "bits of the hash");
 
-INLINE u32 unwind_known(struct unwind_walk *u, u64 at)
+/* Returns the entry's lower part, 0: the address is not there. */
+INLINE u32 known_rule(const struct alloc_walk *w, u64 at)
 {
-	u64 e = *rule_entry(u, at);
+	u64 x = mix_address(at), e = w->rules[x >> TAG_BITS];
 
-	if (LIKELY(e >> 16 == at && e))
-		return chunk(u->m, 0)[e & 0xffff];
+	if (UNLIKELY((e ^ x << KNOWN_BITS) >> KNOWN_BITS || at >> MIXED_BITS))
+		return 0;
+	return (u32)e & ((1u << KNOWN_BITS) - 1);
+}
+
+static void remember_rule(struct alloc_walk *w, u64 at, u32 rule)
+{
+	u32 kind = WIRE_UNWIND_RULE_KIND(rule);
+	u64 x = mix_address(at);
+
+	if ((kind != WIRE_UNWIND_RSP && kind != WIRE_UNWIND_RBP) || at >> MIXED_BITS)
+		return;
+	w->rules[x >> TAG_BITS] = x << KNOWN_BITS | KNOWN_VALID |
+				  (kind == WIRE_UNWIND_RBP ? KNOWN_RBP : 0) |
+				  (rule >> 4 & 0xfff) << 16 | rule >> 16;
+}
+
+INLINE u32 unwind_known(const struct unwind_walk *u, u64 at)
+{
+	u32 e = known_rule(u->w, at);
+
+	if (e)
+		return WIRE_UNWIND_RULE(e & KNOWN_RBP ? WIRE_UNWIND_RBP : WIRE_UNWIND_RSP, e >> 16,
+					e);
 	return is_own_text(at) ? OWN_RULE : 0;
 }
+
+/* --- mappings --- */
 
 /* Finds the last mapping that starts at or before `at`. */
 static bool search_mappings(struct unwind_walk *u, u64 at)
@@ -175,8 +211,7 @@ static NOINLINE u32 unwind_find_rule(struct unwind_walk *u, u64 at)
 			hi = mid;
 	}
 	number = WIRE_UNWIND_ROW_RULE(words[lo]);
-	if (number && at >> 47 == 0)
-		*rule_entry(u, at) = at << 16 | number;
+	remember_rule(u->w, at, chunk(u->m, 0)[number]);
 	return chunk(u->m, 0)[number];
 }
 
@@ -184,22 +219,27 @@ static NOINLINE u32 unwind_find_rule(struct unwind_walk *u, u64 at)
 
 /* --- numbers of frames --- */
 
-INLINE u64 hash_node(u64 parent, u64 pc)
+/* A bucket: the node's number, and above it a part of the address's hash. */
+enum { NUMBER_BITS = 21, NEAR = 4 };
+_Static_assert(WIRE_ALLOC_NODES == 1 << NUMBER_BITS, "bits of a node's number");
+_Static_assert(WIRE_ALLOC_BUCKETS == WIRE_ALLOC_NODES * NEAR, "each node has buckets of its own");
+
+INLINE u64 hash_address(u64 pc)
 {
-	return ((parent << 5 | parent >> 59) ^ pc) * 0x9e3779b97f4a7c15ull;
+	return pc * 0x9e3779b97f4a7c15ull;
 }
 
-INLINE u32 *bucket_of(const struct wire_alloc *m, u64 hash, u32 i)
+/* Returns the i-th place of a node. The first NEAR follow from its parent's number, so that those
+ * of a stack, whose frames mostly have numbers in sequence, lie close to each other. */
+INLINE u32 *bucket_of(const struct wire_alloc *m, u32 parent, u64 hash, u32 i)
 {
-	return buckets(m) + (((hash >> 41) + i) & (WIRE_ALLOC_BUCKETS - 1));
+	u64 at = (u64)parent * NEAR + i;
+
+	if (UNLIKELY(i >= NEAR))
+		at = ((hash ^ parent) * 0x9e3779b97f4a7c15ull >> 41) + i;
+	return buckets(m) + (at & (WIRE_ALLOC_BUCKETS - 1));
 }
 _Static_assert(WIRE_ALLOC_BUCKETS == 1 << (64 - 41), "bits of the hash");
-
-INLINE struct walk_node *met_node(struct alloc_walk *w, u64 hash)
-{
-	return &w->nodes[hash >> 50];
-}
-_Static_assert(WALK_NODES == 1 << (64 - 50), "bits of the hash");
 
 /* Takes a new node. Returns its number, 0: there are no more. */
 static NOINLINE u32 new_node(struct wire_alloc *m, u32 parent, u64 pc)
@@ -219,47 +259,47 @@ static NOINLINE u32 new_node(struct wire_alloc *m, u32 parent, u64 pc)
 }
 
 /* Returns the number of the node, 0: there are no more. */
-static NOINLINE u32 find_node(struct wire_alloc *m, u32 parent, u64 pc, u64 hash)
+static NOINLINE u32 find_node(struct wire_alloc *m, u32 parent, u64 pc)
 {
 	const struct wire_alloc_node *n = nodes(m);
-	u32 mine = 0, there;
+	u64 hash = hash_address(pc);
+	u32 mine = 0, there, part = (u32)(hash >> 32) & ~(WIRE_ALLOC_NODES - 1u);
 
 	for (u32 i = 0; i < PROBES; i++) {
-		u32 *b = bucket_of(m, hash, i);
+		u32 *b = bucket_of(m, parent, hash, i);
 
 		there = __atomic_load_n(b, __ATOMIC_ACQUIRE);
 		if (!there) {
 			mine = mine ?: new_node(m, parent, pc);
 			if (!mine)
 				return 0;
-			if (__atomic_compare_exchange_n(b, &there, mine, 0, __ATOMIC_ACQ_REL,
+			if (__atomic_compare_exchange_n(b, &there, mine | part, 0, __ATOMIC_ACQ_REL,
 							__ATOMIC_ACQUIRE))
 				return mine;
 		}
-		if (there < WIRE_ALLOC_NODES && n[there].pc == pc && n[there].parent == parent)
+		if (((there ^ part) & ~(WIRE_ALLOC_NODES - 1u)))
+			continue;
+		there &= WIRE_ALLOC_NODES - 1;
+		if (n[there].pc == pc && n[there].parent == parent)
 			return there;
 	}
 	return 0;
 }
 
-INLINE u32 number_node(const struct unwind_walk *u, u32 parent, u64 pc, u64 hash)
+INLINE u32 number_node(const struct unwind_walk *u, u32 parent, u64 pc)
 {
-	struct walk_node *e = met_node(u->w, hash);
-	u32 node;
+	const struct wire_alloc_node *next = nodes(u->m) + parent + 1;
 
-	if (LIKELY(e->pc == pc && e->parent == parent && e->node))
-		return e->node;
-	node = find_node(u->m, parent, pc, hash);
-	*e = (struct walk_node){ pc, parent, node };
-	return node;
+	/* One walk has made most callers' nodes just before the node of what they called. */
+	if (LIKELY(parent + 1 < WIRE_ALLOC_NODES && next->parent == parent && next->pc == pc) &&
+	    __atomic_load_n(&next->filled, __ATOMIC_ACQUIRE))
+		return parent + 1;
+	return find_node(u->m, parent, pc);
 }
 
-static u32 number_root(const struct unwind_walk *u, u32 end, u64 *ret_hash)
+static u32 number_root(const struct unwind_walk *u, u32 end)
 {
-	u64 pc = WIRE_ALLOC_ROOT(end, u->m->epoch);
-
-	*ret_hash = hash_node(0, pc);
-	return number_node(u, 0, pc, *ret_hash);
+	return number_node(u, 0, WIRE_ALLOC_ROOT(end, u->m->epoch));
 }
 
 /* --- walks --- */
@@ -282,8 +322,22 @@ INLINE u32 state_of(const struct unwind_state *s, u32 i)
 	return (u32)s->call | (u32)s->guess << 1 | (i != 0) << 2;
 }
 
-/* Returns true when the rest of the walk is that of the one before from its frame k on. *good is
- * how many of its words are known to be the same, *bad the first that is not. */
+/* Returns true when the step from frame k of the walk before would read the same. */
+INLINE bool is_same_step(const struct alloc_walk *w, u32 k)
+{
+	const struct walk_frame *f = &w->frames[k], *up = f - 1;
+
+	if (LIKELY(f->quick))
+		return ((const any64 *)up->sp)[-1] == up->pc &&
+		       (!up->needs || !f->sets || ((const any64 *)up->sp)[f->saved] == up->bp);
+	for (u32 i = k ? up->reads : 0; i < f->reads; i++)
+		if (*(const any64 *)w->reads[i].addr != w->reads[i].value)
+			return false;
+	return true;
+}
+
+/* Returns true when the rest of the walk is that of the one before from its frame k on. The steps
+ * of its frames before *good are known to be the same; that of *bad is the first that is not. */
 INLINE bool is_rest(const struct unwind_walk *u, u32 i, u32 k, u32 *good, u32 *bad)
 {
 	const struct alloc_walk *w = u->w;
@@ -291,18 +345,47 @@ INLINE bool is_rest(const struct unwind_walk *u, u32 i, u32 k, u32 *good, u32 *b
 	const struct unwind_state *s = u->s;
 	u32 all = i + k + 1, at = *good;
 
-	if (f->sp != s->sp || f->pc != s->pc || f->bp != s->bp || f->state != state_of(s, i) ||
-	    f->reads > *bad)
+	if (f->sp != s->sp || f->pc != s->pc || (f->needs && f->bp != s->bp) ||
+	    f->state != state_of(s, i) || k >= *bad)
 		return false;
 	if (w->end == WIRE_UNWIND_END_DEEP ? all != u->m->depth : all > u->m->depth)
 		return false;
-	for (; at < f->reads; at++)
-		if (*(const any64 *)w->reads[at].addr != w->reads[at].value) {
-			*bad = at;
-			break;
-		}
+	while (at <= k && is_same_step(w, at))
+		at++;
 	*good = at;
-	return at == f->reads;
+	if (at <= k)
+		*bad = at;
+	return at > k;
+}
+
+/* Steps to the caller as wire/step.h does, when the rule is known and of the usual kinds, and all
+ * words lie where they may be read. Returns false without a change else. */
+INLINE bool step_quickly(struct unwind_walk *u, struct walk_frame *f)
+{
+	struct unwind_state *s = u->s;
+	const struct alloc_walk *w = u->w;
+	u32 e = known_rule(w, s->pc - s->call);
+	u64 cfa, saved, pc, last = w->hi - w->lo - 8;
+
+	f->saved = (s16)((s16)(e >> 16 << 4) >> 4);
+	f->uses = (e & KNOWN_RBP) != 0;
+	f->sets = f->saved != WIRE_UNWIND_SAME;
+	cfa = (f->uses ? s->bp : s->sp) + (u64)((s64)(s16)e * 8);
+	saved = cfa + (u64)((s64)f->saved * 8);
+	if (UNLIKELY(!e || cfa <= s->sp || cfa & 7 || cfa - 8 - w->lo > last))
+		return false;
+	if (f->sets && UNLIKELY(saved - w->lo > last))
+		return false;
+	pc = ((const any64 *)cfa)[-1];
+	if (UNLIKELY(!pc))
+		return false;
+	if (f->sets)
+		s->bp = *(const any64 *)saved;
+	s->pc = pc;
+	s->sp = cfa;
+	s->call = 1;
+	s->guess = 0;
+	return true;
 }
 
 /* Walks. Returns the number of frames that the walk before has from there on. */
@@ -313,6 +396,7 @@ INLINE u32 walk_up(struct unwind_walk *u)
 
 	for (i = 0; i < depth; i++) {
 		struct walk_frame *f = &w->new[i];
+		bool ends;
 
 		while (k && w->frames[k - 1].sp < u->s->sp)
 			k--;
@@ -324,31 +408,18 @@ INLINE u32 walk_up(struct unwind_walk *u)
 		f->sp = u->s->sp;
 		f->bp = u->s->bp;
 		f->state = state_of(u->s, i);
-		f->own = is_own_text(f->pc);
-		if (unwind_frame(i, u)) {
-			f->reads = w->nread;
-			break;
-		}
+		/* A frame that is not kept has its words in reads. */
+		f->quick = i + 1 < depth && step_quickly(u, f);
+		f->own = !f->quick && is_own_text(f->pc);
+		if (f->quick)
+			u->s->n = i + 1;
+		ends = !f->quick && unwind_frame(i, u);
 		f->reads = w->nread;
+		if (ends)
+			break;
 	}
 	w->nnew = (u32)u->s->n;
 	return 0;
-}
-
-/* Finds the places of the new frames' nodes, so that the processor reads them all at once. */
-INLINE void fetch_nodes(struct unwind_walk *u, u64 hash)
-{
-	struct alloc_walk *w = u->w;
-
-	for (u32 k = w->nnew; k--;) {
-		struct walk_frame *f = &w->new[k];
-
-		if (!f->own)
-			hash = hash_node(hash, f->pc);
-		f->hash = hash;
-		if (met_node(w, hash)->pc != f->pc)
-			__builtin_prefetch(bucket_of(u->m, hash, 0));
-	}
 }
 
 /* Puts the new frames behind the first `base` of those before. Returns the number of the
@@ -358,15 +429,14 @@ INLINE u32 keep_frames(struct unwind_walk *u, u32 base)
 	struct alloc_walk *w = u->w;
 	const struct walk_frame *up = base ? &w->frames[base - 1] : 0;
 	u32 node = up ? up->node : 0, reads = up ? up->reads : 0;
-	u64 hash = up ? up->hash : 0;
+	u8 needs = up ? up->needs : 0;
 
 	if (!up) {
 		w->end = (u32)u->s->end;
-		node = number_root(u, w->end, &hash);
+		node = number_root(u, w->end);
 		if (!node)
 			return 0;
 	}
-	fetch_nodes(u, hash);
 	for (u32 k = w->nnew; k--; base++) {
 		const struct walk_frame *from = &w->new[k];
 		u32 first = k ? w->new[k - 1].reads : 0;
@@ -378,12 +448,14 @@ INLINE u32 keep_frames(struct unwind_walk *u, u32 base)
 		for (u32 i = first; i < from->reads; i++)
 			w->reads[reads++] = w->now[i];
 		if (!from->own)
-			node = number_node(u, node, from->pc, from->hash);
+			node = number_node(u, node, from->pc);
 		if (!node)
 			break;
 		w->frames[base] = *from;
 		w->frames[base].reads = reads;
 		w->frames[base].node = node;
+		needs = from->quick ? from->uses | (needs & !from->sets) : 1;
+		w->frames[base].needs = needs;
 	}
 	w->n = w->unsure || !node ? 0 : base;
 	return node;
@@ -403,10 +475,9 @@ static NOINLINE int begin_anew(struct alloc_walk *w, u32 version)
 /* The stack of a walk for which there are no tables. */
 static NOINLINE u32 number_unknown(const struct unwind_walk *u, uintptr_t frame)
 {
-	u64 hash, pc = ((const any64 *)frame)[1];
-	u32 root = number_root(u, WIRE_UNWIND_END_NOT_LOADED, &hash);
+	u32 root = number_root(u, WIRE_UNWIND_END_NOT_LOADED);
 
-	return root ? number_node(u, root, pc, hash_node(hash, pc)) : 0;
+	return root ? number_node(u, root, ((const any64 *)frame)[1]) : 0;
 }
 
 uint32_t alloc_walk(struct thread *t, uintptr_t frame)

@@ -3,9 +3,10 @@
  *
  * Always true: a walk reads no memory but that of the thread's stack, of which it knows that it is
  * mapped, or by a system call that cannot fault. A frame that the tables do not know ends the walk,
- * and the stack's root has the reason. struct alloc_walk keeps the frames of the last walk
- * and each word that this walk read. A new walk that comes to one of these frames stops when all
- * words above it are unchanged, and takes the remaining frames from the last walk.
+ * and the stack's root has the reason. struct alloc_walk keeps the frames of the last walk, from
+ * which the places of the words follow that it read. A new walk that comes to one of these frames
+ * stops when all words that led on from there are unchanged, and takes the remaining frames from the
+ * last walk. A saved rbp that no frame further out needs may differ.
  */
 #ifndef DESCRY_AGENT_ALLOC_WALK_H
 #define DESCRY_AGENT_ALLOC_WALK_H
@@ -14,28 +15,27 @@
 
 #include "agent/alloc_private.h"
 
+typedef uint8_t u8;
+typedef int16_t s16;
 typedef uint32_t u32;
 typedef uint64_t u64;
 typedef int64_t s64;
 #define INLINE static inline __attribute__((always_inline, unused))
 #define CALLBACK static inline __attribute__((always_inline)) long
 
-enum { WALK_RULES = 8192, WALK_READS = 2048, WALK_NODES = 16384 };
+enum { WALK_RULES = 8192, WALK_READS = 2048 };
 
 /* A frame as the walk comes to it. */
 struct walk_frame {
 	u64 pc, sp, bp;
 	u32 state; /* unwind_state.call and guess, and whether it is not the first */
-	u32 reads; /* words that were read from the outermost frame up to this one, with it */
+	u32 reads; /* words in alloc_walk.reads from the outermost frame up to this one, with it */
 	u32 node;
-	u32 own;  /* 1: of the recorder itself: is left out */
-	u64 hash; /* of the node: of all addresses from the root on */
-};
-
-/* A node that the thread has met. */
-struct walk_node {
-	u64 pc;
-	u32 parent, node;
+	s16 saved;     /* place of the caller's rbp, in words from the CFA */
+	u8 own;        /* 1: of the recorder itself: is left out */
+	u8 quick;      /* 1: step_quickly() found its caller, and noted no word in reads */
+	u8 sets, uses; /* 1: this frame saves rbp; its CFA follows from rbp */
+	u8 needs;      /* 1: this frame, or one further out before rbp is found anew, uses rbp */
 };
 
 struct walk_read {
@@ -54,18 +54,17 @@ struct unwind_state {
 
 /* Of a ring; as many bytes as a thread touches are used. */
 struct alloc_walk {
-	u64 lo, hi;                         /* part of the stack that may be read */
-	u64 other_lo, other_hi;             /* mapped, and not up to the end of a thread's stack */
-	u32 whole;                          /* 1: hi is the end of the thread's stack */
-	u32 version;                        /* of the tables that the rest is from */
-	u32 n, end;                         /* frames of the walk before, and how it ended */
-	u64 wanted;                         /* the address for which new tables were wanted last */
-	u32 unsure;                         /* the walk at hand cannot be used again */
-	u32 not_loaded;                     /* it has met text that has no tables yet */
-	u32 nread;                          /* words that the walk at hand has read */
-	u32 nnew;                           /* its frames */
-	u64 rules[WALK_RULES];              /* address << 16 | number of its rule */
-	struct walk_node nodes[WALK_NODES]; /* by hash */
+	u64 lo, hi;             /* part of the stack that may be read */
+	u64 other_lo, other_hi; /* mapped, and not up to the end of a thread's stack */
+	u32 whole;              /* 1: hi is the end of the thread's stack */
+	u32 version;            /* of the tables that the rest is from */
+	u32 n, end;             /* frames of the walk before, and how it ended */
+	u64 wanted;             /* the address for which new tables were wanted last */
+	u32 unsure;             /* the walk at hand cannot be used again */
+	u32 not_loaded;         /* it has met text that has no tables yet */
+	u32 nread;              /* words that the walk at hand has read */
+	u32 nnew;               /* its frames */
+	u64 rules[WALK_RULES];  /* of addresses that were met; remember_rule() */
 	struct walk_frame frames[WIRE_ALLOC_FRAMES]; /* the outermost first */
 	struct walk_read reads[WALK_READS];
 	/* Of the walk at hand, the innermost first. */

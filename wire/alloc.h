@@ -25,7 +25,7 @@
  *
  *	WIRE_ALLOC_CHUNKS times        a chunk of the tables of wire/wire_unwind.h, written by the tracer
  *	WIRE_ALLOC_NODES times         struct wire_alloc_node
- *	WIRE_ALLOC_BUCKETS times       uint32_t: number of a node; 0: free. By the hash of the node
+ *	WIRE_ALLOC_BUCKETS times       uint32_t: number of a node; 0: free. Of the command alone
  *
  * A stack's number is that of a node. Its parent is the caller's frame; the outermost frame's
  * parent is a root, which tells how the walk ended. A thread fills a node before it publishes an
