@@ -17,6 +17,7 @@ const struct opt malloc_opts[] = {
 	{ 'k', "stacks", "N", NULL, "records N frames of the stack of each call, 1 to 127; else none", INTEGER(depth, 1, 127) },
 	{ 'X', NULL, "NAME[=VALUE]", OPT_SETTING, "an option of descry(1): bufsize, switchrate..." },
 	{ OPT_LONG, "probes", NULL, NULL, "records a command by probes, too, and not by a preloaded library, which is faster", FLAG(probes) },
+	{ OPT_LONG, "library", NULL, NULL, "records the stacks of Python and Ruby by the library, too: faster, and without the names of their functions", FLAG(library) },
 	{ OPT_LONG, "show-d", NULL, NULL, "prints the D program instead of running it", FLAG(show_d) },
 	{ 0, NULL, NULL, NULL, "of report and diff:" },
 	{ 'n', NULL, "N", NULL, "lists at most N stacks (10)", INTEGER(most, 1, UINT32_MAX) },

@@ -45,6 +45,9 @@ struct alloc_shim {
 
 /* ENOTSUP: this command cannot be recorded so; the message has the reason. */
 struct err *alloc_shim_check(const char *command);
+/* Returns the language of the interpreter that the command is, whose functions the library cannot
+ * name, or NULL. */
+const char *alloc_shim_language(const char *command);
 /* depth: most frames of stacks; 0: no stacks. */
 struct err *alloc_shim_start(char *const argv[], uint32_t depth, struct alloc_shim **ret);
 /* Waits a while for events and writes them. Returns false when the command has ended and all is

@@ -46,9 +46,32 @@ static void unwatch_end(void)
 		syscall(SYS_set_robust_list, robust.before, robust.size);
 }
 
+static const char HOW[] = "cannot be recorded by a preloaded library:";
+
+/* By the names of files, as src/program/runtime/ recognises them. */
+const char *alloc_shim_language(const char *command)
+{
+	static const struct {
+		const char *prefix, *language;
+	} known[] = { { "python", "Python" }, { "ruby", "Ruby" } };
+	cleanup_free char *path = NULL;
+	cleanup_free char *file = NULL;
+	const char *ret = NULL, *name;
+	struct err *e = control_check_preload(command, HOW, &path);
+
+	err_free(e);
+	if (!path)
+		return NULL;
+	file = realpath(path, NULL); /* /usr/bin/python3 is a link */
+	name = strrchr(file ?: path, '/') ? strrchr(file ?: path, '/') + 1 : path;
+	for (size_t i = 0; i < ARRAY_SIZE(known); i++)
+		if (!strncmp(name, known[i].prefix, strlen(known[i].prefix)))
+			ret = known[i].language;
+	return ret;
+}
+
 struct err *alloc_shim_check(const char *command)
 {
-	static const char HOW[] = "cannot be recorded by a preloaded library:";
 	cleanup_free char *path = NULL;
 	const struct object_symbol *own;
 	struct ticks_clock clock;
