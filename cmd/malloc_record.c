@@ -45,6 +45,7 @@ static struct err *prepare(struct run *r, bool *ret_end)
 	if (k->command)
 		alloc_writer_info(k->record.writer, "command", k->command);
 	alloc_writer_info(k->record.writer, "attached", k->command ? "no" : "yes");
+	k->record.attached = k->command ? 0 : ps->targets.v[0].pid;
 	for (uint32_t i = 0; i < k->record.objects.n; i++)
 		alloc_writer_info(k->record.writer, "allocator", k->record.objects.v[i]);
 	vec_push(&k->o->c.programs, (struct cmd_program){ PDESC_NAME, false, k->program });
@@ -71,7 +72,7 @@ static int end(struct recorder *k, int status)
 
 	if (!w)
 		return status;
-	events = alloc_writer_events(w);
+	events = alloc_writer_events(w) - k->record.before;
 	e = alloc_writer_end(w);
 	if (e) {
 		status = tool_failed(e);
@@ -79,6 +80,13 @@ static int end(struct recorder *k, int status)
 		return status;
 	}
 	fprintf(stderr, "descry malloc: %s: %llu calls\n", k->o->path, (unsigned long long)events);
+	if (k->record.before)
+		fprintf(stderr,
+			"descry malloc: and %llu blocks that were allocated before the recording\n",
+			(unsigned long long)k->record.before);
+	if (k->record.not_before)
+		tool_wrong("blocks that were allocated before the recording are not known: %s",
+			   k->record.not_before->text);
 	if (k->record.lost)
 		tool_wrong("%llu records were lost: the recording is not whole; -X bufsize=SIZE "
 			   "makes the buffers larger%s",

@@ -240,6 +240,7 @@ void alloc_record_init(struct alloc_record *r)
 
 void alloc_record_fini(struct alloc_record *r)
 {
+	err_free(r->not_before);
 	vec_fini(&r->clauses);
 	vec_fini(&r->objects);
 	arena_fini(&r->arena);

@@ -11,6 +11,7 @@
 #define DESCRY_MEMORY_ALLOC_ALLOC_RECORD_H
 
 #include "consume/sink.h"
+#include "memory/alloc/alloc_before.h"
 #include "memory/alloc/trace.h"
 #include "probe/probe.h"
 
@@ -36,7 +37,10 @@ struct alloc_record {
 	VEC(struct alloc_clause) clauses;
 	VEC(const char *) objects; /* that define malloc() */
 	struct alloc_writer *writer;
+	pid_t attached; /* a process whose blocks of before are recorded; 0: none */
 	/* Of the sink. */
+	uint64_t before;        /* blocks that were allocated before the recording */
+	struct err *not_before; /* the reason why they are not known, or NULL */
 	uint64_t lost, events;
 	uint64_t faults;    /* calls left out because a clause could not read memory */
 	uint64_t room;      /* for what the file defines: ALLOC_DEFINED_MAX at first */

@@ -19,6 +19,11 @@ struct record_sink {
 	struct hash pcs;    /* address -> number of its frame */
 	VEC(uint32_t) frames;
 	uint64_t began, flushed, now; /* now: time of the last event */
+	/* Blocks of before the recording are read at its first record. Until their time is reached,
+	 * `met` has the addresses of all events. */
+	struct alloc_before before;
+	struct hash met;
+	bool before_read, before_waits;
 	/* Of the record at hand. */
 	uint64_t numbers[NUMBERS];
 	uint32_t nnumbers, stack;
@@ -108,10 +113,51 @@ static uint32_t number_stack(struct record_sink *k, const struct field *f, const
 	return (uint32_t)*at;
 }
 
+/* --- what was allocated before --- */
+
+static void read_before(struct record_sink *k)
+{
+	if (!k->r->attached || k->before_read)
+		return;
+	k->before_read = true;
+	k->r->not_before = alloc_before_read(k->r->attached, &k->before);
+	k->before_waits = !k->r->not_before;
+}
+
+/* Writes the blocks that are in use at k->before.time and that no event before has. */
+static void write_before(struct record_sink *k)
+{
+	static const char TEXT[] = "[allocated before the recording]";
+	struct alloc_event e = { .op = ALLOC_MALLOC, .time = k->now };
+	struct thread *t = thread_of(k, (uint32_t)k->r->attached);
+	char number[32];
+	uint32_t frame;
+
+	k->before_waits = false;
+	if (t && k->before.blocks.n && take_room(k, ALLOC_DEFINED * 2 + sizeof(TEXT))) {
+		frame = alloc_writer_frame(k->r->writer, TEXT, sizeof(TEXT) - 1);
+		e.stack = alloc_writer_stack(k->r->writer, &frame, 1);
+		e.thread = t->index;
+		for (uint32_t i = 0; i < k->before.blocks.n; i++) {
+			e.addr = k->before.blocks.v[i].addr;
+			e.size = k->before.blocks.v[i].size;
+			if (hash_get(&k->met, &e.addr, sizeof(e.addr)))
+				continue;
+			alloc_write(k->r->writer, &e);
+			k->r->before++;
+		}
+		snprintf(number, sizeof(number), "%llu", (unsigned long long)k->r->before);
+		alloc_writer_info(k->r->writer, "before", number);
+	}
+	vec_fini(&k->before.blocks);
+	hash_fini(&k->met);
+}
+
 /* --- records --- */
 
 static struct err *record_begin(struct sink *s, const struct record_view *r)
 {
+	read_before(of(s));
 	of(s)->nnumbers = of(s)->stack = 0;
 	return NULL;
 }
@@ -152,6 +198,8 @@ static struct err *record_end(struct sink *s, const struct record_view *r)
 	if (r->segment->clause >= k->r->clauses.n)
 		return NULL;
 	c = &k->r->clauses.v[r->segment->clause];
+	if (k->before_waits && r->head->time >= k->before.time)
+		write_before(k);
 	t = thread_of(k, r->head->tid);
 	if (!t) {
 		k->r->lost++;
@@ -180,6 +228,8 @@ static struct err *record_end(struct sink *s, const struct record_view *r)
 			t->stack = 0;
 		}
 	}
+	if (k->before_waits && r->head->time < k->before.time && e.addr)
+		hash_put(&k->met, &e.addr, sizeof(e.addr), NULL);
 	alloc_write(k->r->writer, &e);
 	if (r->head->time - k->flushed > FLUSH_NS) {
 		k->flushed = r->head->time;
@@ -211,6 +261,14 @@ static struct err *fault(struct sink *s, const struct image *img, const struct w
 	return NULL;
 }
 
+static struct err *end(struct sink *s)
+{
+	read_before(of(s)); /* of a process that has made no call */
+	if (of(s)->before_waits)
+		write_before(of(s));
+	return NULL;
+}
+
 static struct err *nothing(struct sink *s)
 {
 	return NULL;
@@ -239,6 +297,8 @@ static void sink_free(struct sink *s)
 	hash_fini(&k->threads);
 	hash_fini(&k->stacks);
 	hash_fini(&k->pcs);
+	hash_fini(&k->met);
+	vec_fini(&k->before.blocks);
 	vec_fini(&k->known);
 	vec_fini(&k->frames);
 	free(k);
@@ -249,7 +309,7 @@ struct sink *alloc_record_sink(struct alloc_record *r)
 	static const struct sink_ops ops = {
 		.name = "malloc record",
 		.begin = nothing,
-		.end = nothing,
+		.end = end,
 		.record_begin = record_begin,
 		.action = action,
 		.record_end = record_end,
