@@ -156,15 +156,22 @@ static void have_own_memory(void)
 		state.memory->done = 1; /* nobody serves it */
 }
 
+/* Runs in the parent after a fork. */
+static void count_fork(void)
+{
+	if (*state.on)
+		__atomic_fetch_add(&state.memory->forks, 1, __ATOMIC_RELAXED);
+}
+
 /* Keeps the recording's memory from forked children. A child that has given up its rights could
  * change the parent's recording and delay the parent. */
 static void keep_from_children(struct wire_alloc *m, uint64_t bytes)
 {
 	memory_bytes = bytes;
 	if (__register_atfork)
-		__register_atfork(0, 0, have_own_memory, 0);
+		__register_atfork(0, count_fork, have_own_memory, 0);
 	else if (pthread_atfork)
-		pthread_atfork(0, 0, have_own_memory);
+		pthread_atfork(0, count_fork, have_own_memory);
 	else
 		return;
 	sys4(SYS_MADVISE, (uintptr_t)m, bytes, MADV_DONTFORK, 0);

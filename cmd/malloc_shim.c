@@ -54,6 +54,11 @@ static int end(struct alloc_shim *s, const struct malloc_options *o)
 		return 1;
 	}
 	fprintf(stderr, "descry malloc: %s: %llu calls\n", o->path, (unsigned long long)events);
+	if (__atomic_load_n(&s->memory->forks, __ATOMIC_RELAXED))
+		fprintf(stderr,
+			"descry malloc: the program has forked %u times; its children are not "
+			"recorded\n",
+			__atomic_load_n(&s->memory->forks, __ATOMIC_RELAXED));
 	if (__atomic_load_n(&s->memory->forbidden, __ATOMIC_RELAXED))
 		tool_wrong("the program has forbidden itself the processor's counter (seccomp's "
 			   "strict mode, PR_SET_TSC): the recording ends there");

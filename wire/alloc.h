@@ -104,7 +104,8 @@ struct wire_alloc {
 	uint32_t epoch;     /* changes when text was unloaded, where other text may come */
 	uint32_t nnodes;    /* numbers taken; may be more than there are nodes */
 	uint32_t no_stacks; /* 1: the process has no memory for walks */
-	uint32_t unused[8];
+	uint32_t forks;     /* children that were forked; they are not recorded */
+	uint32_t unused[7];
 	struct wire_alloc_ring rings[WIRE_ALLOC_RINGS];
 };
 _Static_assert(sizeof(struct wire_alloc_ring) == 128, "two cache lines");

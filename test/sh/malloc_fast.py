@@ -53,7 +53,7 @@ check(r["malloc"] + r["free"] + r["calloc"] + r["lost"] == 600 * 20 + 600 and r[
 exact(record(TRACEE, "busy", "200000"), "busy", malloc=200000, live=64)
 
 # a child is not recorded; handlers on a stack of their own are, and those that do not return
-exact(record(TRACEE, "forks"), "forks", malloc=200, free=0)
+exact(record(TRACEE, "forks", said="the program has forked "), "forks", malloc=200, free=0)
 # nor does it have the recording's memory
 MAPS = os.path.join(TMP, "maps.")
 record(sys.executable, "-c", "import os\nchild = not os.fork()\nopen(%r + 'pc'[child], 'w').write(open('/proc/self/maps').read())\nchild or os.wait()" % MAPS)
@@ -98,8 +98,29 @@ int main() { int caught = 0;
     check(plain == 5 and r["free"] == 53 + 5 and r["failed"] == 5 and r["malloc"] == 33 + 5 + 5 + r["live"],
           "c++", r["malloc"], r["free"], r["live"], r["failed"])
 
+# blocks that one thread reallocates after the other
+if shutil.which("cc"):
+    with open(os.path.join(TMP, "mv.c"), "w") as f:
+        f.write("""#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+static _Atomic(void *) slot[4];
+static void *run(void *a) { long me = (long)a;
+  for (int i = 0; i < 500; i++) { void *p, *none; while (!(p = atomic_exchange(&slot[me], NULL))) sched_yield();
+    p = realloc(p, 16 + (size_t)(i * 7919 + me * 31) % 3000);
+    while (none = NULL, !atomic_compare_exchange_strong(&slot[(me + 1) % 4], &none, p)) sched_yield(); }
+  return NULL; }
+int main(void) { pthread_t t[4]; for (int i = 0; i < 2; i++) slot[i] = malloc(100);
+  for (long i = 0; i < 4; i++) pthread_create(&t[i], 0, run, (void *)i);
+  for (int i = 0; i < 4; i++) pthread_join(t[i], 0);
+  for (int i = 0; i < 4; i++) free(slot[i]);
+  return 0; }""")
+    check(subprocess.run(["cc", "-O1", "-o", os.path.join(TMP, "mv"), os.path.join(TMP, "mv.c"), "-lpthread"]).returncode == 0, "cc")
+    exact(record(os.path.join(TMP, "mv")), "realloc in turn", realloc=2000, realloc_from=2000, malloc=2, free=2)
+
 # an allocator that is preloaded is recorded, and used
-for lib in [l for l in ("/usr/lib/x86_64-linux-gnu/libjemalloc.so.2", "/usr/lib/x86_64-linux-gnu/libmimalloc.so.2.0") if os.path.exists(l)]:
+for lib in [l for l in ("/usr/lib/x86_64-linux-gnu/libjemalloc.so.2", "/usr/lib/x86_64-linux-gnu/libmimalloc.so.2.0", "/usr/lib/x86_64-linux-gnu/libtcmalloc_minimal.so.4") if os.path.exists(l)]:
     r = record(ALLOCS, "plain", "realloc", "aligned", env=dict(os.environ, LD_PRELOAD=lib))
     check(r["malloc"] >= 1001 and r["aligned"] == 31 and r["unknown"] == 0 and r["lost"] == 0, lib, r)
 # libraries that are loaded later
