@@ -8,14 +8,16 @@ struct malloc_options {
 	const char *path; /* -o */
 	uint32_t depth;   /* -k */
 	bool show_d, json, salvage;
-	bool probes;        /* record: by the D program, not by a preloaded library */
-	bool library;       /* record: by it, though it cannot name an interpreter's functions */
-	uint32_t most;      /* -n */
-	const char *of;     /* --of: which bytes or blocks stacks are drawn of */
-	const char *with;   /* --with: allocators */
-	uint32_t runs;      /* --runs */
-	struct cmdline c;   /* of the run: processes and settings */
-	char *const *words; /* what follows the options */
+	bool probes;      /* record: by the D program, not by a preloaded library */
+	bool library;     /* record: by it, though it cannot name an interpreter's functions */
+	uint32_t most;    /* -n */
+	const char *of;   /* --of: which bytes or blocks stacks are drawn of */
+	const char *with; /* --with: allocators */
+	uint32_t runs;    /* --runs */
+	bool touch;       /* --touch */
+	const char *threads, *speed, *picture; /* --threads, --speed, --picture */
+	struct cmdline c;                      /* of the run: processes and settings */
+	char *const *words;                    /* what follows the options */
 	uint32_t nwords;
 };
 

@@ -19,13 +19,16 @@ struct contestant {
 	struct replay_allocator a;
 	uint64_t ns[1000]; /* of each run; without the loop */
 	uint64_t median;
+	/* EACH: medians of the runs. */
+	uint64_t half[1000], p99[1000], p999[1000], most;
 	struct replay_result space;
 };
 
 struct replayer {
 	struct replay_head head;
 	int fd;
-	uint32_t runs;
+	uint32_t runs, flags;
+	bool same_threads;
 	uint64_t empty[1000], empty_median;
 	VEC(struct contestant) v;
 	struct arena arena;
@@ -57,8 +60,8 @@ static char **environment(const char *path, char **ret_preload)
 static struct err *play(struct replayer *r, const struct replay_allocator *a, enum replay_mode mode,
 			struct replay_result *ret)
 {
-	char fd[16], kind[16];
-	char *argv[] = { "descry", "malloc", "play", fd, kind, NULL };
+	char fd[16], kind[16], flags[16];
+	char *argv[] = { "descry", "malloc", "play", fd, kind, flags, NULL };
 	char *preload, **env = environment(a->path, &preload);
 	posix_spawn_file_actions_t files;
 	struct err *e = NULL;
@@ -69,6 +72,7 @@ static struct err *play(struct replayer *r, const struct replay_allocator *a, en
 
 	snprintf(fd, sizeof(fd), "%d", r->fd);
 	snprintf(kind, sizeof(kind), "%d", (int)mode);
+	snprintf(flags, sizeof(flags), "%u", r->flags);
 	if (pipe2(pipes, O_CLOEXEC)) {
 		free(env);
 		free(preload);
@@ -129,6 +133,17 @@ static struct err *measure(struct replayer *r)
 			r->v.v[i].ns[run] = result.ns;
 		}
 	}
+	for (uint32_t run = 0; run < r->runs && !e; run++) {
+		for (uint32_t i = 0; i < r->v.n && !e; i++) {
+			struct contestant *c = &r->v.v[i];
+
+			e = play(r, &c->a, REPLAY_EACH, &result);
+			c->half[run] = result.half;
+			c->p99[run] = result.p99;
+			c->p999[run] = result.p999;
+			c->most = result.most > c->most ? result.most : c->most;
+		}
+	}
 	for (uint32_t i = 0; i < r->v.n && !e; i++)
 		e = play(r, &r->v.v[i].a, REPLAY_SPACE, &r->v.v[i].space);
 	if (e)
@@ -140,18 +155,21 @@ static struct err *measure(struct replayer *r)
 		for (uint32_t k = 0; k < r->runs; k++)
 			c->ns[k] -= c->ns[k] < r->empty_median ? c->ns[k] : r->empty_median;
 		c->median = median(c->ns, r->runs);
+		median(c->half, r->runs);
+		median(c->p99, r->runs);
+		median(c->p999, r->runs);
 	}
 	return NULL;
 }
 
 static double each(const struct replayer *r, uint64_t ns)
 {
-	return r->head.nops ? (double)ns / (double)r->head.nops : 0;
+	return r->head.ncalls ? (double)ns / (double)r->head.ncalls : 0;
 }
 
-static double over_live(const struct replayer *r, const struct contestant *c)
+static double over(uint64_t a, uint64_t b)
 {
-	return r->head.peak_bytes ? (double)c->space.peak / (double)r->head.peak_bytes : 0;
+	return b ? (double)a / (double)b : 0;
 }
 
 static uint64_t mean(const struct contestant *c)
@@ -159,39 +177,65 @@ static uint64_t mean(const struct contestant *c)
 	return c->space.looks ? c->space.sum / c->space.looks : 0;
 }
 
+static unsigned long long ull(uint64_t v)
+{
+	return v;
+}
+
 static void malloc_replay_print(const struct replayer *r, const char *name, struct out *o)
 {
-	out_printf(o, "%s: %llu calls, one thread, %u runs; at most %.1f MB live\n", name,
-		   (unsigned long long)r->head.nops, r->runs, (double)r->head.peak_bytes / 1e6);
+	out_printf(o, "%s: %llu calls, %llu thread%s, %u runs; at most %.1f MB live\n", name,
+		   ull(r->head.ncalls), ull(r->head.nlanes), r->head.nlanes == 1 ? "" : "s",
+		   r->runs, (double)r->head.peak_bytes / 1e6);
 	if (r->head.skipped)
 		out_printf(o,
 			   "%llu events were left out: blocks that the recording does not know, "
 			   "or lost records\n",
-			   (unsigned long long)r->head.skipped);
-	out_str(o,
-		"\nALLOCATOR          NS/CALL    FROM      TO  PEAK RSS MB  MEAN RSS MB  PEAK/LIVE\n");
+			   ull(r->head.skipped));
+	out_str(o, "\nALLOCATOR         NS/CALL   FROM     TO    P50    P99  P99.9"
+		   "  PEAK RSS MB  MEAN RSS MB  PEAK/LIVE  MEAN/LIVE\n");
 	for (uint32_t i = 0; i < r->v.n; i++) {
 		const struct contestant *c = &r->v.v[i];
 
-		out_printf(o, "%-16s %9.1f %7.1f %7.1f %12.1f %12.1f %10.2f", c->a.name,
-			   each(r, c->median), each(r, c->ns[0]), each(r, c->ns[r->runs - 1]),
-			   (double)c->space.peak / 1e6, (double)mean(c) / 1e6, over_live(r, c));
+		out_printf(o,
+			   "%-16s %8.1f %6.1f %6.1f %6llu %6llu %6llu %12.1f %12.1f %10.2f %10.2f",
+			   c->a.name, each(r, c->median), each(r, c->ns[0]),
+			   each(r, c->ns[r->runs - 1]), ull(c->half[r->runs / 2]),
+			   ull(c->p99[r->runs / 2]), ull(c->p999[r->runs / 2]),
+			   (double)c->space.peak / 1e6, (double)mean(c) / 1e6,
+			   over(c->space.peak, r->head.peak_bytes),
+			   over(c->space.sum, c->space.live_sum));
 		if (c->space.failed)
-			out_printf(o, "  %llu calls failed", (unsigned long long)c->space.failed);
+			out_printf(o, "  %llu calls failed", ull(c->space.failed));
 		out_char(o, '\n');
 	}
 	out_printf(o, "(the loop itself, which is subtracted: %.1f ns a call)\n",
 		   each(r, r->empty_median));
 }
 
+static void json_course(const struct contestant *c, struct out *o)
+{
+	out_str(o, ",\"course\":[");
+	for (uint64_t i = 0; i < c->space.npoints; i++) {
+		const struct replay_point *p = &c->space.points[i];
+
+		out_printf(o, "%s{\"ns\":%llu,\"rss_bytes\":%llu,\"live_bytes\":%llu}",
+			   i ? "," : "", ull(p->time), ull(p->resident), ull(p->live));
+	}
+	out_char(o, ']');
+}
+
 static void print_json(const struct replayer *r, const char *name, struct out *o)
 {
 	out_str(o, "{\"type\":\"replay\",\"file\":");
 	json_string(o, name, strlen(name));
-	out_printf(o, ",\"calls\":%llu,\"skipped\":%llu,\"live_peak_bytes\":%llu,\"runs\":%u",
-		   (unsigned long long)r->head.nops, (unsigned long long)r->head.skipped,
-		   (unsigned long long)r->head.peak_bytes, r->runs);
-	out_printf(o, ",\"loop_ns\":%llu,\"allocators\":[", (unsigned long long)r->empty_median);
+	out_printf(o, ",\"calls\":%llu,\"threads\":%llu,\"skipped\":%llu,\"live_peak_bytes\":%llu",
+		   ull(r->head.ncalls), ull(r->head.nlanes), ull(r->head.skipped),
+		   ull(r->head.peak_bytes));
+	out_printf(o,
+		   ",\"runs\":%u,\"speed\":\"%s\",\"touch\":%s,\"loop_ns\":%llu,\"allocators\":[",
+		   r->runs, r->flags & REPLAY_RECORDED ? "recorded" : "max",
+		   r->flags & REPLAY_TOUCH ? "true" : "false", ull(r->empty_median));
 	for (uint32_t i = 0; i < r->v.n; i++) {
 		const struct contestant *c = &r->v.v[i];
 
@@ -201,12 +245,53 @@ static void print_json(const struct replayer *r, const char *name, struct out *o
 		json_string(o, c->space.allocator, strlen(c->space.allocator));
 		out_str(o, ",\"ns\":[");
 		for (uint32_t k = 0; k < r->runs; k++)
-			out_printf(o, "%s%llu", k ? "," : "", (unsigned long long)c->ns[k]);
-		out_printf(o, "],\"rss_peak_bytes\":%llu,\"rss_mean_bytes\":%llu,\"failed\":%llu}",
-			   (unsigned long long)c->space.peak, (unsigned long long)mean(c),
-			   (unsigned long long)c->space.failed);
+			out_printf(o, "%s%llu", k ? "," : "", ull(c->ns[k]));
+		out_printf(o, "],\"p50_ns\":%llu,\"p99_ns\":%llu,\"p999_ns\":%llu,\"most_ns\":%llu",
+			   ull(c->half[r->runs / 2]), ull(c->p99[r->runs / 2]),
+			   ull(c->p999[r->runs / 2]), ull(c->most));
+		out_printf(o, ",\"rss_peak_bytes\":%llu,\"rss_mean_bytes\":%llu,\"failed\":%llu",
+			   ull(c->space.peak), ull(mean(c)), ull(c->space.failed));
+		out_printf(o, ",\"live_peak_bytes\":%llu,\"rss_over_live\":%.3f",
+			   ull(c->space.live_peak), over(c->space.sum, c->space.live_sum));
+		json_course(c, o);
+		out_char(o, '}');
 	}
 	out_str(o, "]}\n");
+}
+
+static struct err *draw(const struct replayer *r, const char *name, const char *path)
+{
+	cleanup_free char *title = xasprintf("Resident memory: %s", name);
+	VEC(struct replay_curve) v = { 0 };
+	FILE *file = NULL;
+	struct out out;
+	struct err *e = tool_out_begin(&out, path, &file);
+
+	if (e)
+		return e;
+	for (uint32_t i = 0; i < r->v.n; i++) {
+		const struct contestant *c = &r->v.v[i];
+
+		vec_push(&v, (struct replay_curve){ c->a.name, c->space.points, c->space.npoints });
+	}
+	replay_picture(v.v, v.n, title, &out);
+	vec_fini(&v);
+	return tool_out_end(&out, path, file);
+}
+
+/* Takes the allocators that are installed, and names the packages of the others. */
+static void find_installed(struct replayer *r)
+{
+	for (uint32_t i = 0; replay_names[i]; i++) {
+		struct contestant *c = vec_add(&r->v);
+		struct err *e = replay_find(replay_names[i], &c->a, &r->arena);
+
+		if (e) {
+			r->v.n--;
+			tool_wrong("%s", e->text);
+		}
+		err_free(e);
+	}
 }
 
 /* Finds the allocators of a list. All that are missing are named at once. */
@@ -235,7 +320,7 @@ static struct err *replay(struct malloc_options *o, struct replayer *r)
 	struct err *e = alloc_open(o->words[0], o->salvage, &t);
 	struct out out;
 
-	e = e ?: replay_make(t, &r->head, &r->fd);
+	e = e ?: replay_make(t, r->same_threads, &r->head, &r->fd);
 	if (!e && t->cut)
 		tool_wrong("%s", t->cut);
 	alloc_close(t);
@@ -249,7 +334,17 @@ static struct err *replay(struct malloc_options *o, struct replayer *r)
 		malloc_replay_print(r, o->words[0], &out);
 	e = out_flush(&out);
 	out_fini(&out);
-	return e;
+	return e ?: o->picture ? draw(r, o->words[0], o->picture) : NULL;
+}
+
+/* Returns 0, or the status after a message, when an option's value is wrong. */
+static int check_replay(const struct malloc_options *o)
+{
+	if (o->threads && strcmp(o->threads, "same") && strcmp(o->threads, "1"))
+		return tool_wrong("--threads wants same or 1, not %s", o->threads);
+	if (o->speed && strcmp(o->speed, "max") && strcmp(o->speed, "recorded"))
+		return tool_wrong("--speed wants max or recorded, not %s", o->speed);
+	return 0;
 }
 
 int malloc_replay(struct malloc_options *o)
@@ -260,8 +355,17 @@ int malloc_replay(struct malloc_options *o)
 
 	if (o->nwords != 1)
 		return tool_wrong("which recording? one FILE of descry malloc record");
+	status = check_replay(o);
+	if (status)
+		return status;
+	r.same_threads = o->threads && !strcmp(o->threads, "same");
+	r.flags = (o->speed && !strcmp(o->speed, "recorded") ? REPLAY_RECORDED : 0) |
+		  (o->touch ? REPLAY_TOUCH : 0);
 	arena_init(&r.arena);
-	status = find_all(&r, o->with ? o->with : "glibc");
+	if (o->with)
+		status = find_all(&r, o->with);
+	else
+		find_installed(&r);
 	if (!status) {
 		e = replay(o, &r);
 		if (e)
@@ -281,8 +385,10 @@ int malloc_compare(struct malloc_options *o)
 	const char *dir = getenv("TMPDIR");
 	cleanup_free char *own = xasprintf("%s/descry-malloc-XXXXXX", dir ? dir : "/tmp");
 	bool temporary = !o->path;
-	int status, fd;
+	int status = check_replay(o), fd;
 
+	if (status)
+		return status;
 	if (temporary) {
 		fd = mkostemp(own, O_CLOEXEC);
 		if (fd < 0)
@@ -307,14 +413,15 @@ int malloc_compare(struct malloc_options *o)
 
 int malloc_play(struct malloc_options *o)
 {
-	struct replay_result result;
-	int64_t fd, mode;
+	static struct replay_result result;
+	int64_t fd, mode, flags;
 	struct err *e;
 
-	if (o->nwords != 2 || tool_integer("play", o->words[0], 3, INT32_MAX, &fd) ||
-	    tool_integer("play", o->words[1], REPLAY_TIME, REPLAY_SPACE, &mode))
+	if (o->nwords != 3 || tool_integer("play", o->words[0], 3, INT32_MAX, &fd) ||
+	    tool_integer("play", o->words[1], REPLAY_TIME, REPLAY_EACH, &mode) ||
+	    tool_integer("play", o->words[2], 0, REPLAY_TOUCH | REPLAY_RECORDED, &flags))
 		return tool_wrong("play is a part of replay");
-	e = replay_play((int)fd, (enum replay_mode)mode, &result);
+	e = replay_play((int)fd, (enum replay_mode)mode, (uint32_t)flags, &result);
 	if (e) {
 		tool_failed(e);
 		err_free(e);

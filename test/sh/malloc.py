@@ -151,6 +151,18 @@ for a in p["allocators"]:
 check(p["allocators"][0]["library"].endswith("libc.so.6"), p["allocators"][0])
 check(len(with_) == 1 or p["allocators"][1]["rss_peak_bytes"] > p["allocators"][0]["rss_peak_bytes"], "an allocator that frees nothing", p)
 check(re.search(r"^ALLOCATOR .*\nglibc +[\d.]+ ", malloc("replay", FILE).stdout, re.M), "table")
+# the threads of the recording, its speed, every page touched, a picture; wrong values
+check([x["live_peak_bytes"] for x in p["allocators"]] == [r["peak_bytes"]] * len(p["allocators"]), "the peak as it was played", p)
+check(all(x["course"] and x["p50_ns"] <= x["p99_ns"] <= x["p999_ns"] <= x["most_ns"] for x in p["allocators"]), "calls and course", p)
+picture = os.path.join(TMP, "rss.svg")
+p = json.loads(malloc("replay", "--json", "--runs", "1", "--threads", "same", "--speed", "recorded", "--touch", "--picture", picture, FILE).stdout)
+check(p["threads"] == 3 and p["calls"] == want and p["speed"] == "recorded" and p["touch"], "as recorded", p)
+check(p["allocators"][0]["name"] == "glibc" and all(x["failed"] == 0 for x in p["allocators"]), "installed ones", p)
+svg = open(picture).read()
+check(svg.count("<polyline") == 1 + len(p["allocators"]) and ">live bytes<" in svg, svg)
+for args in [("--threads", "2"), ("--speed", "fast")]:
+    malloc("replay", *args, FILE, rc=2)
+malloc("replay", "--runs", "1", "--with", "glibc", "--picture", os.path.join(TMP, "no", "dir.svg"), FILE, rc=1)
 libm = next((x for x in ("/lib/x86_64-linux-gnu/libm.so.6", "/lib64/libm.so.6") if os.path.exists(x)), None)
 check(not libm or "does not define it" in malloc("replay", "--with", libm, FILE, rc=1).stderr, "libm")
 for args in [("--with", "nomalloc", FILE), ("--with", "", FILE), ("--runs", "0", FILE), ()]:

@@ -325,10 +325,10 @@ static void too_large(void **unused)
 		}
 		assert_null(alloc_writer_end(w));
 		assert_null(alloc_open(path, false, &t));
-		e = replay_make(t, &head, &fd);
+		e = replay_make(t, false, &head, &fd);
 		if (n == 1) {
 			assert_null(e);
-			assert_int_equal(head.nops, 0);
+			assert_int_equal(head.ncalls, 0);
 			assert_int_equal(head.skipped, 1);
 			assert_int_equal(head.peak_bytes, 0);
 			close(fd);
@@ -393,7 +393,70 @@ static void no_room(void **unused)
 	t->room = ROOM;
 	expect_no_room(alloc_report_make(t, &r));
 	alloc_rewind(t);
-	expect_no_room(replay_make(t, &head, &fd));
+	expect_no_room(replay_make(t, false, &head, &fd));
+	alloc_close(t);
+}
+
+/* Threads free and enlarge each other's blocks; one that has ended leaves its lane to the next. */
+static void lanes(void **unused)
+{
+	enum { SLOTS = 64, CALLS = 20000 };
+	static struct replay_result result;
+	uint64_t blocks[SLOTS] = { 0 }, next = 16, live = 0, most = 0;
+	struct alloc_writer *w = begin_file();
+	struct replay_head head;
+	struct alloc_trace *t;
+	int fd = -1;
+
+	(void)unused;
+	for (uint32_t i = 2; i <= 4; i++)
+		assert_int_equal(alloc_writer_thread(w, i), i);
+	for (uint32_t i = 0; i < CALLS; i++) {
+		uint64_t *b = &blocks[random_number() % SLOTS];
+		/* threads 1 and 2, and after them 3 and 4 */
+		struct alloc_event e = { .op = ALLOC_FREE,
+					 .thread = 1 + (uint32_t)(random_number() & 1) +
+						   (i < CALLS / 2 ? 0 : 2),
+					 .time = i * 10000,
+					 .addr = *b };
+
+		if (!*b) {
+			e.op = ALLOC_MALLOC;
+			e.addr = *b = next;
+			e.size = 48;
+			live += 48;
+			next += 64;
+		} else if (i % 5 == 0) {
+			e.op = ALLOC_REALLOC_FROM;
+			alloc_write(w, &e);
+			e.op = ALLOC_REALLOC;
+			e.size = 48;
+		} else {
+			*b = 0;
+			live -= 48;
+		}
+		most = live > most ? live : most;
+		alloc_write(w, &e);
+	}
+	assert_null(alloc_writer_end(w));
+	assert_null(alloc_open(path, false, &t));
+	for (int same = 0; same < 2; same++) {
+		alloc_rewind(t);
+		assert_null(replay_make(t, same, &head, &fd));
+		assert_int_equal(head.nlanes, same ? 2 : 1);
+		assert_int_equal(head.ncalls, CALLS);
+		assert_int_equal(head.peak_bytes, most);
+		assert_int_equal(head.skipped, 0);
+		for (int mode = REPLAY_TIME; mode <= REPLAY_EACH; mode++) {
+			assert_null(replay_play(fd, mode, mode == REPLAY_TIME ? REPLAY_TOUCH : 0,
+						&result));
+			assert_int_equal(result.failed, 0);
+			assert_true(mode != REPLAY_SPACE || result.npoints > 0);
+			if (mode == REPLAY_SPACE && !same)
+				assert_int_equal(result.live_peak, most);
+		}
+		close(fd);
+	}
 	alloc_close(t);
 }
 
@@ -416,7 +479,7 @@ static void aligned(void **unused)
 	alloc_write(w, &(struct alloc_event){ .op = ALLOC_FREE, .thread = 1, .addr = 1 << 12 });
 	assert_null(alloc_writer_end(w));
 	assert_null(alloc_open(path, false, &t));
-	assert_null(replay_make(t, &head, &fd));
+	assert_null(replay_make(t, false, &head, &fd));
 	assert_int_equal(head.peak_bytes, BLOCKS);
 	assert_in_range(head.peak_room, BLOCKS << 12, BLOCKS << 14);
 	close(fd);
@@ -638,6 +701,7 @@ int main(void)
 		cmocka_unit_test(too_large),
 		cmocka_unit_test(no_room),
 		cmocka_unit_test(aligned),
+		cmocka_unit_test(lanes),
 		cmocka_unit_test(threads),
 		cmocka_unit_test(threads_are_merged),
 		cmocka_unit_test(damaged_chunks_end),

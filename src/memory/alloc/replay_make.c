@@ -1,17 +1,37 @@
 /* Turns a recording into operations on numbered slots. */
 #define _GNU_SOURCE
 #include <errno.h>
-#include <glob.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "memory/alloc/live_blocks.h"
 #include "memory/alloc/replay.h"
 
-/* Of one thread: a realloc() that has not returned. */
-struct moving {
-	bool begun, known;
+/* A thread of the replay. */
+struct lane {
+	uint32_t number;
+	uint64_t calls;
+	bool timed; /* it has had an AT: */
+	uint64_t at;
+	uint64_t chunk; /* whose operations are */
+	struct replay_op ops[REPLAY_CHUNK];
+	uint32_t nops;
+	VEC(uint32_t) free;   /* slots */
+	VEC(uint64_t) waited; /* by lane: it has waited for so many of its calls */
+};
+
+/* A thread of the recording. */
+struct recorded_thread {
+	bool begun, known; /* a realloc() that has not returned; `from` was recorded */
 	struct live_block from;
+	struct lane *lane; /* NULL: none yet */
+	uint64_t left;     /* events to come, with lanes of threads */
+};
+
+/* The last call on a slot. */
+struct last_call {
+	uint32_t lane;
+	uint64_t calls; /* of the lane, with it; 0: there was none */
 };
 
 enum {
@@ -24,42 +44,113 @@ enum {
 
 struct making {
 	struct replay_head head;
-	FILE *file;
-	struct live live;   /* live_block.stack: the slot; .time: what it counts in `in_use` */
-	VEC(uint32_t) free; /* slots */
-	VEC(struct moving) threads;
+	int fd;
+	struct live live; /* live_block.stack: the slot; .time: what it counts in `in_use` */
+	VEC(struct recorded_thread) threads;
+	VEC(struct lane *) lanes;
+	VEC(struct lane *) idle;
+	VEC(struct last_call) slots;
+	bool same_threads;
 	uint64_t bytes;  /* of live blocks */
 	uint64_t in_use; /* memory that allocators need for these, about */
 	uint64_t room;   /* of the machine's memory; 0: not known */
+	struct err *e;   /* the first */
 };
 
-static void put(struct making *m, enum replay_kind kind, uint32_t slot, uint64_t size,
-		uint64_t align)
+static void write_at(struct making *m, const void *p, size_t n, uint64_t at)
 {
-	struct replay_op op = { .size = size, .slot = slot, .kind = (uint8_t)kind };
+	while (n && !m->e) {
+		ssize_t k = pwrite(m->fd, p, n, (off_t)at);
 
-	op.align = align ? (uint8_t)__builtin_ctzll(align) : 0;
-	m->head.nops++;
-	fwrite(&op, sizeof(op), 1, m->file);
+		if (k < 0 && errno != EINTR)
+			m->e = err_errno(errno, "a memory file for the operations");
+		k = k < 0 ? 0 : k;
+		p = (const char *)p + k;
+		n -= (size_t)k;
+		at += (size_t)k;
+	}
 }
 
-static void leave(struct making *m, const struct live_block *b)
+static void end_chunk(struct making *m, struct lane *l, const struct replay_op *last)
 {
-	put(m, REPLAY_FREE, b->stack, 0, 0);
-	vec_push(&m->free, b->stack);
+	l->ops[l->nops] = *last;
+	write_at(m, l->ops, sizeof(l->ops), sizeof(m->head) + l->chunk * sizeof(l->ops));
+}
+
+static void put_op(struct making *m, struct lane *l, const struct replay_op *op)
+{
+	if (l->nops == REPLAY_CHUNK - 1) {
+		end_chunk(m, l,
+			  &(struct replay_op){ .kind = REPLAY_NEXT, .size = m->head.nchunks });
+		l->chunk = m->head.nchunks++;
+		l->nops = 0;
+	}
+	l->ops[l->nops++] = *op;
+}
+
+/* Returns the lane of a thread's event. NULL: there would be too many. */
+static struct lane *lane_of(struct making *m, struct recorded_thread *t)
+{
+	struct lane *l;
+
+	if (!m->same_threads && m->lanes.n)
+		return m->lanes.v[0];
+	if (!t->lane && m->idle.n)
+		t->lane = m->idle.v[--m->idle.n];
+	if (t->lane)
+		return t->lane;
+	if (m->lanes.n == REPLAY_LANES_MAX) {
+		m->e = err_new(EINVAL,
+			       "more than %d threads allocate at one time: one thread can play "
+			       "their calls (--threads 1)",
+			       REPLAY_LANES_MAX);
+		return NULL;
+	}
+	l = t->lane = xcalloc(1, sizeof(*l));
+	l->number = m->lanes.n;
+	l->chunk = m->head.first[l->number] = m->head.nchunks++;
+	vec_push(&m->lanes, l);
+	return l;
+}
+
+static void put_call(struct making *m, struct lane *l, const struct replay_op *op)
+{
+	struct last_call *c = &m->slots.v[op->slot];
+
+	if (c->calls && c->lane != l->number) {
+		while (l->waited.n <= c->lane)
+			vec_add(&l->waited);
+		if (l->waited.v[c->lane] < c->calls) {
+			struct replay_op wait = { .kind = REPLAY_WAIT,
+						  .slot = c->lane,
+						  .size = c->calls };
+
+			l->waited.v[c->lane] = c->calls;
+			put_op(m, l, &wait);
+		}
+	}
+	put_op(m, l, op);
+	*c = (struct last_call){ l->number, ++l->calls };
+	m->head.ncalls++;
+}
+
+static void leave(struct making *m, struct lane *l, const struct live_block *b)
+{
+	put_call(m, l, &(struct replay_op){ .kind = REPLAY_FREE, .slot = b->stack });
+	vec_push(&l->free, b->stack);
 	m->bytes -= b->size;
 	m->in_use -= b->time;
 }
 
-static void replay_make_enter(struct making *m, const struct alloc_event *e, uint32_t slot,
-			      uint64_t align)
+static void replay_make_enter(struct making *m, struct lane *l, const struct alloc_event *e,
+			      uint32_t slot, uint64_t align)
 {
 	struct live_block b = { .addr = e->addr, .size = e->size, .stack = slot }, old;
 
 	b.time = e->size + BLOCK_OWN + (align < ALIGNED_OWN ? align : ALIGNED_OWN);
 	if (!live_put(&m->live, &b, &old)) {
 		m->head.skipped++; /* its free was lost */
-		leave(m, &old);
+		leave(m, l, &old);
 	}
 	m->bytes += e->size;
 	m->in_use += b.time;
@@ -69,17 +160,27 @@ static void replay_make_enter(struct making *m, const struct alloc_event *e, uin
 		m->head.peak_room = m->in_use;
 }
 
-static void allocate(struct making *m, const struct alloc_event *e, enum replay_kind kind)
+static void allocate(struct making *m, struct lane *l, const struct alloc_event *e,
+		     enum replay_kind kind)
 {
-	uint32_t slot = m->free.n ? m->free.v[--m->free.n] : (uint32_t)m->head.nslots++;
-	uint64_t align =
-		kind == REPLAY_ALIGNED && e->align && !(e->align & (e->align - 1)) ? e->align : 0;
+	struct replay_op op = { .kind = (uint8_t)kind, .size = e->size };
+	uint64_t align = 0;
 
-	put(m, kind, slot, e->size, align);
-	replay_make_enter(m, e, slot, align);
+	if (l->free.n) {
+		op.slot = l->free.v[--l->free.n];
+	} else {
+		op.slot = m->slots.n;
+		vec_add(&m->slots);
+	}
+	if (kind == REPLAY_ALIGNED && e->align && !(e->align & (e->align - 1)))
+		align = e->align;
+	op.align = align ? (uint8_t)__builtin_ctzll(align) : 0;
+	put_call(m, l, &op);
+	replay_make_enter(m, l, e, op.slot, align);
 }
 
-static void returned(struct making *m, const struct alloc_event *e, struct moving *t)
+static void returned(struct making *m, struct lane *l, const struct alloc_event *e,
+		     struct recorded_thread *t)
 {
 	bool had = t->begun && t->known;
 	struct live_block old;
@@ -88,14 +189,18 @@ static void returned(struct making *m, const struct alloc_event *e, struct movin
 	if (had && !e->addr && e->size) { /* it failed: the block stays */
 		live_put(&m->live, &t->from, &old);
 	} else if (had && !e->addr) {
-		leave(m, &t->from);
+		leave(m, l, &t->from);
 	} else if (had) {
+		struct replay_op op = { .kind = REPLAY_REALLOC,
+					.size = e->size,
+					.slot = t->from.stack };
+
 		m->bytes -= t->from.size;
 		m->in_use -= t->from.time;
-		put(m, REPLAY_REALLOC, t->from.stack, e->size, 0);
-		replay_make_enter(m, e, t->from.stack, 0);
+		put_call(m, l, &op);
+		replay_make_enter(m, l, e, op.slot, 0);
 	} else if (e->addr) {
-		allocate(m, e, REPLAY_MALLOC);
+		allocate(m, l, e, REPLAY_MALLOC);
 	}
 }
 
@@ -104,10 +209,11 @@ static void returned(struct making *m, const struct alloc_event *e, struct movin
  * calls. */
 static struct err *check_room(const struct making *m)
 {
-	const uint64_t growth = live_growth(&m->live), slots = m->head.nslots * SLOT_BYTES,
+	const uint64_t growth = live_growth(&m->live), slots = m->slots.n * (uint64_t)SLOT_BYTES,
 		       needs = (growth > m->head.peak_room + slots ? growth
 								   : m->head.peak_room + slots) +
-			       m->head.nops * sizeof(struct replay_op);
+			       (m->head.nchunks + m->lanes.n) * REPLAY_CHUNK *
+				       sizeof(struct replay_op);
 
 	return !m->room || needs <= m->room
 		       ? NULL
@@ -118,25 +224,17 @@ static struct err *check_room(const struct making *m)
 				 (unsigned long long)(m->room >> 20));
 }
 
-static void replay_make_take(struct making *m, const struct alloc_event *e)
+static void take_call(struct making *m, struct recorded_thread *t, struct lane *l,
+		      const struct alloc_event *e)
 {
 	struct live_block b;
-	struct moving *t;
 
-	if (e->addr && e->size >> SIZE_BITS) {
-		m->head.skipped++;
-		return;
-	}
-
-	while (m->threads.n <= e->thread)
-		vec_add(&m->threads);
-	t = &m->threads.v[e->thread];
 	switch (e->op) {
 	case ALLOC_MALLOC:
 	case ALLOC_CALLOC:
 	case ALLOC_ALIGNED:
 		if (e->addr)
-			allocate(m, e,
+			allocate(m, l, e,
 				 e->op == ALLOC_MALLOC   ? REPLAY_MALLOC
 				 : e->op == ALLOC_CALLOC ? REPLAY_CALLOC
 							 : REPLAY_ALIGNED);
@@ -146,92 +244,110 @@ static void replay_make_take(struct making *m, const struct alloc_event *e)
 		t->known = live_take(&m->live, e->addr, &t->from);
 		m->head.skipped += !t->known;
 		return;
-	case ALLOC_REALLOC: returned(m, e, t); return;
+	case ALLOC_REALLOC: returned(m, l, e, t); return;
 	case ALLOC_FREE:
 		if (live_take(&m->live, e->addr, &b)) {
-			leave(m, &b);
+			leave(m, l, &b);
 		} else if (t->begun && t->known && t->from.addr == e->addr) {
 			t->begun = false; /* realloc(p, 0), by free() */
-			leave(m, &t->from);
+			leave(m, l, &t->from);
 		} else {
 			m->head.skipped++;
 		}
 		return;
-	case ALLOC_LOST: m->head.skipped += e->size; return;
 	default: return;
 	}
 }
 
-struct err *replay_make(struct alloc_trace *t, struct replay_head *ret, int *ret_fd)
+static struct recorded_thread *thread_of(struct making *m, uint32_t thread)
 {
-	int fd = memfd_create("descry-replay", 0), own = fd < 0 ? -1 : dup(fd);
-	struct making m = { .file = own < 0 ? NULL : fdopen(own, "w"), .room = 2 * t->room };
+	while (m->threads.n <= thread)
+		vec_add(&m->threads);
+	return &m->threads.v[thread];
+}
+
+static void replay_make_take(struct making *m, const struct alloc_event *e)
+{
+	struct recorded_thread *t = thread_of(m, e->thread);
+	struct lane *l;
+
+	if (e->time > m->head.duration)
+		m->head.duration = e->time;
+	if (e->op == ALLOC_LOST) {
+		m->head.skipped += e->size;
+		return;
+	}
+	l = lane_of(m, t);
+	if (!l)
+		return;
+	if (!l->timed || e->time >= l->at + REPLAY_STEP) {
+		put_op(m, l, &(struct replay_op){ .kind = REPLAY_AT, .size = e->time });
+		l->timed = true;
+		l->at = e->time;
+	}
+	if (e->addr && e->size >> SIZE_BITS)
+		m->head.skipped++;
+	else
+		take_call(m, t, l, e);
+	if (m->same_threads && !--t->left) {
+		vec_push(&m->idle, t->lane);
+		t->lane = NULL;
+	}
+}
+
+/* Counts the events of each thread, whose last one frees its lane. */
+static struct err *count_events(struct making *m, struct alloc_trace *t)
+{
 	struct alloc_event event;
 	struct err *e = NULL;
 
-	if (!m.file)
-		return err_errno(errno, "a memory file for the operations");
-	fwrite(&m.head, sizeof(m.head), 1, m.file);
-	while (!e && alloc_next(t, &event, &e)) {
-		replay_make_take(&m, &event);
-		e = check_room(&m);
-	}
-	if (!e && (fseek(m.file, 0, SEEK_SET) || fwrite(&m.head, sizeof(m.head), 1, m.file) != 1))
-		e = err_errno(errno, "the operations");
-	if (fclose(m.file) && !e)
-		e = err_errno(errno, "the operations");
-	live_fini(&m.live);
-	vec_fini(&m.free);
-	vec_fini(&m.threads);
-	*ret = m.head;
-	if (e)
-		close(fd);
-	else
-		*ret_fd = fd;
+	while (alloc_next(t, &event, &e))
+		thread_of(m, event.thread)->left += event.op != ALLOC_LOST;
+	alloc_rewind(t);
 	return e;
 }
 
-struct err *replay_find(const char *name, struct replay_allocator *ret, struct arena *a)
+static void end_lanes(struct making *m)
 {
-	static const struct {
-		const char *name, *pattern, *package;
-	} known[] = {
-		{ "jemalloc", "/usr/lib/*-linux-gnu*/libjemalloc.so.2", "libjemalloc2" },
-		{ "tcmalloc", "/usr/lib/*-linux-gnu*/libtcmalloc_minimal.so.4",
-		  "libtcmalloc-minimal4" },
-		{ "mimalloc", "/usr/lib/*-linux-gnu*/libmimalloc.so.2*", "libmimalloc2.0" },
-	};
-	glob_t g;
+	for (uint32_t i = 0; i < m->lanes.n && !m->e; i++)
+		end_chunk(m, m->lanes.v[i], &(struct replay_op){ .kind = REPLAY_END });
+	m->head.nlanes = m->lanes.n;
+	m->head.nslots = m->slots.n;
+	write_at(m, &m->head, sizeof(m->head), 0);
+}
 
-	*ret = (struct replay_allocator){ .name = arena_strdup(a, name) };
-	if (!strcmp(name, "glibc"))
-		return NULL;
-	if (strchr(name, '/')) {
-		char *path = realpath(name, NULL); /* LD_PRELOAD takes neither ':' nor blanks */
-		struct err *e = NULL;
+struct err *replay_make(struct alloc_trace *t, bool same_threads, struct replay_head *ret,
+			int *ret_fd)
+{
+	struct making m = { .fd = memfd_create("descry-replay", 0),
+			    .same_threads = same_threads,
+			    .room = 2 * t->room };
+	struct alloc_event event;
 
-		if (!path)
-			return err_errno(errno, "%s", name);
-		if (strpbrk(path, ": "))
-			e = err_new(EINVAL, "%s: LD_PRELOAD has no way to name it", path);
-		ret->path = arena_strdup(a, path);
-		ret->name = strrchr(ret->path, '/') + 1;
-		free(path);
-		return e;
+	if (m.fd < 0)
+		return err_errno(errno, "a memory file for the operations");
+	if (same_threads)
+		m.e = count_events(&m, t);
+	while (!m.e && alloc_next(t, &event, &m.e)) {
+		replay_make_take(&m, &event);
+		m.e = m.e ?: check_room(&m);
 	}
-	for (uint32_t i = 0; i < ARRAY_SIZE(known); i++) {
-		if (strcmp(known[i].name, name))
-			continue;
-		if (!glob(known[i].pattern, 0, NULL, &g)) {
-			ret->path = arena_strdup(a, g.gl_pathv[0]);
-			globfree(&g);
-			return NULL;
-		}
-		return err_new(ENOENT, "%s is not installed: apt-get install %s", name,
-			       known[i].package);
+	if (!m.e)
+		end_lanes(&m);
+	for (uint32_t i = 0; i < m.lanes.n; i++) {
+		vec_fini(&m.lanes.v[i]->free);
+		vec_fini(&m.lanes.v[i]->waited);
+		free(m.lanes.v[i]);
 	}
-	return err_new(EINVAL,
-		       "%s is no allocator that descry knows: glibc, jemalloc, tcmalloc, "
-		       "mimalloc or the path of a library",
-		       name);
+	vec_fini(&m.lanes);
+	vec_fini(&m.idle);
+	vec_fini(&m.slots);
+	live_fini(&m.live);
+	vec_fini(&m.threads);
+	*ret = m.head;
+	if (m.e)
+		close(m.fd);
+	else
+		*ret_fd = m.fd;
+	return m.e;
 }
