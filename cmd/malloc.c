@@ -12,7 +12,7 @@
 // clang-format off
 const struct opt malloc_opts[] = {
 	{ 0, NULL, NULL, NULL, "of record:" },
-	{ 'o', "output", "FILE", OPT_FILE, "where to; of report: stacks as a picture or another form, by the file's name", TEXT(path) },
+	{ 'o', "output", "FILE", OPT_FILE, "where to; of report: a page of all (.html), or with --of, or another ending, the stacks", TEXT(path) },
 	{ 'p', NULL, "PID", OPT_PROCESS, "this process; else a command is run" },
 	{ 'k', "stacks", "N", NULL, "records N frames of the stack of each call, 1 to 127; else none", INTEGER(depth, 1, 127) },
 	{ 'X', NULL, "NAME[=VALUE]", OPT_SETTING, "an option of descry(1): bufsize, switchrate..." },
@@ -21,7 +21,7 @@ const struct opt malloc_opts[] = {
 	{ OPT_LONG, "show-d", NULL, NULL, "prints the D program instead of running it", FLAG(show_d) },
 	{ 0, NULL, NULL, NULL, "of report and diff:" },
 	{ 'n', NULL, "N", NULL, "lists at most N stacks (10)", INTEGER(most, 1, UINT32_MAX) },
-	{ OPT_LONG, "of", "WHAT", "bytes count peak end", "stacks by what: bytes, count, peak or end (bytes)", TEXT(of) },
+	{ OPT_LONG, "of", "WHAT", "bytes count peak end temporary", "stacks by what: bytes, count, peak, end or temporary (bytes)", TEXT(of) },
 	{ 0, NULL, NULL, NULL, "of replay and compare:" },
 	{ OPT_LONG, "with", "NAMES", "glibc jemalloc tcmalloc mimalloc", "allocators, with commas between: glibc, jemalloc, tcmalloc, mimalloc, or files of libraries; else those that are installed", TEXT(with) },
 	{ OPT_LONG, "threads", "WHICH", "same 1", "the threads of the recording (same), or one for all calls (1, if not given)", TEXT(threads) },

@@ -11,7 +11,7 @@ static int write_stacks(const struct malloc_options *o, const struct alloc_repor
 {
 	enum report_of of = o->of ? report_of_named(o->of) : REPORT_BYTES;
 	const struct stack_writer *w = stack_writer_of(o->path);
-	const bool blocks = of == REPORT_COUNT;
+	const bool blocks = report_of_blocks(of);
 	cleanup_free char *title = xasprintf("Allocations: %s", report_of_name(of));
 	const struct flame_options picture = { .title = title,
 					       .subtitle = o->words[0],
@@ -64,6 +64,32 @@ static int malloc_report_print(const struct malloc_options *o, const struct allo
 	return status;
 }
 
+/* A page is asked for by its name's end, unless --of asks for one flame graph. */
+static bool is_page(const struct malloc_options *o)
+{
+	size_t n = o->path ? strlen(o->path) : 0;
+
+	return n > 5 && !strcmp(o->path + n - 5, ".html") && !o->of;
+}
+
+static int write_page(const struct malloc_options *o, const struct alloc_report *r,
+		      const struct alloc_trace *t)
+{
+	FILE *file = NULL;
+	struct out out;
+	struct err *e = tool_out_begin(&out, o->path, &file);
+	int status = 0;
+
+	if (!e) {
+		alloc_report_page(r, t, o->words[0], &out);
+		e = tool_out_end(&out, o->path, file);
+	}
+	if (e)
+		status = tool_failed(e);
+	err_free(e);
+	return status;
+}
+
 int malloc_report(struct malloc_options *o)
 {
 	struct alloc_trace *t = NULL;
@@ -74,7 +100,7 @@ int malloc_report(struct malloc_options *o)
 	if (o->nwords != 1)
 		return tool_wrong("which recording? one FILE of descry malloc record");
 	if (o->of && report_of_named(o->of) == REPORT_NOF)
-		return tool_wrong("--of wants bytes, count, peak or end, not %s", o->of);
+		return tool_wrong("--of wants bytes, count, peak, end or temporary, not %s", o->of);
 	e = alloc_open(o->words[0], o->salvage, &t);
 	e = e ?: alloc_report_make(t, &r);
 	if (e) {
@@ -82,7 +108,9 @@ int malloc_report(struct malloc_options *o)
 	} else {
 		if (t->cut)
 			tool_wrong("%s", t->cut);
-		status = o->path ? write_stacks(o, r, t) : malloc_report_print(o, r, t);
+		status = is_page(o) ? write_page(o, r, t)
+			 : o->path  ? write_stacks(o, r, t)
+				    : malloc_report_print(o, r, t);
 	}
 	err_free(e);
 	alloc_report_free(r);

@@ -97,6 +97,18 @@ check(sum(int(line.rsplit(" ", 1)[1]) for line in lines) == r["live_bytes"], "fo
 malloc("report", "--of", "peak", "-o", os.path.join(TMP, "out.svg"), FILE)
 check("tracee_allocs`plain" in open(os.path.join(TMP, "out.svg")).read(), "the picture has the function")
 
+check(all(s["value"] <= s["temporary"] for s in r["temporary_stacks"]) and "shared_lines" in end[0], "temporary", r)
+check({c["name"]: c["peak_waste_bytes"] > 0 for c in r["size_classes"]} == {"glibc": True, "jemalloc": True, "mimalloc": True}, "waste", r)
+check(re.search(r"^glibc .* %$", text, re.M), "size classes in text", text)
+# the page has everything in itself, and says what it lacks
+page = os.path.join(TMP, "page.html")
+malloc("report", "-o", page, FILE)
+html = open(page).read()
+check(html.count("<iframe ") == 6 and "tracee_allocs`keep" in html and "Live bytes over time" in html, "page", len(html))
+check(not re.search(r"""(src|href)=["']?(https?:)?//""", html) and "default-src 'none'" in html, "no outside requests")
+malloc("report", "--of", "temporary", "-o", page, FILE)
+check("<iframe" not in open(page).read(), "--of: one flame graph")
+
 # diff: sums, sizes, stacks by their difference; a stack of one side only; nothing to show when they are the same
 before = FILE + ".before"
 record("plain", options=("-k", "8"))

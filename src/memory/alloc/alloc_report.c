@@ -3,6 +3,7 @@
 #include "memory/alloc/alloc_report.h"
 
 #include "memory/alloc/live_blocks.h"
+#include "memory/alloc/shared_lines.h"
 
 /* Of one thread. */
 struct thread {
@@ -18,9 +19,14 @@ struct reading {
 	VEC(struct thread) threads;
 	uint64_t until; /* second reading: the number of the event of the peak; 0: the first */
 	uint64_t events, peak_event;
+	uint64_t from, to; /* times of the present point of the course */
+	struct size_classes_table classes;
+	uint32_t first_thread; /* that allocated */
+	bool several;          /* another one did, too: lines count */
+	struct shared_lines lines;
 };
 
-static const char *const of_names[] = { "bytes", "count", "peak", "end" };
+static const char *const of_names[] = { "bytes", "count", "peak", "end", "temporary" };
 
 enum report_of report_of_named(const char *name)
 {
@@ -42,11 +48,17 @@ uint64_t report_site_value(const struct report_site *s, enum report_of of)
 	case REPORT_COUNT: return s->count;
 	case REPORT_PEAK: return s->peak_bytes;
 	case REPORT_END: return s->live_bytes;
+	case REPORT_TEMPORARY: return s->temporary;
 	default: return s->bytes;
 	}
 }
 
-static struct report_site *site(struct reading *k, uint32_t stack)
+bool report_of_blocks(enum report_of of)
+{
+	return of == REPORT_COUNT || of == REPORT_TEMPORARY;
+}
+
+static inline struct report_site *site(struct reading *k, uint32_t stack)
 {
 	while (k->r->sites.n <= stack)
 		vec_add(&k->r->sites);
@@ -67,32 +79,94 @@ static uint32_t life_class(uint64_t ns)
 	return i;
 }
 
-/* Halves the number of points when they are used up. */
-static void put_point(struct alloc_report *r, uint64_t time)
+static uint32_t heat_row(uint64_t size)
 {
+	uint32_t bits = size ? 63 - (uint32_t)__builtin_clzll(size) : 0;
+
+	return size < 4 ? (uint32_t)size : bits * 4 + (uint32_t)(size >> (bits - 2) & 3);
+}
+
+void report_row_sizes(uint32_t row, uint64_t *ret_min, uint64_t *ret_max)
+{
+	*ret_min = *ret_max = row;
+	if (row < 8)
+		return;
+	*ret_min = (4ull + row % 4) << (row / 4 - 2);
+	*ret_max = *ret_min + ((1ull << (row / 4 - 2)) - 1);
+}
+
+/* Makes one point of two, and one column of two. */
+static void halve(struct alloc_report *r)
+{
+	for (uint32_t i = 0; i < r->npoints; i++) {
+		struct report_point *to = &r->points[i / 2], p = r->points[i];
+		uint64_t most = i % 2 && to->most > p.most ? to->most : p.most;
+
+		*to = p;
+		to->most = most;
+	}
+	r->npoints = (r->npoints + 1) / 2;
+	r->step *= 2;
+	for (uint32_t i = 0; i < REPORT_COLUMNS; i++) {
+		for (uint32_t k = 0; k < REPORT_ROWS; k++) {
+			uint32_t n = r->heat[i][k];
+
+			r->heat[i][k] = 0;
+			r->heat[i / 2][k] += n;
+		}
+	}
+}
+
+/* Makes a time's point the present one. */
+static void begin_point(struct reading *k, uint64_t time)
+{
+	struct alloc_report *r = k->r;
 	uint64_t at;
 
 	if (!r->step)
 		r->step = 1000;
-	while ((at = time / r->step) >= REPORT_POINTS) {
-		for (uint32_t i = 0; i < r->npoints; i++) {
-			struct report_point *to = &r->points[i / 2], p = r->points[i];
-			uint64_t most = i % 2 && to->most > p.most ? to->most : p.most;
-
-			*to = p;
-			to->most = most;
-		}
-		r->npoints = (r->npoints + 1) / 2;
-		r->step *= 2;
-	}
+	while ((at = time / r->step) >= REPORT_POINTS)
+		halve(r);
 	while (r->npoints <= at) { /* a time without events has the value before it */
 		uint64_t bytes = r->npoints ? r->points[r->npoints - 1].bytes : 0;
 
 		r->points[r->npoints++] = (struct report_point){ .bytes = bytes, .most = bytes };
 	}
-	if (r->points[at].most < r->live_bytes)
-		r->points[at].most = r->live_bytes;
-	r->points[at].bytes = r->live_bytes;
+	k->from = at * r->step;
+	k->to = k->from + r->step;
+}
+
+static void put_point(struct reading *k, uint64_t time)
+{
+	struct report_point *p;
+
+	if (time < k->from || time >= k->to)
+		begin_point(k, time);
+	p = &k->r->points[k->from / k->r->step];
+	if (p->most < k->r->live_bytes)
+		p->most = k->r->live_bytes;
+	p->bytes = k->r->live_bytes;
+}
+
+static void count_waste(struct reading *k, uint64_t size, bool more)
+{
+	for (int c = 0; c < CLASSES_N; c++) {
+		uint64_t waste = size_classes_get(&k->classes, c, size) - size;
+
+		k->r->waste[c] += more ? waste : -waste;
+	}
+}
+
+/* Begins to keep cache lines, when a second thread allocates. */
+static void begin_lines(struct reading *k)
+{
+	k->several = true;
+	for (uint32_t i = 0; i < k->live.cap; i++) {
+		const struct live_block *b = &k->live.slots[i];
+
+		if (b->addr)
+			shared_lines_add(&k->lines, b->addr, b->size, b->thread);
+	}
 }
 
 static void leave(struct reading *k, const struct live_block *b)
@@ -104,6 +178,9 @@ static void leave(struct reading *k, const struct live_block *b)
 	k->r->live--;
 	k->r->live_bytes -= b->size;
 	k->r->sizes[size_class(b->size)].live--;
+	count_waste(k, b->size, false);
+	if (k->several)
+		shared_lines_remove(&k->lines, b->addr, b->size);
 }
 
 static void report_enter(struct reading *k, const struct live_block *b)
@@ -111,6 +188,11 @@ static void report_enter(struct reading *k, const struct live_block *b)
 	struct live_block old;
 	struct report_site *s = site(k, b->stack);
 
+	if (b->thread != k->first_thread && !k->several) {
+		if (k->first_thread)
+			begin_lines(k);
+		k->first_thread = k->first_thread ?: b->thread;
+	}
 	if (!live_put(&k->live, b, &old)) {
 		k->r->replaced++;
 		leave(k, &old);
@@ -121,10 +203,16 @@ static void report_enter(struct reading *k, const struct live_block *b)
 	k->r->live++;
 	k->r->live_bytes += b->size;
 	k->r->sizes[size_class(b->size)].live++;
+	count_waste(k, b->size, true);
+	if (k->several && shared_lines_add(&k->lines, b->addr, b->size, b->thread)) {
+		k->r->shared++;
+		s->shared++;
+	}
 	if (k->r->live_bytes > k->r->peak) {
 		k->r->peak = k->r->live_bytes;
 		k->r->peak_blocks = k->r->live;
 		k->r->peak_time = b->time;
+		memcpy(k->r->peak_waste, k->r->waste, sizeof(k->r->waste));
 		k->peak_event = k->events;
 	}
 }
@@ -144,6 +232,9 @@ static void allocated(struct reading *k, const struct alloc_event *e)
 	k->r->allocated_bytes += e->size;
 	k->r->sizes[size_class(e->size)].count++;
 	k->r->sizes[size_class(e->size)].bytes += e->size;
+	if (e->time < k->from || e->time >= k->to)
+		begin_point(k, e->time);
+	k->r->heat[k->from / k->r->step / (REPORT_POINTS / REPORT_COLUMNS)][heat_row(e->size)]++;
 	report_enter(k, &b);
 }
 
@@ -151,7 +242,10 @@ static void freed(struct reading *k, const struct alloc_event *e, const struct l
 {
 	k->r->freed++;
 	k->r->lives[life_class(e->time > b->time ? e->time - b->time : 0)]++;
-	k->r->elsewhere += b->thread != e->thread;
+	if (b->thread != e->thread) {
+		k->r->elsewhere++;
+		site(k, b->stack)->elsewhere++;
+	}
 	leave(k, b);
 }
 
@@ -220,8 +314,10 @@ static struct err *read_all(struct reading *k, struct alloc_trace *t)
 	struct err *err = NULL;
 
 	alloc_rewind(t);
+	size_classes_init(&k->classes);
 	while (alloc_next(t, &e, &err)) {
-		uint64_t needs = live_growth(&k->live);
+		uint64_t needs =
+			live_growth(&k->live) + (k->several ? shared_lines_growth(&k->lines) : 0);
 
 		if (needs && t->room && needs > t->room) {
 			err = alloc_no_room(t, needs);
@@ -233,11 +329,12 @@ static struct err *read_all(struct reading *k, struct alloc_trace *t)
 		report_take(k, &e);
 		if (e.time > k->r->duration)
 			k->r->duration = e.time;
-		put_point(k->r, e.time);
+		put_point(k, e.time);
 		if (k->events == k->until)
 			break;
 	}
 	live_fini(&k->live);
+	shared_lines_fini(&k->lines);
 	vec_fini(&k->threads);
 	return err;
 }

@@ -9,6 +9,7 @@
 #define DESCRY_MEMORY_ALLOC_ALLOC_REPORT_H
 
 #include "base/out.h"
+#include "memory/alloc/size_classes.h"
 #include "memory/alloc/trace.h"
 #include "view/stacktree.h"
 
@@ -16,6 +17,8 @@ enum {
 	REPORT_SIZES = 65, /* by the number of bits of (size - 1) */
 	REPORT_LIVES = 13, /* by powers of ten, of ns */
 	REPORT_POINTS = 1024,
+	REPORT_ROWS = 256,    /* of the heat map: sizes by quarters of powers of two */
+	REPORT_COLUMNS = 256, /* of it: POINTS / COLUMNS points each */
 };
 
 /* Of one stack. Number 0: events without a stack. */
@@ -24,6 +27,8 @@ struct report_site {
 	uint64_t live_count, live_bytes; /* at the present event; in the end, at the end */
 	uint64_t peak_count, peak_bytes; /* at the moment of the peak */
 	uint64_t temporary;              /* freed by the thread's next call */
+	uint64_t elsewhere;              /* freed by another thread */
+	uint64_t shared;                 /* in a cache line with another thread's block */
 };
 
 struct report_size {
@@ -44,6 +49,9 @@ struct alloc_report {
 	uint64_t replaced;  /* addresses that were allocated twice, because a call was lost */
 	uint64_t elsewhere; /* blocks that another thread freed than allocated them */
 	uint64_t temporary;
+	uint64_t shared; /* blocks with a cache line that had another thread's block */
+	/* What is taken for the live blocks over their bytes, by enum size_classes. */
+	uint64_t waste[CLASSES_N], peak_waste[CLASSES_N];
 	uint32_t threads;
 	struct report_size sizes[REPORT_SIZES];
 	uint64_t lives[REPORT_LIVES]; /* of freed blocks */
@@ -52,14 +60,24 @@ struct alloc_report {
 	struct report_point points[REPORT_POINTS];
 	uint32_t npoints;
 	uint64_t step;
+	uint32_t heat[REPORT_COLUMNS][REPORT_ROWS]; /* blocks that were allocated */
 };
+/* The sizes of a row of the heat map. */
+void report_row_sizes(uint32_t row, uint64_t *ret_min, uint64_t *ret_max);
 
 /* Reads the whole trace, twice. */
 struct err *alloc_report_make(struct alloc_trace *t, struct alloc_report **ret);
 void alloc_report_free(struct alloc_report *r);
 
-enum report_of { REPORT_BYTES, REPORT_COUNT, REPORT_PEAK, REPORT_END, REPORT_NOF };
-/* "bytes", "count", "peak", "end". REPORT_NOF: there is none of this name. */
+enum report_of {
+	REPORT_BYTES,
+	REPORT_COUNT,
+	REPORT_PEAK,
+	REPORT_END,
+	REPORT_TEMPORARY,
+	REPORT_NOF
+};
+/* "bytes", "count", "peak", "end", "temporary". REPORT_NOF: there is none of this name. */
 enum report_of report_of_named(const char *name);
 const char *report_of_name(enum report_of of);
 uint64_t report_site_value(const struct report_site *s, enum report_of of);
@@ -76,6 +94,15 @@ uint64_t report_site_blocks(const struct report_site *s, enum report_of of);
 /* Fills a tree with the stacks, by their values. */
 void alloc_report_tree(const struct alloc_report *r, const struct alloc_trace *t, enum report_of of,
 		       struct stacktree *ret);
+
+/* True when values are numbers of blocks, not bytes. */
+bool report_of_blocks(enum report_of of);
+/* report_page.c: everything as one HTML page that needs nothing else. */
+void alloc_report_page(const struct alloc_report *r, const struct alloc_trace *t, const char *name,
+		       struct out *o);
+/* report_print.c: the parts of the text, for the page. */
+void report_print_sums(const struct alloc_report *r, struct out *o);
+void report_print_tables(const struct alloc_report *r, struct out *o);
 
 /* report_diff.c: two recordings, before and after. Stacks are the same when the texts of their
  * frames are. */

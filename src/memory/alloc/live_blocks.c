@@ -21,16 +21,6 @@ static struct live_block *slot_of(const struct live *l, uint64_t addr)
 	return &l->slots[i];
 }
 
-static bool is_full(const struct live *l)
-{
-	return (uint64_t)l->n * 4 >= (uint64_t)l->cap * 3;
-}
-
-uint64_t live_growth(const struct live *l)
-{
-	return is_full(l) ? 3 * (uint64_t)l->cap * sizeof(*l->slots) : 0;
-}
-
 static void grow(struct live *l)
 {
 	struct live old = *l;
@@ -54,7 +44,7 @@ bool live_put(struct live *l, const struct live_block *b, struct live_block *ret
 	struct live_block *s;
 	bool was_empty;
 
-	if (is_full(l))
+	if ((uint64_t)l->n * 4 >= (uint64_t)l->cap * 3)
 		grow(l);
 	s = slot_of(l, b->addr);
 	was_empty = !s->addr;

@@ -19,7 +19,11 @@ struct live {
 
 void live_fini(struct live *l);
 /* Returns the bytes that the table has while the next live_put() enlarges it; 0: it does not. */
-uint64_t live_growth(const struct live *l);
+static inline uint64_t live_growth(const struct live *l)
+{
+	return (uint64_t)l->n * 4 >= (uint64_t)l->cap * 3 ? 3 * (uint64_t)l->cap * sizeof(*l->slots)
+							  : 0;
+}
 /* Adds a block. addr is not 0. Returns false, with the old block in *ret_old, when one was there,
  * which is replaced. */
 bool live_put(struct live *l, const struct live_block *b, struct live_block *ret_old);

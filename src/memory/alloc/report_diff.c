@@ -189,7 +189,7 @@ static void diff_sizes(const struct report_side side[2], struct out *o)
 static void diff_stacks(const struct report_side side[2], enum report_of of, uint32_t most,
 			struct out *o)
 {
-	const bool bytes = of != REPORT_COUNT;
+	const bool bytes = !report_of_blocks(of);
 	char a[32], b[32], d[32];
 	struct pairs p;
 	uint32_t n;

@@ -40,7 +40,7 @@ static unsigned long long ull(uint64_t v)
 	return v;
 }
 
-static void put_sums(const struct alloc_report *r, struct out *o)
+void report_print_sums(const struct alloc_report *r, struct out *o)
 {
 	char a[32], b[32];
 
@@ -65,6 +65,11 @@ static void put_sums(const struct alloc_report *r, struct out *o)
 	if (r->elsewhere)
 		out_printf(o, "elsewhere  %12llu blocks  freed by another thread\n",
 			   ull(r->elsewhere));
+	if (r->shared)
+		out_printf(
+			o,
+			"shared     %12llu blocks  in a cache line with another thread's block\n",
+			ull(r->shared));
 	if (r->failed)
 		out_printf(o, "failed     %12llu calls\n", ull(r->failed));
 	if (r->unknown)
@@ -75,6 +80,21 @@ static void put_sums(const struct alloc_report *r, struct out *o)
 	if (r->replaced)
 		out_printf(o, "replaced   %12llu blocks  whose free was not recorded\n",
 			   ull(r->replaced));
+}
+
+/* The bytes that allocators take for the live blocks of the peak, beside those that were wanted. */
+static void put_waste(const struct alloc_report *r, struct out *o)
+{
+	char a[32], b[32];
+
+	if (!r->peak)
+		return;
+	out_str(o, "\nSIZE CLASSES  TAKEN AT THE PEAK          WASTE\n");
+	for (int c = 0; c < CLASSES_N; c++)
+		out_printf(o, "%-12s %18s %14s %5.1f %%\n", size_classes_names[c],
+			   report_bytes_text(a, r->peak + r->peak_waste[c]),
+			   report_bytes_text(b, r->peak_waste[c]),
+			   100 * (double)r->peak_waste[c] / (double)(r->peak + r->peak_waste[c]));
 }
 
 static void put_bar(struct out *o, uint64_t v, uint64_t most)
@@ -138,6 +158,13 @@ static void put_course(const struct alloc_report *r, struct out *o)
 	}
 }
 
+void report_print_tables(const struct alloc_report *r, struct out *o)
+{
+	put_waste(r, o);
+	put_sizes(r, o);
+	put_lives(r, o);
+}
+
 /* --- stacks --- */
 
 struct ranked {
@@ -173,7 +200,12 @@ static struct ranked *rank(const struct alloc_report *r, enum report_of of, uint
 
 uint64_t report_site_blocks(const struct report_site *s, enum report_of of)
 {
-	return of == REPORT_PEAK ? s->peak_count : of == REPORT_END ? s->live_count : s->count;
+	switch (of) {
+	case REPORT_PEAK: return s->peak_count;
+	case REPORT_END: return s->live_count;
+	case REPORT_TEMPORARY: return s->temporary;
+	default: return s->count;
+	}
 }
 
 static const struct alloc_text *frame_of(const struct alloc_trace *t, uint32_t stack, uint32_t i)
@@ -194,8 +226,11 @@ static void put_stacks(const struct alloc_report *r, const struct alloc_trace *t
 
 		if (!i)
 			out_printf(o, "\n%s\n", title);
-		out_printf(o, "  %s in %llu blocks\n", report_bytes_text(buf, v[i].value),
-			   ull(report_site_blocks(at, of)));
+		if (report_of_blocks(of))
+			out_printf(o, "  %llu of %llu blocks\n", ull(v[i].value), ull(at->count));
+		else
+			out_printf(o, "  %s in %llu blocks\n", report_bytes_text(buf, v[i].value),
+				   ull(report_site_blocks(at, of)));
 		for (uint32_t k = 0; k < s->n && k < FRAMES_SHOWN; k++)
 			out_printf(o, "      %s\n", frame_of(t, v[i].stack, k)->text);
 		if (s->n > FRAMES_SHOWN)
@@ -217,12 +252,12 @@ void alloc_report_print(const struct alloc_report *r, const struct alloc_trace *
 			   : "not known");
 	if (!t->ended && !t->cut)
 		out_str(o, "the recording was cut off: what follows is up to there\n");
-	put_sums(r, o);
-	put_sizes(r, o);
-	put_lives(r, o);
+	report_print_sums(r, o);
+	report_print_tables(r, o);
 	put_course(r, o);
 	put_stacks(r, t, REPORT_BYTES, "most bytes allocated:", most, o);
 	put_stacks(r, t, REPORT_PEAK, "at the peak:", most, o);
+	put_stacks(r, t, REPORT_TEMPORARY, "most temporary blocks:", most, o);
 	put_stacks(r, t, REPORT_END, "at the end:", most, o);
 }
 
@@ -277,8 +312,12 @@ static void json_stacks(const struct alloc_report *r, const struct alloc_trace *
 
 	out_printf(o, ",\"%s_stacks\":[", report_of_name(of));
 	for (uint32_t i = 0; i < n && i < most; i++) {
-		out_printf(o, "%s{\"value\":%llu,\"blocks\":%llu,\"frames\":[", i ? "," : "",
-			   ull(v[i].value), ull(report_site_blocks(&r->sites.v[v[i].stack], of)));
+		const struct report_site *at = &r->sites.v[v[i].stack];
+
+		out_printf(o, "%s{\"value\":%llu,\"blocks\":%llu,\"temporary\":%llu", i ? "," : "",
+			   ull(v[i].value), ull(report_site_blocks(at, of)), ull(at->temporary));
+		out_printf(o, ",\"freed_elsewhere\":%llu,\"shared_lines\":%llu,\"frames\":[",
+			   ull(at->elsewhere), ull(at->shared));
 		for (uint32_t k = 0; k < t->stacks.v[v[i].stack].n; k++) {
 			const struct alloc_text *f = frame_of(t, v[i].stack, k);
 
@@ -317,6 +356,7 @@ void alloc_report_json(const struct alloc_report *r, const struct alloc_trace *t
 	put_number(o, "peak_ns", r->peak_time);
 	put_number(o, "temporary", r->temporary);
 	put_number(o, "freed_elsewhere", r->elsewhere);
+	put_number(o, "shared_lines", r->shared);
 	put_number(o, "failed", r->failed);
 	put_number(o, "unknown", r->unknown);
 	put_number(o, "replaced", r->replaced);
@@ -337,7 +377,11 @@ void alloc_report_json(const struct alloc_report *r, const struct alloc_trace *t
 	out_printf(o, "],\"course\":{\"step_ns\":%llu,\"most_bytes\":[", ull(r->step));
 	for (uint32_t i = 0; i < r->npoints; i++)
 		out_printf(o, "%s%llu", i ? "," : "", ull(r->points[i].most));
-	out_str(o, "]}");
+	out_str(o, "]},\"size_classes\":[");
+	for (int c = 0; c < CLASSES_N; c++)
+		out_printf(o, "%s{\"name\":\"%s\",\"peak_waste_bytes\":%llu}", c ? "," : "",
+			   size_classes_names[c], ull(r->peak_waste[c]));
+	out_char(o, ']');
 	for (int of = 0; of < REPORT_NOF; of++)
 		json_stacks(r, t, of, most, o);
 	out_str(o, "}\n");

@@ -29,20 +29,29 @@ struct merge {
 /* --- one stream --- */
 
 /* Reads a number. Returns false when it is cut off. */
-static bool trace_merge_take_number(struct stream *s, uint64_t *ret)
+static inline bool trace_merge_take_number(struct stream *s, uint64_t *ret)
 {
 	const uint8_t *p = s->v + s->at;
-	uint32_t n = s->at < s->n ? (*p ? (uint32_t)__builtin_ctz(*p) + 1 : 9) : 9;
+	const size_t left = s->n - s->at;
 	uint64_t v = 0;
+	uint32_t n;
 
-	if (n > s->n - s->at)
-		return false;
-	if (n == 9)
-		memcpy(&v, p + 1, sizeof(v));
-	else if (s->n - s->at >= sizeof(v)) {
+	if (left > sizeof(v)) {
 		memcpy(&v, p, sizeof(v));
-		v = (v & (n == 8 ? ~0ull : (1ull << 8 * n) - 1)) >> n;
+		if (*p) {
+			n = (uint32_t)__builtin_ctzll(v) + 1;
+			*ret = v << (64 - 8 * n) >> (64 - 7 * n);
+			s->at += n;
+			return true;
+		}
+	}
+	n = left && *p ? (uint32_t)__builtin_ctz(*p) + 1 : 9;
+	if (n > left)
+		return false;
+	if (n == 9) {
+		memcpy(&v, p + 1, sizeof(v));
 	} else {
+		v = 0;
 		memcpy(&v, p, n);
 		v >>= n;
 	}
