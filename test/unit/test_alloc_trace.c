@@ -11,6 +11,7 @@
 #include "memory/alloc/alloc_record.h"
 #include "memory/alloc/replay.h"
 #include "memory/alloc/alloc_report.h"
+#include "memory/alloc/trace_ahead.h"
 #include "wire/alloc.h"
 
 enum { EVENTS = 60000 };
@@ -543,6 +544,49 @@ static void lanes(void **unused)
 	alloc_close(t);
 }
 
+/* A thread of its own reads the same, to the end, up to an early end, and to damage. */
+static void ahead(void **unused)
+{
+	enum { MANY = 300000, EARLY = 100000, STEP = 16 };
+	struct alloc_writer *w = begin_file();
+	uint64_t counts[3] = { 0 };
+	char *text;
+	size_t size;
+
+	(void)unused;
+	for (uint64_t i = 1; i <= MANY; i++)
+		alloc_write(w,
+			    &(struct alloc_event){
+				    .op = ALLOC_MALLOC, .thread = 1, .addr = i * STEP, .size = i });
+	assert_null(alloc_writer_end(w));
+	assert_null(io_read_file(path, &text, &size));
+	for (int kind = 0; kind < 3; kind++) {
+		const struct alloc_event *v;
+		struct alloc_ahead *a;
+		struct alloc_trace *t;
+		struct err *err;
+		uint32_t n;
+
+		if (kind == 2)
+			text[size * 3 / 4] ^= 4;
+		assert_null(alloc_open_memory(text, size, "made up", false, &t));
+		a = alloc_ahead_begin(t);
+		while ((v = alloc_ahead_next(a, &n)) && (kind != 1 || counts[kind] < EARLY))
+			for (uint32_t i = 0; i < n; i++)
+				assert_int_equal(v[i].size, ++counts[kind]);
+		err = alloc_ahead_end(a);
+		assert_int_equal(err != NULL, kind == 2);
+		assert_true(kind != 2 || strstr(err->text, "block at byte"));
+		assert_true(kind || t->ended);
+		err_free(err);
+		alloc_close(t);
+	}
+	assert_int_equal(counts[0], MANY);
+	assert_in_range(counts[1], EARLY, EARLY + 4096);
+	assert_in_range(counts[2], MANY / 2, MANY - 1);
+	free(text);
+}
+
 /* Blocks at multiples of a page take a page each, however small they are. */
 static void aligned(void **unused)
 {
@@ -787,6 +831,7 @@ int main(void)
 		cmocka_unit_test(no_room),
 		cmocka_unit_test(aligned),
 		cmocka_unit_test(lanes),
+		cmocka_unit_test(ahead),
 		cmocka_unit_test(threads),
 		cmocka_unit_test(threads_are_merged),
 		cmocka_unit_test(damaged_chunks_end),

@@ -4,6 +4,7 @@
 
 #include "memory/alloc/live_blocks.h"
 #include "memory/alloc/shared_lines.h"
+#include "memory/alloc/trace_ahead.h"
 
 /* Of one thread. */
 struct thread {
@@ -308,35 +309,52 @@ static void report_take(struct reading *k, const struct alloc_event *e)
 	t->last = e->addr;
 }
 
-static struct err *read_all(struct reading *k, struct alloc_trace *t)
+/* Takes a batch. Returns the bytes of memory that would be needed when there is not enough, else
+ * 0. */
+static uint64_t take_batch(struct reading *k, const struct alloc_event *v, uint32_t n,
+			   uint64_t room)
 {
-	struct alloc_event e;
-	struct err *err = NULL;
-
-	alloc_rewind(t);
-	size_classes_init(&k->classes);
-	while (alloc_next(t, &e, &err)) {
+	for (uint32_t i = 0; i < n && (!k->until || k->events < k->until); i++) {
+		const struct alloc_event *e = &v[i];
 		uint64_t needs =
 			live_growth(&k->live) + (k->several ? shared_lines_growth(&k->lines) : 0);
 
-		if (needs && t->room && needs > t->room) {
-			err = alloc_no_room(t, needs);
-			break;
-		}
+		if (needs && room && needs > room)
+			return needs;
 		k->events++;
-		if (e.op < ALLOC_LOST)
-			k->r->calls[e.op]++;
-		report_take(k, &e);
-		if (e.time > k->r->duration)
-			k->r->duration = e.time;
-		put_point(k, e.time);
-		if (k->events == k->until)
-			break;
+		if (e->op < ALLOC_LOST)
+			k->r->calls[e->op]++;
+		report_take(k, e);
+		if (e->time > k->r->duration)
+			k->r->duration = e->time;
+		put_point(k, e->time);
+	}
+	return 0;
+}
+
+static struct err *read_all(struct reading *k, struct alloc_trace *t)
+{
+	const uint64_t room = t->room;
+	const struct alloc_event *v;
+	struct alloc_ahead *ahead;
+	uint64_t needs = 0;
+	struct err *e;
+	uint32_t n;
+
+	alloc_rewind(t);
+	size_classes_init(&k->classes);
+	ahead = alloc_ahead_begin(t);
+	while (!needs && (!k->until || k->events < k->until) && (v = alloc_ahead_next(ahead, &n)))
+		needs = take_batch(k, v, n, room);
+	e = alloc_ahead_end(ahead);
+	if (needs) {
+		err_free(e);
+		e = alloc_no_room(t, needs);
 	}
 	live_fini(&k->live);
 	shared_lines_fini(&k->lines);
 	vec_fini(&k->threads);
-	return err;
+	return e;
 }
 
 struct err *alloc_report_make(struct alloc_trace *t, struct alloc_report **ret)

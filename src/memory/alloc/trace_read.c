@@ -1,6 +1,7 @@
 /* Reads the file of a program's allocations. */
 #include <errno.h>
 #include <stdio.h>
+#include <sys/mman.h>
 #include <zstd.h>
 
 #include "base/bytes.h"
@@ -9,13 +10,14 @@
 #include "base/meminfo.h"
 #include "memory/alloc/trace_merge.h"
 
-enum { HEAD = 16 };
+enum { HEAD = 16, DROP = 32 << 20 };
 
 struct reader {
 	struct alloc_trace trace; /* first */
 	struct mapped file;       /* fd -1: in memory */
 	const uint8_t *p;
 	size_t n, at;   /* at: the next block */
+	size_t dropped; /* pages of the file up to here are not kept in memory */
 	size_t current; /* where the block that is being read begins in the file */
 	char *name;
 	bool salvage, stopped;
@@ -93,6 +95,15 @@ static const char *begin_chunk(struct reader *r, size_t n)
 	return NULL;
 }
 
+/* Gives pages back that were read, so that a file of any size takes little memory. */
+static void drop_pages(struct reader *r)
+{
+	if (r->file.fd < 0 || r->at < r->dropped + DROP)
+		return;
+	madvise((uint8_t *)(uintptr_t)r->p + r->dropped, DROP, MADV_DONTNEED);
+	r->dropped += DROP;
+}
+
 /* Unpacks the next block. Returns false at the end of the file, or at damage. */
 static bool next_block(struct reader *r, struct err **ret_err)
 {
@@ -129,6 +140,7 @@ static bool next_block(struct reader *r, struct err **ret_err)
 		return false;
 	}
 	r->at += HEAD + packed;
+	drop_pages(r);
 	if (u32_at(h) == ALLOC_CHUNK) {
 		const char *wrong = begin_chunk(r, raw);
 
@@ -389,6 +401,7 @@ void alloc_rewind(struct alloc_trace *t)
 	arena_fini(&r->text);
 	arena_init(&r->text);
 	r->at = HEAD;
+	r->dropped = 0;
 	r->stopped = false;
 	r->events = 0;
 	r->block = (struct bytes){ 0 };
