@@ -325,8 +325,9 @@ INLINE void language_walk(struct language_walk *w, void *processes,
 	w->codes = LANGUAGE_CODES(w);
 	if (!words || !w->codes)
 		return;
-	w->l = (const void *)(words + (at & 0xffe0));
-	if (LANGUAGE_POINTER(w, o) || !language_read(w, &s->word, w->l->root) || !s->word)
+	w->l = (const void *)(words + (at & (0x10000 - WIRE_LANGUAGE_WORDS)));
+	if (w->l->frames == WIRE_LANGUAGE_JAVA || LANGUAGE_POINTER(w, o) ||
+	    !language_read(w, &s->word, w->l->root) || !s->word)
 		return;
 	if (w->l->frames == WIRE_LANGUAGE_RUBY)
 		ruby_walk(w);

@@ -1,13 +1,28 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* User stacks by unwind tables (wire/wire_unwind.h): finds the tables. wire/step.h has the
  * steps. */
+#include "wire/language.h"
 #include "wire/offsets.h"
-#include "wire/wire_unwind.h"
 
 /* Byte offsets in struct pt_regs of x86-64. */
 enum { REGS_BP = 32, REGS_IP = 128 };
 /* Offset / 8 of each register of DWARF's numbers, four bits each (rsp, 7, is not used). */
 #define REGS_OFFSETS 0x0123678904ED5BCAull
+
+/* The state of a walk through Java's frames (bpf/java.bpf.h). */
+struct java_state {
+	u64 data;      /* address of the process's struct wire_language; 0: it has none */
+	u64 addresses; /* not 0: frames are addresses and not words */
+	u64 called;    /* the frame before this one was a function of Java, which this one called */
+	u64 segments, segment, hop; /* in the map of segments; hop 0: the first of a block */
+	u64 at, place;              /* the piece of code; a place in it */
+	u64 constant[2], constants, class, name[2]; /* of a Method: wire_language_java_id() */
+	u64 bytecodes, nbytecodes;
+	u64 rbx, r13;
+	u64 around[3];                    /* the instructions around the place */
+	u64 words[WIRE_JAVA_FRAME_WORDS]; /* of a frame of the interpreter */
+	u64 bytes[64];                    /* of the piece of code, or of a ConstMethod */
+};
 
 /* The state that changes from frame to frame. In BPF it lies behind the stack that is taken, for
  * two reasons: the 512 bytes of BPF stack are too few for all calls, and the verifier knows nothing
@@ -34,6 +49,10 @@ struct unwind_state {
 	struct wire_unwind_process new;
 	u32 tgid, ask; /* a struct wire_unwind_ask, with what follows */
 	u64 code, entry, id;
+#ifndef DESCRY_AGENT
+	struct java_state java;
+	u64 frame; /* the word of the frame, if it is one of Java */
+#endif
 };
 _Static_assert(sizeof(struct unwind_state) <= WIRE_UNWIND_STATE * 8, "room behind a stack");
 
@@ -47,6 +66,7 @@ struct unwind_walk {
 #else
 	struct unwind_state *s;
 	u64 *known; /* remembered rules; NULL: none for this process */
+	void *wanted;
 #endif
 };
 
@@ -348,6 +368,10 @@ INLINE u32 unwind_find_rule(struct unwind_walk *w, u64 at)
 	return UNWIND_RULE(w, at, words[lo & 0xffff] >> 16);
 }
 
+#ifndef DESCRY_AGENT
+#include "bpf/java.bpf.h"
+#define UNWIND_CODE(w) ((w)->s->java.data ? java_step(w) : 0)
+#endif
 #include "wire/step.h"
 
 /* Returns the number of the address space; sets w->s->mm when its tree of mappings can be read. */
@@ -393,6 +417,7 @@ ROUTINE s64 d_ustack_start(struct unwind_walk *w, void *processes)
 	s->word = s->mm = s->zero = s->code = s->entry = s->id = s->ask = 0;
 #ifndef DESCRY_AGENT
 	w->known = NULL;
+	s->java.data = 0;
 #endif
 	s->tgid = bpf_get_current_pid_tgid() >> 32;
 	space = unwind_open_mm(w);
@@ -407,6 +432,7 @@ ROUTINE s64 d_ustack_start(struct unwind_walk *w, void *processes)
 			s->tag = wire_unwind_mix(p->version);
 			if (p->n)
 				w->known = unwind_known_chunk(w->chunks);
+			s->java.data = p->language;
 #endif
 		} else {
 			/* The process runs another program now, and the list belongs to the old
@@ -464,7 +490,7 @@ ROUTINE s64 d_ustack(void *chunks, void *processes, void *wanted, struct wire_st
 		     const struct wire_unwind_offsets *o)
 {
 	struct unwind_walk w;
-	u32 max = dst->n;
+	u32 max = dst->n & (WIRE_UNWIND_ADDRESSES - 1);
 	s64 r;
 
 	w.chunks = chunks;
@@ -472,6 +498,8 @@ ROUTINE s64 d_ustack(void *chunks, void *processes, void *wanted, struct wire_st
 	w.o = o;
 #ifndef DESCRY_AGENT
 	w.s = (struct unwind_state *)((struct wire_walk *)dst)->state;
+	w.wanted = wanted;
+	w.s->java.addresses = dst->n & WIRE_UNWIND_ADDRESSES;
 #endif
 	dst->n = 0;
 	dst->end = 1 + WIRE_UNWIND_END_NO_USER;

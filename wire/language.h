@@ -9,6 +9,9 @@
  *	bits 43..0	id of the function's code object: wire_language_id()
  *
  * The tracer puts them in the places of the loop's native frames (program/runtime/merge.c).
+ *
+ * Java's functions have native frames. Their words stand among the native ones, in true order, and
+ * bit 62 is 0 (bpf/jvm.bpf.h).
  */
 #ifndef DESCRY_WIRE_LANGUAGE_H
 #define DESCRY_WIRE_LANGUAGE_H
@@ -46,6 +49,35 @@ static inline uint64_t wire_language_method_id(uint32_t pid, uint64_t code,
 	return entry ? wire_language_id(pid, h ^ entry, method) : h;
 }
 
+/* Returns the id of a Method of Java, from its address, its ConstMethod (address, and the word with
+ * the index of its name), the constants, and the name of the class: address and first word without
+ * the count of its uses. The JVM uses the address of each again. */
+static inline uint64_t wire_language_java_id(uint32_t pid, uint64_t method,
+					     const uint64_t constant[2], uint64_t constants,
+					     const uint64_t name[2])
+{
+	const uint64_t about[WIRE_LANGUAGE_ABOUT] = { constant[0] ^ constants << 1,
+						      constant[1] ^ name[0], name[1] };
+
+	return wire_language_id(pid, method, about);
+}
+
+/* Returns the id of a piece of Java's compiled code, from its address, the address of its name, its
+ * Method and the number of its compilation, at a place: WIRE_JAVA_PLACE(). */
+static inline uint64_t wire_language_blob_id(uint32_t pid, uint64_t blob,
+					     const uint64_t about[WIRE_LANGUAGE_ABOUT],
+					     uint64_t place)
+{
+	return wire_unwind_mix(wire_language_id(pid, blob, about) ^ place) & WIRE_LANGUAGE_IDS;
+}
+
+/* A place in a piece of code. called: it is a return address. It is the `entry` of a request. That
+ * of a Method is 0. */
+#define WIRE_JAVA_PLACE(pc, called) ((pc) | (uint64_t)(called) << 63)
+#define WIRE_JAVA_PLACE_PC(place) ((place) & ~(1ull << 63))
+#define WIRE_JAVA_PLACE_CALLED(place) ((place) >> 63)
+#define WIRE_JAVA_NOWHERE 1ull /* a stub has one name, wherever it is interrupted */
+
 static inline uint64_t wire_language_word(uint64_t id, uint64_t at)
 {
 	return WIRE_LANGUAGE_FRAME | id |
@@ -58,6 +90,7 @@ enum {
 	WIRE_LANGUAGE_CFRAMES,
 	WIRE_LANGUAGE_SHIMS,
 	WIRE_LANGUAGE_RUBY,
+	WIRE_LANGUAGE_JAVA, /* native frames: d_ustack walks them */
 };
 
 /* Byte offsets, as in struct python_layout. */
@@ -76,6 +109,44 @@ struct wire_ruby {
 	int32_t ractor_threads; /* from the Ractor's node in the list of Ractors */
 	uint32_t vm_threads;    /* without Ractors: head of the list of threads */
 	uint32_t thread_native, thread_id, thread_context, frame_size;
+};
+
+/* Byte offsets, as in struct jvm_layout. Those of members of CodeBlob and nmethod have the width in
+ * bytes above: WIRE_JAVA_MEMBER(); 0: there is no such member. */
+struct wire_java {
+	struct {
+		uint64_t low, size, segments;
+	} heap[4];
+	uint64_t interpreter, interpreter_size;
+	uint64_t stub_return; /* the return address in call_stub */
+	uint32_t shift, block;
+	uint32_t blob_name, blob_size, blob_frame_words, blob_complete;
+	uint32_t blob_code; /* is an address; else */
+	uint32_t blob_code_offset;
+	uint32_t method, compilation, original_pc;
+	uint32_t deopt[2]; /* are addresses; else */
+	uint32_t deopt_offset[2];
+	uint32_t method_const, const_constants, const_name, const_code_size, const_size;
+	uint32_t constants_class, class_constants, class_name;
+	uint32_t symbol_count; /* place of the 16-bit count of a Symbol's uses */
+};
+#define WIRE_JAVA_MEMBER(at, width) ((uint32_t)(at) | (uint32_t)(width) << 16)
+
+enum {
+	WIRE_JAVA_BLOB = 344,  /* bytes of a CodeBlob or nmethod that are read */
+	WIRE_JAVA_CONST = 48,  /* ... of a ConstMethod */
+	WIRE_JAVA_HOPS = 128,  /* limit of steps through a map of segments */
+	WIRE_JAVA_PUSHED = 32, /* words that a stub may have pushed */
+	WIRE_JAVA_FRAME_MAX = 1 << 20,
+	WIRE_JAVA_STUB_MAX = 1 << 16,
+	/* a frame of the interpreter: words from rbp - 64 on */
+	WIRE_JAVA_FRAME_BELOW = 64,
+	WIRE_JAVA_FRAME_WORDS = 10,
+	WIRE_JAVA_BCP = 0,
+	WIRE_JAVA_METHOD = 5,
+	WIRE_JAVA_SENDER_SP = 7,
+	WIRE_JAVA_RBP = 8,
+	WIRE_JAVA_RETURN = 9,
 };
 
 /* MRI 2.7 to 3.4. */
@@ -108,7 +179,7 @@ enum {
 	WIRE_RUBY_IS_LINE = 3,
 };
 
-/* The facts about a process's interpreter that a walk needs: 32 words at a multiple of 32 in the
+/* The facts about a process's interpreter that a walk needs: 64 words at a multiple of 64 in the
  * chunks of unwind tables (wire/wire_unwind.h). */
 struct wire_language {
 	uint64_t root; /* address of the word that has the first interpreter's; Ruby: the VM's */
@@ -116,10 +187,11 @@ struct wire_language {
 	union {
 		struct wire_python python;
 		struct wire_ruby ruby;
-		uint32_t words[29];
+		struct wire_java java;
+		uint32_t words[60];
 	};
 };
-enum { WIRE_LANGUAGE_WORDS = 32 };
+enum { WIRE_LANGUAGE_WORDS = 64 };
 
 enum {
 	WIRE_LANGUAGE_THREADS = 1024, /* limit of threads that are examined */

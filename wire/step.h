@@ -17,6 +17,9 @@
  *	UNWIND_REGISTER(w, reg)	a register of the innermost frame, by DWARF's number, to s->word;
  *				0 on success
  *	UNWIND_KNOWN(w, at)	the rule of an address that was met before, or 0
+ *	UNWIND_CODE(w)		if defined: steps from a frame of code that a language's machine has
+ *				made to its caller. Returns 0 when the code is not of that kind, 1,
+ *				or 2: the walk ends. s->frame: what stands for the frame
  *	unwind_mapping(w, at)	finds the mapping of an address: start, size; false: there is none
  *	unwind_find_rule(w, at)	the rule of an address of the mapping found last
  */
@@ -160,6 +163,14 @@ CALLBACK unwind_frame(u32 i, struct unwind_walk *w)
 
 	if (i >= UNWIND_FRAMES(w))
 		return 1;
+#ifdef UNWIND_CODE
+	stop = UNWIND_CODE(w);
+	if (stop) {
+		w->dst->pc[i] = w->s->frame;
+		w->s->n = i + 1;
+		return stop - 1;
+	}
+#endif
 	rule = at || w->s->call ? UNWIND_KNOWN(w, at) : WIRE_UNWIND_CALLED;
 	stop = !rule && at - w->s->start >= w->s->size && !unwind_mapping(w, at);
 	if (stop) {

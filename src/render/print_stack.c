@@ -145,6 +145,8 @@ static uint32_t place_language(struct sink *s, uint32_t pid, uint64_t *pcs, uint
 		st.n++;
 	if (st.n == n)
 		return n;
+	if (s->languages && languages_in_place(s->languages, (pid_t)pid, pcs[st.n]))
+		return n;
 	if (!s->languages)
 		return st.n;
 	for (uint32_t i = n - 1; i-- > st.n;)
@@ -320,12 +322,17 @@ bool stack_frame(struct sink *s, bool user, uint32_t pid, uint64_t pc, bool call
 	struct frame f = { .address = pc };
 
 	if (user && is_language(pc)) {
-		struct runtime_frame l = { 0 };
+		uint32_t many = 1;
 
-		f = language_frame(s->languages ? languages_frame(s->languages, (pid_t)pid, pc, &l)
-						: "python",
-				   &l);
-		fn(arg, &f);
+		for (uint32_t i = 0; i < many; i++) {
+			struct runtime_frame l = { 0 };
+
+			f = language_frame(s->languages ? languages_frame(s->languages, (pid_t)pid,
+									  pc, i, &many, &l)
+							: "python",
+					   &l);
+			fn(arg, &f);
+		}
 		return true;
 	}
 

@@ -29,7 +29,7 @@ static void walk(struct ruby_memory *m)
 					     made.asks[i].entry, made.asks[i].id);
 
 		if (met)
-			ruby_describe(&m->ruby.runtime, met, i, &f);
+			ruby_describe(&m->ruby.runtime, met, i, 0, &f);
 	}
 }
 

@@ -18,7 +18,7 @@ enum { LANGUAGE_WALK_ASKS = 256, LANGUAGE_CODES_SHIFT = 13 };
 /* As chunks of unwind tables, the map of processes and the ring of requests. */
 struct language_made {
 	struct made_memory *memory;
-	uint32_t words[64]; /* at 32: a struct wire_language */
+	uint32_t words[128]; /* at 64: a struct wire_language */
 	u32 codes[1 << LANGUAGE_CODES_SHIFT];
 	struct wire_unwind_ask asks[LANGUAGE_WALK_ASKS];
 	u32 nasks, reads;
@@ -49,7 +49,7 @@ static inline long language_made_ask(struct language_made *m, const void *ask)
 #define MADE(chunks) ((struct language_made *)(chunks))
 #define LANGUAGE_READ(w, dst, size, addr) language_made_read(MADE((w)->chunks), dst, size, addr)
 #define LANGUAGE_TGID(w) ((u32)MADE((w)->chunks)->memory->space.pid)
-#define LANGUAGE_OF(w, processes) 32u
+#define LANGUAGE_OF(w, processes) 64u
 #define LANGUAGE_POINTER(w, o) ((w)->s->pthread = MADE((w)->chunks)->memory->thread.regs.fs_base, 0)
 #define LANGUAGE_CODES(w) (MADE((w)->chunks)->codes)
 #define unwind_chunk(chunks, at) (MADE(chunks)->words)
@@ -72,7 +72,7 @@ static inline u32 language_made_walk(struct language_made *m, struct made_memory
 {
 	memset(m, 0, sizeof(*m));
 	m->memory = memory;
-	memcpy(m->words + 32, l, sizeof(*l));
+	memcpy(m->words + 64, l, sizeof(*l));
 	m->walk.stack.n = native;
 	(void)d_language(m, NULL, m, &m->walk.stack, NULL);
 	return m->walk.stack.n;

@@ -227,7 +227,7 @@ static void test_walk(void **state)
 			uint64_t word = made.walk.stack.pc[k];
 
 			assert_int_equal(WIRE_LANGUAGE_ID(word), ask->id);
-			python_describe(&m.python.runtime, met, WIRE_LANGUAGE_AT(word), &f);
+			python_describe(&m.python.runtime, met, WIRE_LANGUAGE_AT(word), 0, &f);
 			assert_string_equal(f.function, "handler");
 			assert_int_equal(f.line, 40);
 		}

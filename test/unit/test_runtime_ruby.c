@@ -361,7 +361,7 @@ static struct runtime_frame described(struct ruby_memory *m, u64 word)
 			continue;
 		met = ruby_learn(&m->ruby.runtime, a->code, a->entry, a->id);
 		if (met)
-			ruby_describe(&m->ruby.runtime, met, WIRE_LANGUAGE_AT(word), &f);
+			ruby_describe(&m->ruby.runtime, met, WIRE_LANGUAGE_AT(word), 0, &f);
 	}
 	return f;
 }

@@ -169,7 +169,7 @@ struct ir_val gen_user_stack(struct gen *g, uint32_t frames, struct ir_val *ret_
 				  ir_map(g->f, gen_fixed_map(g, MAP_STACKS)), saved_id(g, true),
 				  *ret_pc, IR_I(8 * frames));
 	if (g->target->unwind)
-		return walk(g, s, frames, NULL);
+		return walk(g, s, frames | WIRE_UNWIND_ADDRESSES, NULL);
 	return gen_get_stack(g, *ret_pc, 8 * frames, true);
 }
 

@@ -122,8 +122,10 @@ bool languages_find(struct languages *l, pid_t pid, uint32_t space, struct wire_
 		p = languages_look(l, pid, space, ret_ms);
 	if (!p || !p->runtime->type->wire)
 		return false;
-	p->runtime->type->wire(p->runtime, ret);
-	return true;
+	if (p->runtime->type->wire(p->runtime, ret))
+		return true;
+	*ret_ms = again(l, pid);
+	return false;
 }
 
 static struct code *known(const struct languages *l, const struct code_key *key)
@@ -165,7 +167,7 @@ uint64_t languages_called(struct languages *l, pid_t pid, uint64_t word, uint64_
 		caller = by->caller;
 	if (!c || c->caller || WIRE_LANGUAGE_AT(word) != WIRE_LANGUAGE_BEFORE)
 		return word;
-	c->runtime->type->describe(c->runtime, c->code, WIRE_LANGUAGE_BEFORE, &f);
+	(void)c->runtime->type->describe(c->runtime, c->code, WIRE_LANGUAGE_BEFORE, 0, &f);
 	if (f.file)
 		return word;
 	key.id = (wire_unwind_mix(word) ^ wire_unwind_mix(caller)) & WIRE_LANGUAGE_IDS;
@@ -191,27 +193,40 @@ bool languages_is_part(const struct languages *l, pid_t pid, uint64_t addr)
 	return p && runtime_is_part(p->runtime, addr);
 }
 
-static const struct code *frame(const struct languages *l, pid_t pid, uint64_t word,
-				struct runtime_frame *ret)
+bool languages_in_place(const struct languages *l, pid_t pid, uint64_t word)
+{
+	const struct code_key key = { WIRE_LANGUAGE_ID(word), (uint32_t)pid, 0 };
+	const struct code *c = known(l, &key);
+	const struct process *p = find(l, pid);
+	const struct runtime *r = c ? c->runtime : p ? p->runtime : NULL;
+
+	return r && r->type->step;
+}
+
+static const struct code *frame(const struct languages *l, pid_t pid, uint64_t word, uint32_t i,
+				uint32_t *ret_n, struct runtime_frame *ret)
 {
 	const struct code_key key = { WIRE_LANGUAGE_ID(word), (uint32_t)pid, 0 };
 	const struct code *c = known(l, &key);
 
 	*ret = (struct runtime_frame){ 0 };
+	*ret_n = 1;
 	if (c)
-		c->runtime->type->describe(c->runtime, c->code, WIRE_LANGUAGE_AT(word), ret);
+		*ret_n = c->runtime->type->describe(c->runtime, c->code, WIRE_LANGUAGE_AT(word), i,
+						    ret);
 	return c;
 }
 
-const char *languages_frame(const struct languages *l, pid_t pid, uint64_t word,
-			    struct runtime_frame *ret)
+const char *languages_frame(const struct languages *l, pid_t pid, uint64_t word, uint32_t i,
+			    uint32_t *ret_n, struct runtime_frame *ret)
 {
-	const struct code *c = frame(l, pid, word, ret);
+	const struct code *c = frame(l, pid, word, i, ret_n, ret);
 	const struct process *p = find(l, pid);
 	struct runtime_frame caller;
+	uint32_t n;
 
 	if (c && c->caller) {
-		(void)frame(l, pid, c->caller, &caller);
+		(void)frame(l, pid, c->caller, 0, &n, &caller);
 		ret->file = caller.file;
 		ret->line = caller.line;
 	}

@@ -29,9 +29,13 @@ bool languages_is_part(const struct languages *l, pid_t pid, uint64_t addr);
 /* Returns the word of a frame that the frame `caller` called. A function without a place of its own
  * (one of Ruby in C) gets a word with the caller's place. */
 uint64_t languages_called(struct languages *l, pid_t pid, uint64_t word, uint64_t caller);
+/* Returns true when the words of a stack stand among the native frames, in true order (Java), and
+ * not behind them. word: the first of them. */
+bool languages_in_place(const struct languages *l, pid_t pid, uint64_t word);
 /* Finds the function and line of a frame, as far as they are known. The strings live as long as l.
+ * i: as in describe() of struct runtime_type; *ret_n is the number of functions of the frame.
  * Returns the language's name. */
-const char *languages_frame(const struct languages *l, pid_t pid, uint64_t word,
-			    struct runtime_frame *ret);
+const char *languages_frame(const struct languages *l, pid_t pid, uint64_t word, uint32_t i,
+			    uint32_t *ret_n, struct runtime_frame *ret);
 
 #endif

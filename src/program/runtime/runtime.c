@@ -41,12 +41,23 @@ static struct err *open_mapping(struct space *s, const struct mapping *m,
 	return e;
 }
 
-bool runtime_is_library(const char *path)
+static bool is_library(const char *path, bool inside)
 {
 	for (uint32_t k = 0; k < ARRAY_SIZE(types); k++)
-		if (types[k]->wire && types[k]->is_library(path_base(path)))
+		if (types[k]->wire && !(inside && types[k]->kernel_only) &&
+		    types[k]->is_library(path_base(path)))
 			return true;
 	return false;
+}
+
+bool runtime_is_library(const char *path)
+{
+	return is_library(path, false);
+}
+
+bool runtime_is_library_inside(const char *path)
+{
+	return is_library(path, true);
 }
 
 static bool is_wanted(struct space *s, const struct mapping *m, const struct runtime_type *type,

@@ -50,16 +50,21 @@ struct runtime_type {
 	 * its frames belong to the loop's. NULL: there is none. */
 	bool (*is_part)(const struct runtime *r, uint64_t addr);
 	/* Fills in the data by which programs in the kernel walk the frames (wire/language.h).
-	 * NULL: they cannot. */
-	void (*wire)(const struct runtime *r, struct wire_language *ret);
+	 * Returns false while the runtime has not made its structures yet. NULL: programs cannot
+	 * walk them. */
+	bool (*wire)(struct runtime *r, struct wire_language *ret);
+	/* Only programs in the kernel can walk them, and not the agent of the in-process engine. */
+	bool kernel_only;
 	/* The code object at an address (with a method's entry at another, or 0), read now, if it
 	 * is still the one with this id (wire/language.h); lives as long as r. NULL: it is not, or
 	 * cannot be read. */
 	const void *(*learn)(struct runtime *r, uint64_t address, uint64_t entry, uint64_t id);
 	/* Function, file and line of a place in its code (WIRE_LANGUAGE_AT()). A function that has
-	 * no lines of its own has no file either: it is where its caller is. */
-	void (*describe)(struct runtime *r, const void *code, uint32_t at,
-			 struct runtime_frame *ret);
+	 * no lines of its own has no file either: it is where its caller is. i: 0, or the number of
+	 * a function around it, into which the ones before are inlined. Returns the number of all,
+	 * at least 1. */
+	uint32_t (*describe)(struct runtime *r, const void *code, uint32_t at, uint32_t i,
+			     struct runtime_frame *ret);
 	void (*free)(struct runtime *r);
 };
 
@@ -82,6 +87,8 @@ struct err *runtime_find_met(struct space *s, size_t *budget, struct runtime **r
 /* Returns true when the path of a file suggests the library of an interpreter that programs can
  * walk. */
 bool runtime_is_library(const char *path);
+/* The same for programs of the in-process engine. */
+bool runtime_is_library_inside(const char *path);
 void runtime_frames(struct runtime *r, const struct space_thread *t, runtime_frame_vec *ret);
 /* The walk of a thread's native stack, in which the runtime steps through its own code. It adds up
  * to RUNTIME_FRAMES_MAX frames. */

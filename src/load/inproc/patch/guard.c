@@ -20,7 +20,8 @@ static bool walks_language(const struct inproc_engine *e, const struct mappings 
 	if (!e->languages || image_find_map(e->base.image, MAP_UNWIND) < 0)
 		return false;
 	for (uint32_t i = 0; i < maps->n; i++)
-		if (maps->v[i].exec && maps->v[i].path && runtime_is_library(maps->v[i].path))
+		if (maps->v[i].exec && maps->v[i].path &&
+		    runtime_is_library_inside(maps->v[i].path))
 			return true;
 	return false;
 }

@@ -11,17 +11,18 @@ static bool read_heap(const struct jvm *j, uint64_t heap, struct jvm_heap *ret)
 	uint64_t memory = heap + l->heap_memory.at, segments = heap + l->heap_segments.at;
 
 	ret->low = jvm_get(j, memory, l->memory_low);
-	ret->high = jvm_get(j, memory, l->memory_high);
+	/* The part grows, so the end of its room counts. */
+	ret->high = jvm_get(j, memory, l->memory_end.width ? l->memory_end : l->memory_high);
 	ret->segments = jvm_get(j, segments, l->memory_low);
 	ret->shift = (uint32_t)jvm_get(j, heap, l->heap_shift);
 	return ret->low && ret->high > ret->low && ret->segments && ret->shift <= SHIFT_MAX;
 }
 
-/* Reads the heaps once, from a stopped process or a core. */
-static void read_heaps(struct jvm *j)
+void jvm_heaps_read(struct jvm *j)
 {
 	uint64_t heaps, data, heap, n;
 
+	j->nheaps = 0;
 	if (!jvm_word(j, j->layout.variable.heaps, &heaps) || !heaps)
 		return;
 	n = jvm_get(j, heaps, j->layout.array_length);
@@ -35,7 +36,7 @@ static void read_heaps(struct jvm *j)
 static const struct jvm_heap *find_heap(struct jvm *j, uint64_t addr)
 {
 	if (!j->nheaps)
-		read_heaps(j);
+		jvm_heaps_read(j);
 	for (uint32_t i = 0; i < j->nheaps; i++)
 		if (addr >= j->heaps[i].low && addr < j->heaps[i].high)
 			return &j->heaps[i];

@@ -91,5 +91,9 @@ const struct runtime_type runtime_jvm = {
 	.open = jvm_open,
 	.step = jvm_step,
 	.is_loop = is_loop,
+	.wire = jvm_wire,
+	.kernel_only = true,
+	.learn = jvm_learn,
+	.describe = jvm_describe,
 	.free = jvm_free,
 };

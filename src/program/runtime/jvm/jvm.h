@@ -37,6 +37,9 @@
 	X(heap_shift, 1, "CodeHeap", "_log2_segment_size", "", "") \
 	X(memory_low, 1, "VirtualSpace", "_low", "", "") \
 	X(memory_high, 1, "VirtualSpace", "_high", "", "") \
+	X(memory_end, 0, "VirtualSpace", "_high_boundary", "", "") \
+	X(queue_buffer, 0, "StubQueue", "_stub_buffer", "", "") \
+	X(queue_limit, 0, "StubQueue", "_buffer_limit", "", "") \
 	X(block_used, 1, "HeapBlock::Header", "_used", "", "") \
 	X(blob_name, 1, "CodeBlob", "_name", "", "") \
 	X(blob_size, 1, "CodeBlob", "_size", "", "") \
@@ -47,6 +50,7 @@
 	X(blob_mutable, 0, "CodeBlob", "_mutable_data", "", "") \
 	X(blob_relocation_size, 0, "CodeBlob", "_relocation_size", "", "") \
 	X(compiled_method, 1, "nmethod", "_method", "CompiledMethod", "_method") \
+	X(compiled_number, 0, "nmethod", "_compile_id", "", "") \
 	X(compiled_immutable, 0, "nmethod", "_immutable_data", "", "") \
 	X(compiled_immutable_size, 0, "nmethod", "_immutable_data_size", "", "") \
 	X(compiled_pcs, 1, "nmethod", "_scopes_pcs_offset", "", "") \
@@ -80,6 +84,7 @@
 /* X(name, required, type, member): variables of the JVM. */
 #define JVM_VARIABLES(X) \
 	X(heaps, 1, "CodeCache", "_heaps") \
+	X(interpreter, 0, "AbstractInterpreter", "_code") \
 	X(threads, 1, "ThreadsSMRSupport", "_java_thread_list") \
 	X(call_stub_return, 1, "StubRoutines", "_call_stub_return_address") \
 	X(major, 1, "Abstract_VM_Version", "_vm_major_version") \
@@ -133,7 +138,7 @@ struct jvm {
 	struct jvm_heap heaps[JVM_HEAPS_MAX];
 	uint32_t nheaps;
 	struct arena names;
-	struct hash methods; /* address of a Method: struct jvm_method * */
+	struct hash methods; /* address of a Method, or JVM_NOW | id: struct jvm_method * */
 	struct hash texts;   /* address of a CodeBlob's name: const char * */
 	struct hash threads; /* thread id: address of its JavaThread */
 	bool threads_read;
@@ -141,6 +146,16 @@ struct jvm {
 	uint64_t work; /* bytes of line tables that may still be searched */
 	size_t budget; /* bytes of names and tables that may still be read */
 };
+
+/* Key of a Method in a process that runs; with its id. */
+#define JVM_NOW (1ull << 63)
+
+/* Returns the place of the 16-bit count of uses in a Symbol's first word. Its length was beside it
+ * before JDK 12. */
+static inline uint32_t jvm_symbol_count(const struct jvm_layout *l)
+{
+	return l->symbol_length.at == 0 ? 2 : 0;
+}
 
 /* --- tables.c --- */
 /* What a layout is to have of the tables of libjvm.so. `to` is the offset in it of a struct
@@ -196,6 +211,10 @@ struct jvm_method {
 /* Returns NULL when there is no Method, because it does not lead to a class that has its
  * constants. */
 const struct jvm_method *jvm_method(struct jvm *j, uint64_t address);
+/* The same in a process that runs, in which Methods come and go. */
+const struct jvm_method *jvm_method_now(struct jvm *j, uint64_t address);
+/* Reads the id of a Method (wire/language.h). */
+bool jvm_method_id(const struct jvm *j, uint64_t address, uint64_t *ret);
 /* Returns the line of a bytecode, 0: not known. */
 uint32_t jvm_line(struct jvm *j, const struct jvm_method *m, int64_t bci);
 
@@ -215,6 +234,8 @@ struct jvm_blob {
 	uint64_t complete; /* address from which on the frame is built */
 	const char *name;
 };
+/* Reads the parts of the code cache again. */
+void jvm_heaps_read(struct jvm *j);
 /* Returns true when an address lies in the code cache. */
 bool jvm_is_code(struct jvm *j, uint64_t addr);
 /* Finds the piece of code at an address. Returns false when there is none. */
@@ -247,6 +268,12 @@ bool jvm_caller(struct jvm *j, const struct jvm_blob *b, struct unwind_cursor *c
 /* Adds the function that a frame of the interpreter runs and goes to its caller. */
 bool jvm_interpreted(struct jvm *j, const struct jvm_blob *b, const struct space_thread *t,
 		     struct unwind_cursor *c, runtime_frame_vec *ret);
+
+/* --- jvm_met.c --- */
+bool jvm_wire(struct runtime *r, struct wire_language *ret);
+const void *jvm_learn(struct runtime *r, uint64_t address, uint64_t entry, uint64_t id);
+uint32_t jvm_describe(struct runtime *r, const void *code, uint32_t at, uint32_t i,
+		      struct runtime_frame *ret);
 
 /* --- frames.c --- */
 bool jvm_step(struct runtime *r, const struct space_thread *t, struct unwind_cursor *c,

@@ -30,9 +30,11 @@ uint64_t jvm_get(const struct jvm *j, uint64_t addr, struct jvm_member m)
 
 bool jvm_afford(struct jvm *j, size_t n)
 {
-	if (n > j->budget)
+	size_t *budget = j->runtime.budget ? j->runtime.budget : &j->budget;
+
+	if (n > *budget)
 		return false;
-	j->budget -= n;
+	*budget -= n;
 	return true;
 }
 

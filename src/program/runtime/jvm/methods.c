@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "program/runtime/jvm/jvm.h"
+#include "wire/language.h"
 
 enum {
 	TEXT_MAX = 4096,     /* bytes of a name; longer ones are cut */
@@ -77,15 +78,12 @@ static void read_lines(struct jvm *j, struct jvm_method *m, uint64_t constant_me
 	m->lines = lines;
 }
 
-const struct jvm_method *jvm_method(struct jvm *j, uint64_t address)
+static struct jvm_method *method_read(struct jvm *j, uint64_t address)
 {
 	const struct jvm_layout *l = &j->layout;
-	uint64_t constant_method, constants, class, *known;
+	uint64_t constant_method, constants, class;
 	struct jvm_method *m;
 
-	known = address ? hash_get(&j->methods, &address, sizeof(address)) : NULL;
-	if (known)
-		return (const struct jvm_method *)(uintptr_t)*known;
 	if (!address || address & 7)
 		return NULL;
 	constant_method = jvm_get(j, address, l->method_const);
@@ -94,7 +92,6 @@ const struct jvm_method *jvm_method(struct jvm *j, uint64_t address)
 	if (!class || jvm_get(j, class, l->class_constants) != constants)
 		return NULL;
 	m = arena_new(&j->names, struct jvm_method);
-	*hash_put(&j->methods, &address, sizeof(address), NULL) = (uintptr_t)m;
 	m->address = address;
 	read_names(j, m, constant_method, constants, class);
 	if (jvm_get(j, address, l->method_access) & NATIVE)
@@ -102,6 +99,61 @@ const struct jvm_method *jvm_method(struct jvm *j, uint64_t address)
 	m->code = constant_method + l->size.const_method;
 	m->code_size = (uint32_t)jvm_get(j, constant_method, l->const_code_size);
 	read_lines(j, m, constant_method);
+	return m;
+}
+
+static const struct jvm_method *method_known(const struct jvm *j, uint64_t key)
+{
+	const uint64_t *known = hash_get(&j->methods, &key, sizeof(key));
+
+	return known ? (const struct jvm_method *)(uintptr_t)*known : NULL;
+}
+
+const struct jvm_method *jvm_method(struct jvm *j, uint64_t address)
+{
+	const struct jvm_method *m = method_known(j, address);
+
+	if (m)
+		return m;
+	m = method_read(j, address);
+	if (m)
+		*hash_put(&j->methods, &address, sizeof(address), NULL) = (uintptr_t)m;
+	return m;
+}
+
+bool jvm_method_id(const struct jvm *j, uint64_t address, uint64_t *ret)
+{
+	const struct jvm_layout *l = &j->layout;
+	uint64_t constant[2], constants, class, name[2];
+
+	if (!address || address & 7 || !jvm_word(j, address + l->method_const.at, &constant[0]) ||
+	    !jvm_word(j, constant[0] + (l->const_name.at & ~7u), &constant[1]) ||
+	    !jvm_word(j, constant[0] + l->const_constants.at, &constants) ||
+	    !jvm_word(j, constants + l->constants_class.at, &class) ||
+	    !jvm_word(j, class + l->class_name.at, &name[0]) || !jvm_word(j, name[0], &name[1]))
+		return false;
+	name[1] &= ~(0xffffull << jvm_symbol_count(l) * 8);
+	*ret = wire_language_java_id((uint32_t)j->runtime.space->pid, address, constant, constants,
+				     name);
+	return true;
+}
+
+const struct jvm_method *jvm_method_now(struct jvm *j, uint64_t address)
+{
+	const struct jvm_method *m;
+	uint64_t id, after, key;
+
+	if (!jvm_method_id(j, address, &id))
+		return NULL;
+	key = JVM_NOW | id;
+	m = method_known(j, key);
+	if (m || !jvm_afford(j, sizeof(*m)))
+		return m;
+	m = method_read(j, address);
+	/* The class may go, and another may take its place, while it is read. */
+	if (!m || !jvm_method_id(j, address, &after) || after != id)
+		return NULL;
+	*hash_put(&j->methods, &key, sizeof(key), NULL) = (uintptr_t)m;
 	return m;
 }
 

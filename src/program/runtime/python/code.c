@@ -171,14 +171,17 @@ const void *python_learn(struct runtime *r, uint64_t address, uint64_t entry, ui
 	return c && has_id(p, address, id) ? c : NULL;
 }
 
-void python_describe(struct runtime *r, const void *code, uint32_t at, struct runtime_frame *ret)
+uint32_t python_describe(struct runtime *r, const void *code, uint32_t at, uint32_t i,
+			 struct runtime_frame *ret)
 {
 	const struct python *p = (const struct python *)r;
 	const struct python_code *c = code;
 
+	(void)i;
 	*ret = (struct runtime_frame){ .code = c->address,
 				       .function = c->function,
 				       .file = c->file,
 				       .line = at == WIRE_LANGUAGE_BEFORE ? c->first_line
 									  : python_line(p, c, at) };
+	return 1;
 }

@@ -167,7 +167,7 @@ static bool is_loop(const struct runtime *r, uint64_t addr)
 	return addr - p->loop < p->loop_size;
 }
 
-static void python_wire(const struct runtime *r, struct wire_language *ret)
+static bool python_wire(struct runtime *r, struct wire_language *ret)
 {
 	const struct python *p = (const struct python *)r;
 	const struct python_layout *l = &p->layout;
@@ -194,6 +194,7 @@ static void python_wire(const struct runtime *r, struct wire_language *ret)
 		.code_about = python_about(l),
 		.code_instructions = l->code_instructions,
 	};
+	return true;
 }
 
 const struct runtime_type runtime_python = {

@@ -88,7 +88,8 @@ const struct python_code *python_code(struct python *p, uint64_t address);
 uint32_t python_line(const struct python *p, const struct python_code *c, uint32_t at);
 
 const void *python_learn(struct runtime *r, uint64_t address, uint64_t entry, uint64_t id);
-void python_describe(struct runtime *r, const void *code, uint32_t at, struct runtime_frame *ret);
+uint32_t python_describe(struct runtime *r, const void *code, uint32_t at, uint32_t i,
+			 struct runtime_frame *ret);
 
 /* --- lines.c --- */
 uint32_t python_lines_find(enum python_lines how, const uint8_t *table, uint32_t n,

@@ -136,10 +136,10 @@ const char *ruby_function_name(struct ruby *r, const struct ruby_code *c, uint64
 /* --- walk_data.c --- */
 /* The data for programs that walk the frames, and the functions that they met: see struct
  * runtime_type. */
-void ruby_wire(const struct runtime *runtime, struct wire_language *ret);
+bool ruby_wire(struct runtime *runtime, struct wire_language *ret);
 const void *ruby_learn(struct runtime *runtime, uint64_t address, uint64_t entry, uint64_t id);
-void ruby_describe(struct runtime *runtime, const void *code, uint32_t at,
-		   struct runtime_frame *ret);
+uint32_t ruby_describe(struct runtime *runtime, const void *code, uint32_t at, uint32_t i,
+		       struct runtime_frame *ret);
 
 /* --- lines.c --- */
 /* Returns the number of entries of the line table that begin at an instruction or before it. */

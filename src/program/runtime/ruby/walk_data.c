@@ -9,7 +9,7 @@ struct met {
 	const char *name;             /* NULL: not known */
 };
 
-void ruby_wire(const struct runtime *runtime, struct wire_language *ret)
+bool ruby_wire(struct runtime *runtime, struct wire_language *ret)
 {
 	const struct ruby *r = (const struct ruby *)runtime;
 	const struct ruby_layout *l = &r->layout;
@@ -24,6 +24,7 @@ void ruby_wire(const struct runtime *runtime, struct wire_language *ret)
 		.thread_context = l->thread_context,
 		.frame_size = l->frame_size,
 	};
+	return true;
 }
 
 static bool words(const struct ruby *r, uint64_t addr, uint64_t ret[WIRE_LANGUAGE_ABOUT])
@@ -67,17 +68,19 @@ const void *ruby_learn(struct runtime *runtime, uint64_t address, uint64_t entry
 	return has_id(r, address, entry, id) ? m : NULL;
 }
 
-void ruby_describe(struct runtime *runtime, const void *code, uint32_t at,
-		   struct runtime_frame *ret)
+uint32_t ruby_describe(struct runtime *runtime, const void *code, uint32_t at, uint32_t i,
+		       struct runtime_frame *ret)
 {
 	const struct ruby *r = (const struct ruby *)runtime;
 	const struct met *m = code;
 
+	(void)i;
 	*ret = (struct runtime_frame){ .code = m->address, .function = m->name };
 	if (!m->code)
-		return;
+		return 1;
 	ret->file = m->code->file;
 	ret->line = at == WIRE_LANGUAGE_BEFORE
 			    ? m->code->first_line
 			    : ruby_line(r, m->code, m->code->instructions + at * 8ull);
+	return 1;
 }
