@@ -4,9 +4,9 @@
  * The map of segments leads from an address to its piece of code (CodeBlob). Compiled code has a
  * frame of known size, with the caller's rbp below the return address. Frames of the interpreter
  * and of most stubs are linked by rbp. The innermost frame may be half built; the instructions
- * there show it. What they do not show ends the stack: a return address of Java must lie behind a
- * call in the code cache. */
-#include "wire/language.h"
+ * there show it. What they do not show ends the stack: the innermost frame's return address must
+ * lie behind a call in the code cache. */
+#include "bpf/java_state.bpf.h"
 
 /* Results of java_step(). */
 enum { JAVA_NOT_CODE, JAVA_CALLER, JAVA_END };
@@ -304,11 +304,11 @@ INLINE u64 java_partial(const u64 around[3], u64 frame, bool incomplete, bool *r
 	/* mov %eax, -disp(%rsp): is there room for the frame? push %rbp */
 	if (op3 == 0x248489 && (s32)(k >> 24) < 0)
 		return 8;
-	if (op == 0x55 && ((k >> 8 & 0xfdffff) == 0xec8148 || (k >> 8 & 0xffffff) == 0xec8b48 ||
+	if (op == 0x55 && ((k >> 8 & 0xfffdff) == 0xec8148 || (k >> 8 & 0xffffff) == 0xec8b48 ||
 			   (k >> 8 & 0xffffff) == 0xe58948))
 		return 8;
 	/* sub $i, %rsp; mov %rsp, %rbp */
-	if ((k & 0xfdffff) == 0xec8148 && (pushed || moved || incomplete)) {
+	if ((k & 0xfffdff) == 0xec8148 && (pushed || moved || incomplete)) {
 		*ret_saved = pushed || moved;
 		return pushed || moved ? 16 : 8;
 	}
@@ -321,6 +321,11 @@ INLINE u64 java_partial(const u64 around[3], u64 frame, bool incomplete, bool *r
 	/* mov %rbp, disp(%rsp): the caller's is still in rbp */
 	if ((u32)k == 0x246c8948 || (u32)k == 0x24ac8948)
 		return frame;
+	/* behind sub $i, %rsp; cmpl $i, disp(%r15); je; call: the collector's barrier. It is whole. */
+	if ((before >> 32 & 0xffffff) == 0xec8348 || (before >> 8 & 0xffffff) == 0xec8148 ||
+	    op3 == 0x7f8141 || op3 == 0xbf8141 || (k & 0xffffffffffff) == 0x05840f ||
+	    (op == 0xe8 && before >> 16 == 0x05840f))
+		return 0;
 	return 8; /* the class of the receiver is checked */
 }
 
@@ -360,25 +365,29 @@ CALLBACK java_pushed(u32 i, struct unwind_walk *w)
 	return 0;
 }
 
-/* Steps from a stub that is not at a call. It has no frame, or one that rbp links, and may have
- * pushed registers. The first return address on the stack is its own. */
+/* Returns true when rbp links the frame of a stub; s->pair has what it links. */
+INLINE bool java_is_linked(struct unwind_walk *w)
+{
+	struct unwind_state *s = w->s;
+
+	return s->bp >= s->sp && s->bp - s->sp <= WIRE_JAVA_STUB_MAX && !(s->bp & 7) &&
+	       !UNWIND_USER(w, s->pair, 16, s->bp);
+}
+
+/* Steps from a stub that is not at a call. It has no frame, or one that rbp links. Others have
+ * pushed registers, and the first return address on the stack is theirs. */
 INLINE long java_stub(struct unwind_walk *w)
 {
 	struct unwind_state *s = w->s;
 	struct java_state *v = &s->java;
-	u64 bp = s->bp;
 
 	v->segments = s->sp;
-	v->hop = 0;
-	bpf_loop(WIRE_JAVA_PUSHED, java_pushed, w, 0);
+	v->hop = java_user(w, &s->pair[1], s->sp) && java_is_return(w, s->pair[1]);
+	if (!v->hop && java_is_linked(w) && java_is_return(w, s->pair[1]))
+		return java_go(w, s->pair[1], s->bp + 16, s->pair[0], false);
 	if (!v->hop)
-		return java_stop(w);
-	if (bp + 8 == v->segments) {
-		if (!java_user(w, &s->pair[0], bp))
-			return java_stop(w);
-		bp = s->pair[0];
-	}
-	return java_go(w, s->pair[1], v->segments + 8, bp, false);
+		bpf_loop(WIRE_JAVA_PUSHED, java_pushed, w, 0);
+	return v->hop ? java_go(w, s->pair[1], v->segments + 8, s->bp, false) : java_stop(w);
 }
 
 /* Steps from a frame of compiled code or of a stub. */
@@ -418,15 +427,12 @@ CALLBACK java_compiled(struct unwind_walk *w, u64 at)
 	if (!s->call)
 		return frame ? java_interrupted(w, frame, incomplete) : java_stub(w);
 	if (frame) {
-		if (UNWIND_USER(w, s->pair, 16, s->sp + frame - 16) ||
-		    !java_is_return(w, s->pair[1]))
+		if (UNWIND_USER(w, s->pair, 16, s->sp + frame - 16) || !java_is_code(j, s->pair[1]))
 			return java_stop(w);
 		return java_go(w, s->pair[1], s->sp + frame, s->pair[0], true);
 	}
-	if (s->bp < s->sp || s->bp - s->sp > WIRE_JAVA_STUB_MAX || s->bp & 7 ||
-	    UNWIND_USER(w, s->pair, 16, s->bp))
-		return java_stop(w);
-	return java_go(w, s->pair[1], s->bp + 16, s->pair[0], false);
+	return java_is_linked(w) ? java_go(w, s->pair[1], s->bp + 16, s->pair[0], false)
+				 : java_stop(w);
 }
 
 /* Steps from a frame in the code cache. */

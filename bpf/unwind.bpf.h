@@ -1,28 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* User stacks by unwind tables (wire/wire_unwind.h): finds the tables. wire/step.h has the
  * steps. */
-#include "wire/language.h"
+#include "bpf/java_state.bpf.h"
 #include "wire/offsets.h"
 
 /* Byte offsets in struct pt_regs of x86-64. */
 enum { REGS_BP = 32, REGS_IP = 128 };
 /* Offset / 8 of each register of DWARF's numbers, four bits each (rsp, 7, is not used). */
 #define REGS_OFFSETS 0x0123678904ED5BCAull
-
-/* The state of a walk through Java's frames (bpf/java.bpf.h). */
-struct java_state {
-	u64 data;      /* address of the process's struct wire_language; 0: it has none */
-	u64 addresses; /* not 0: frames are addresses and not words */
-	u64 called;    /* the frame before this one was a function of Java, which this one called */
-	u64 segments, segment, hop; /* in the map of segments; hop 0: the first of a block */
-	u64 at, place;              /* the piece of code; a place in it */
-	u64 constant[2], constants, class, name[2]; /* of a Method: wire_language_java_id() */
-	u64 bytecodes, nbytecodes;
-	u64 rbx, r13;
-	u64 around[3];                    /* the instructions around the place */
-	u64 words[WIRE_JAVA_FRAME_WORDS]; /* of a frame of the interpreter */
-	u64 bytes[64];                    /* of the piece of code, or of a ConstMethod */
-};
 
 /* The state that changes from frame to frame. In BPF it lies behind the stack that is taken, for
  * two reasons: the 512 bytes of BPF stack are too few for all calls, and the verifier knows nothing

@@ -1,7 +1,7 @@
 /* Frames of Java in memory that is made up: sound, looping, cut off. Real JVMs: sh/stack_java. */
 #include "unit.h"
 
-#include "jvm_memory.h"
+#include "java_walk.h"
 
 enum {
 	INTERPRETER = JVM_CODE,
@@ -112,6 +112,9 @@ static void make(struct jvm_memory *m)
 	jvm_memory_member(m, JVM_ARRAY, l->array_length, 1);
 	jvm_memory_member(m, JVM_ARRAY, l->array_data, JVM_DATA);
 	made_memory_put(&m->made, JVM_DATA, JVM_HEAP, 8);
+	made_memory_put(&m->made, JVM_CODELETS, JVM_QUEUE, 8);
+	jvm_memory_member(m, JVM_QUEUE, l->queue_buffer, INTERPRETER + 8 + JVM_CODE_OFFSET);
+	jvm_memory_member(m, JVM_QUEUE, l->queue_limit, JVM_PIECE - 8 - JVM_CODE_OFFSET);
 	made_memory_put(&m->made, JVM_HEAP + 16, JVM_CODE, 8);
 	made_memory_put(&m->made, JVM_HEAP + 24, JVM_CODE_END, 8);
 	made_memory_put(&m->made, JVM_HEAP + 32 + 16, JVM_SEGMENTS, 8);
@@ -321,13 +324,197 @@ static void test_numbers(void **state)
 	assert_int_equal(jvm_number(0, bytes, 4, &i), 0xc0 + (1 << 6));
 }
 
+static struct java_made made;
+
+/* The functions of a word, by what was asked for. Returns their number, 0: not known. */
+static uint32_t described(struct jvm_memory *m, u64 word, uint32_t i, struct runtime_frame *ret)
+{
+	for (u32 k = 0; k < made.nasks; k++) {
+		const struct wire_unwind_ask *a = &made.asks[k];
+		const void *met;
+
+		assert_int_equal(a->what, WIRE_UNWIND_ASK_CODE);
+		if (a->id != WIRE_LANGUAGE_ID(word))
+			continue;
+		met = jvm_learn(&m->jvm.runtime, a->code, a->entry, a->id);
+		if (met)
+			return jvm_describe(&m->jvm.runtime, met, WIRE_LANGUAGE_AT(word), i, ret);
+	}
+	return 0;
+}
+
+/* A call in front of the return address in the compiled code. */
+static void put_call(struct jvm_memory *m)
+{
+	made_memory_put(&m->made, RETURN_IN_COMPILED - 5, 0xe8, 1);
+}
+
+static u32 walk(struct jvm_memory *m)
+{
+	return java_made_walk(&made, m, IN_INTERPRETER, JVM_STACK, JVM_STACK + 0x80, false);
+}
+
+/* The same stack as in test_frames(). */
+static void test_walk(void **state)
+{
+	struct runtime_frame f;
+	struct jvm_memory m;
+
+	make(&m);
+	put_call(&m);
+	assert_int_equal(walk(&m), 3);
+	assert_int_equal(made.nasks, 3);
+	assert_true(made.state.pc == 0x400000 && made.state.sp == JVM_STACK + 0x110);
+	assert_int_equal(described(&m, made.frames[0], 0, &f), 1);
+	assert_string_equal(f.function, "shop.Order$$Lambda/0x0000000097044000.save");
+	assert_string_equal(f.file, "Order.java");
+	assert_int_equal(f.line, 40); /* by r13 */
+	assert_int_equal(described(&m, made.frames[1], 0, &f), 2);
+	assert_int_equal(f.code, JVM_INLINED);
+	assert_int_equal(f.line, 42);
+	assert_int_equal(described(&m, made.frames[1], 1, &f), 2);
+	assert_int_equal(f.code, JVM_METHOD);
+	assert_int_equal(f.line, 40);
+	assert_int_equal(described(&m, made.frames[2], 0, &f), 1);
+	assert_string_equal(f.function, "call_stub");
+	assert_string_equal(f.file, "[jvm]");
+	jvm_memory_fini(&m);
+}
+
+/* The place in the bytecodes: of a frame that native code interrupts, it is not known. */
+static void test_walk_bytecode(void **state)
+{
+	struct runtime_frame f;
+	struct jvm_memory m;
+
+	make(&m);
+	put_call(&m);
+	m.made.thread.regs.r13 = 0;
+	assert_int_equal(walk(&m), 3);
+	described(&m, made.frames[0], 0, &f);
+	assert_int_equal(f.line, 42); /* by the frame */
+	assert_int_equal(
+		java_made_walk(&made, &m, IN_INTERPRETER, JVM_STACK, JVM_STACK + 0x80, true), 3);
+	described(&m, made.frames[0], 0, &f);
+	assert_int_equal(f.line, 0);
+	/* At the entry of a function, before it has a frame. */
+	m.made.thread.regs.rbx = JVM_INLINED;
+	m.made.thread.regs.r13 = JVM_STACK + 0x18;
+	made_memory_put(&m.made, JVM_STACK, IN_INTERPRETER + 8, 8);
+	assert_int_equal(walk(&m), 4);
+	described(&m, made.frames[0], 0, &f);
+	assert_int_equal(f.code, JVM_INLINED);
+	assert_int_equal(f.line, 40);
+	described(&m, made.frames[1], 0, &f);
+	assert_int_equal(f.code, JVM_METHOD);
+	assert_int_equal(f.line, 42);
+	jvm_memory_fini(&m);
+}
+
+/* The frames of test_partial_frames(), and where the host goes from them. */
+static void test_walk_partial(void **state)
+{
+	static const uint8_t entry[] = { 0x89, 0x84, 0x24, 0,    0xc0, 0xfe, 0xff,
+					 0x55, 0x48, 0x83, 0xec, 0x10, 0x90 };
+	static const uint8_t end[] = { 0x48, 0x83, 0xc4, 0x10, 0x5d, 0x49, 0x3b, 0xa7, 0x48, 0x03,
+				       0,    0,    0x0f, 0x87, 1,    2,    3,    4,    0xc3 };
+	static const uint32_t at[] = { 0, 7, 8, 12, 0x60, 0x64, 0x65, 0x6c, 0x72 };
+	struct jvm_memory m;
+	struct jvm_blob b;
+
+	make(&m);
+	put_call(&m);
+	assert_true(jvm_blob_find(&m.jvm, COMPILED + 8 + JVM_CODE_OFFSET, &b));
+	jvm_memory_member(&m, COMPILED + 8, m.jvm.layout.blob_complete, 12);
+	memcpy(m.made.bytes + (b.code - JVM_BASE), entry, sizeof(entry));
+	memcpy(m.made.bytes + (b.code + 0x60 - JVM_BASE), end, sizeof(end));
+	for (size_t i = 0; i < ARRAY_SIZE(at); i++) {
+		struct unwind_cursor c = { .pc = b.code + at[i], .sp = JVM_STACK + 0x400, .bp = 7 };
+
+		for (uint32_t k = 0; k < 8; k++)
+			made_memory_put(&m.made, JVM_STACK + 0x400 + k * 8, RETURN_IN_COMPILED, 8);
+		assert_true(jvm_blob_find(&m.jvm, c.pc, &b));
+		assert_true(jvm_caller(&m.jvm, &b, &c));
+		assert_true(java_made_walk(&made, &m, b.code + at[i], JVM_STACK + 0x400, 7, false));
+		assert_int_equal(made.first.pc, c.pc);
+		assert_int_equal(made.first.sp, c.sp);
+		assert_int_equal(made.first.bp, c.bp);
+	}
+	/* Nothing is shown that the instructions do not show. */
+	memset(m.made.bytes + (JVM_STACK + 0x400 - JVM_BASE), 0, 64);
+	assert_int_equal(java_made_walk(&made, &m, b.code + 7, JVM_STACK + 0x400, 7, false), 1);
+	jvm_memory_fini(&m);
+}
+
+/* A name is not learnt when the object is another one by then. */
+static void test_walk_stale(void **state)
+{
+	struct runtime_frame f;
+	struct jvm_memory m;
+
+	make(&m);
+	put_call(&m);
+	assert_int_equal(walk(&m), 3);
+	jvm_memory_member(&m, COMPILED + 8, m.jvm.layout.compiled_number, 2);
+	assert_int_equal(described(&m, made.frames[1], 0, &f), 0);
+	assert_int_equal(described(&m, made.frames[0], 0, &f), 1);
+	/* only the count of the symbol's uses */
+	made_memory_put(&m.made, JVM_SYMBOLS, 5, 2);
+	assert_int_equal(described(&m, made.frames[0], 0, &f), 1);
+	/* another symbol in its place */
+	made_memory_put(&m.made, JVM_SYMBOLS + 2, 0x1234, 2);
+	assert_int_equal(described(&m, made.frames[0], 0, &f), 0);
+	jvm_memory_fini(&m);
+}
+
+/* Frames that lead back to themselves, absurd sizes and segments without a first one end. */
+static void test_walk_hostile(void **state)
+{
+	const struct jvm_layout *l;
+	struct jvm_memory m;
+
+	make(&m);
+	l = &m.jvm.layout;
+	put_call(&m);
+	made_memory_put(&m.made, JVM_STACK + 0x80, JVM_STACK + 0x80, 8);
+	made_memory_put(&m.made, JVM_STACK + 0x88, IN_INTERPRETER, 8);
+	assert_true(walk(&m) <= 3);
+	assert_true(made.reads < 2000);
+
+	jvm_memory_fini(&m);
+	make(&m);
+	jvm_memory_member(&m, COMPILED + 8, l->blob_frame_words, 0x7fffffff);
+	put_call(&m);
+	assert_true(walk(&m) <= 3);
+	jvm_memory_member(&m, COMPILED + 8, l->blob_frame_words, UINT32_MAX);
+	assert_true(walk(&m) <= 3);
+	assert_true(made.reads < 2000);
+
+	memset(m.made.bytes + (JVM_SEGMENTS - JVM_BASE), 1, 96);
+	(void)walk(&m);
+	assert_true(made.reads < 2000);
+	memset(m.made.bytes + (JVM_SEGMENTS - JVM_BASE), 0xff, 96);
+	assert_int_equal(walk(&m), 1);
+	/* a class that does not have the constants: it is no Method */
+	made_memory_put(&m.made, JVM_CLASS + 224, 0, 8);
+	assert_int_equal(walk(&m), 1);
+	assert_int_equal(made.nasks, 0);
+	assert_false(made.frames[0] & WIRE_LANGUAGE_FRAME);
+	/* the JVM begins: it has no interpreter yet */
+	made_memory_put(&m.made, JVM_CODELETS, 0, 8);
+	assert_int_equal(walk(&m), 0);
+	jvm_memory_fini(&m);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_frames),         cmocka_unit_test(test_bytecode),
 		cmocka_unit_test(test_places),         cmocka_unit_test(test_hostile),
 		cmocka_unit_test(test_partial_frames), cmocka_unit_test(test_numbers),
-		cmocka_unit_test(test_many),
+		cmocka_unit_test(test_many),           cmocka_unit_test(test_walk),
+		cmocka_unit_test(test_walk_bytecode),  cmocka_unit_test(test_walk_partial),
+		cmocka_unit_test(test_walk_stale),     cmocka_unit_test(test_walk_hostile),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
