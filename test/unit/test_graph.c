@@ -340,6 +340,54 @@ static void weak_and_unreachable(void **state)
 	graph_free(g);
 }
 
+/* A graph that only counts has the same rows, whatever is added beside the objects. */
+static void counts(void **state)
+{
+	struct graph *g = graph_new(&(struct graph_wanted){ .counts = true, .contents = true });
+	uint32_t a = graph_class(g, 1), b = graph_class(g, 2), c = graph_class(g, 3);
+	struct graph_rows rows;
+	struct err *e;
+
+	(void)state;
+	graph_class_name(g, a, "A", 1);
+	graph_object(g, 0x100, a, 10);
+	graph_object_add(g, 5);
+	graph_content(g, "text", 4);
+	graph_edge(g, 0x200, 0, GRAPH_STRONG);
+	graph_edge(g, 0x200, 0, GRAPH_WEAK);
+	graph_edge_from(g, 0x100, 0x200, 0, GRAPH_STRONG);
+	graph_root(g, 0x100, "thread");
+	graph_object(g, 0x200, b, GRAPH_SIZE_OF_CLASS);
+	graph_object(g, 0x300, b, GRAPH_SIZE_OF_CLASS);
+	graph_object(g, 0x400, b, 1);
+	graph_class_size(g, b, 1ull << 33);
+	graph_count(g, a, 3, 30);
+	(void)c;
+	assert_null(graph_finish(g));
+	assert_int_equal(graph_totals(g)->objects, 7);
+	assert_int_equal(graph_totals(g)->bytes, 45 + (2ull << 33) + 1);
+	graph_histogram(g, GRAPH_ALL, &rows);
+	assert_int_equal(rows.n, 2);
+	assert_int_equal(rows.v[0].class, b);
+	assert_int_equal(rows.v[0].n, 3);
+	assert_int_equal(rows.v[0].bytes, (2ull << 33) + 1);
+	assert_int_equal(rows.v[1].class, a);
+	assert_int_equal(rows.v[1].n, 4);
+	assert_int_equal(rows.v[1].bytes, 45);
+	assert_string_equal(graph_class_text(g, a), "A");
+	assert_string_equal(graph_class_text(g, b), "class 0x2");
+	graph_rows_free(&rows);
+	graph_free(g);
+
+	g = graph_new(&(struct graph_wanted){ .counts = true });
+	graph_count(g, graph_class(g, 1), 2, UINT64_MAX);
+	e = graph_finish(g);
+	assert_non_null(e);
+	assert_int_equal(e->code, EBADMSG);
+	err_free(e);
+	graph_free(g);
+}
+
 /* Instances hold their class without an edge; so a class that only they hold is theirs. */
 static void classes(void **state)
 {
@@ -533,6 +581,7 @@ int main(void)
 		cmocka_unit_test(random_graphs),
 		cmocka_unit_test(deep),
 		cmocka_unit_test(weak_and_unreachable),
+		cmocka_unit_test(counts),
 		cmocka_unit_test(classes),
 		cmocka_unit_test(suspects),
 		cmocka_unit_test(nothing),

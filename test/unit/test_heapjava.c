@@ -7,9 +7,11 @@
 
 static struct heap_memory mem;
 
+static bool counting; /* is wanted */
+
 static struct graph *read_mem(struct java_reader *x)
 {
-	const struct graph_wanted w = { .labels = true };
+	const struct graph_wanted w = { .labels = true, .counts = counting };
 	struct memory_copy *c = NULL;
 	struct graph *g = graph_new(&w);
 	struct space *s;
@@ -48,6 +50,34 @@ static bool reaches(struct graph *g, uint64_t addr)
 
 	assert_int_not_equal(id, GRAPH_NONE);
 	return graph_reachable(g, id);
+}
+
+/* A graph that counts has the rows of the whole graph. */
+static void java_counts(void **state)
+{
+	struct graph_rows whole, counted;
+	struct java_reader x;
+	struct graph *g, *n;
+
+	(void)state;
+	jm_make(&mem);
+	g = read_mem(&x);
+	counting = true;
+	n = read_mem(&x);
+	counting = false;
+	assert_true(graph_totals(g)->objects > 5);
+	graph_histogram(g, GRAPH_ALL, &whole);
+	graph_histogram(n, GRAPH_ALL, &counted);
+	assert_int_equal(counted.n, whole.n);
+	for (uint32_t i = 0; i < whole.n; i++) {
+		assert_int_equal(counted.v[i].class, whole.v[i].class);
+		assert_int_equal(counted.v[i].n, whole.v[i].n);
+		assert_int_equal(counted.v[i].bytes, whole.v[i].bytes);
+	}
+	graph_rows_free(&whole);
+	graph_rows_free(&counted);
+	graph_free(g);
+	graph_free(n);
 }
 
 static void java_objects(void **state)
@@ -188,7 +218,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(java_objects),   cmocka_unit_test(java_narrow_stack),
 		cmocka_unit_test(java_half_made), cmocka_unit_test(java_hostile),
-		cmocka_unit_test(java_exported),
+		cmocka_unit_test(java_exported),  cmocka_unit_test(java_counts),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -4,11 +4,11 @@
 #include "objects_memory.h"
 
 static struct heap_memory mem;
-static bool labels; /* are wanted */
+static bool labels, counting; /* are wanted */
 
 static struct graph *read_mem(bool ruby)
 {
-	const struct graph_wanted w = { .labels = labels };
+	const struct graph_wanted w = { .labels = labels, .counts = counting };
 	struct memory_copy *c = NULL;
 	struct graph *g = graph_new(&w);
 	struct python p;
@@ -49,6 +49,41 @@ static uint64_t size_of(struct graph *g, uint64_t addr)
 
 	assert_int_not_equal(id, GRAPH_NONE);
 	return graph_size(g, id);
+}
+
+/* A graph that counts has the rows of the whole graph. */
+static void counts(void **state)
+{
+	struct graph_rows whole, counted;
+	struct graph *g, *n;
+
+	(void)state;
+	for (int ruby = 0; ruby < 2; ruby++) {
+		if (ruby)
+			om_make_ruby(&mem);
+		else
+			om_make_python(&mem);
+		g = read_mem(ruby);
+		counting = true;
+		n = read_mem(ruby);
+		counting = false;
+		assert_true(graph_totals(g)->objects > 5);
+		assert_int_equal(graph_totals(n)->objects, graph_totals(g)->objects);
+		assert_int_equal(graph_totals(n)->bytes, graph_totals(g)->bytes);
+		graph_histogram(g, GRAPH_ALL, &whole);
+		graph_histogram(n, GRAPH_ALL, &counted);
+		assert_int_equal(counted.n, whole.n);
+		for (uint32_t i = 0; i < whole.n; i++) {
+			assert_string_equal(graph_class_text(n, counted.v[i].class),
+					    graph_class_text(g, whole.v[i].class));
+			assert_int_equal(counted.v[i].n, whole.v[i].n);
+			assert_int_equal(counted.v[i].bytes, whole.v[i].bytes);
+		}
+		graph_rows_free(&whole);
+		graph_rows_free(&counted);
+		graph_free(g);
+		graph_free(n);
+	}
 }
 
 static void ruby_objects(void **state)
@@ -198,7 +233,7 @@ int main(void)
 		cmocka_unit_test(ruby_objects),         cmocka_unit_test(ruby_hostile_pages),
 		cmocka_unit_test(ruby_hostile_objects), cmocka_unit_test(python_objects),
 		cmocka_unit_test(python_hostile_lists), cmocka_unit_test(python_small_type),
-		cmocka_unit_test(ruby_many_labels),
+		cmocka_unit_test(ruby_many_labels),     cmocka_unit_test(counts),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -2,10 +2,18 @@
 #include "base/sorted.h"
 #include "memory/copy/memory_copy.h"
 
+enum { CACHED_PAGES = 64 };
+
 struct copied {
 	struct space space; /* first */
 	const struct memory_copy *copy;
 	struct space *from;
+	/* The last pages that were read in `from`: tables of a library are read word by word. */
+	struct cached_page {
+		uint64_t addr; /* 1: none */
+		uint32_t n;    /* bytes that could be read */
+		uint8_t bytes[MEMORY_PAGE];
+	} pages[CACHED_PAGES];
 };
 
 static struct copied *copied_of(struct space *s)
@@ -46,8 +54,30 @@ static uint32_t copied_read(struct space *s, uint64_t addr, void *buf, uint32_t 
 static uint32_t copied_read_below(struct space *s, uint64_t addr, void *buf, uint32_t n,
 				  uint32_t *ret_gap)
 {
+	const uint64_t at = addr & ~(MEMORY_PAGE - 1ull);
+	struct cached_page *p = &copied_of(s)->pages[at / MEMORY_PAGE % CACHED_PAGES];
+
 	(void)ret_gap;
-	return space_read_some(copied_of(s)->from, addr, buf, n);
+	if (addr - at + n > MEMORY_PAGE)
+		return space_read_some(copied_of(s)->from, addr, buf, n);
+	if (p->addr != at) {
+		p->addr = at;
+		p->n = space_read_some(copied_of(s)->from, at, p->bytes, MEMORY_PAGE);
+	}
+	if (addr - at >= p->n)
+		return 0;
+	if (n > at + p->n - addr)
+		n = (uint32_t)(at + p->n - addr);
+	memcpy(buf, p->bytes + (addr - at), n);
+	return n;
+}
+
+static struct err *copied_auxv(struct space *s, const uint64_t **ret, uint32_t *ret_n)
+{
+	struct space *from = copied_of(s)->from;
+
+	*ret_n = 0;
+	return from->ops->auxv ? from->ops->auxv(from, ret, ret_n) : NULL;
 }
 
 static char *copied_open_path(struct space *s, const struct mapping *m)
@@ -66,6 +96,7 @@ struct space *memory_copy_space(const struct memory_copy *c, struct space *from)
 		.mappings = copied_mappings,
 		.memory = { { "the copy of its memory", copied_read },
 			    { "its files", copied_read_below } },
+		.auxv = copied_auxv,
 		.open_path = copied_open_path,
 		.free = copied_free,
 	};
@@ -74,5 +105,7 @@ struct space *memory_copy_space(const struct memory_copy *c, struct space *from)
 	s->space = (struct space){ .ops = &ops, .name = xstrdup(from->name), .pid = from->pid };
 	s->copy = c;
 	s->from = from;
+	for (uint32_t i = 0; i < CACHED_PAGES; i++)
+		s->pages[i].addr = 1;
 	return &s->space;
 }

@@ -1,11 +1,9 @@
 /* Copies the memory that a program can write, and its threads' registers. Pages that it has not
  * touched are passed over: neither read, nor made in the copy. */
 #include <errno.h>
-#include <sys/mman.h>
 
 #include "base/meminfo.h"
-#include "base/sorted.h"
-#include "memory/copy/memory_copy.h"
+#include "memory/copy/copy_private.h"
 
 enum { PIECE = 1 << 20, RED_ZONE = 128 };
 #define USER_END (1ull << 56) /* no address of a process is higher */
@@ -22,16 +20,16 @@ static bool is_wanted(const struct mapping *m)
 	       !strncmp(m->path, "/dev/zero", 9);
 }
 
-static void list_regions(struct memory_copy *c, const struct mappings *maps)
+void copy_list_regions(memory_region_vec *ret, const struct mappings *maps)
 {
 	for (uint32_t i = 0; i < maps->n; i++) {
 		const struct mapping *m = &maps->v[i];
-		struct memory_region *last = c->regions.n ? vec_last(&c->regions) : NULL;
+		struct memory_region *last = ret->n ? vec_last(ret) : NULL;
 
 		if (!is_wanted(m))
 			continue;
 		if (!last || last->end != m->start) {
-			last = vec_add(&c->regions);
+			last = vec_add(ret);
 			last->start = m->start;
 			last->stack = !strcmp(m->path, "[stack]");
 		}
@@ -53,10 +51,12 @@ static void read_run(struct space *s, struct memory_region *r, struct space_rang
 }
 
 /* Lists the pages that are copied. A process can map the same page thousands of times, and a core
- * file can name the same bytes as often, so that the copy can be far larger than either. */
-static struct err *list_runs(struct memory_copy *c, struct space *s)
+ * file can name the same bytes as often, so that the copy can be far larger than either.
+ * populated: bytes of the copy's memory that are no longer available to others. */
+static struct err *list_runs(struct memory_copy *c, struct space *s, uint64_t populated)
 {
-	const uint64_t room = meminfo_available();
+	const uint64_t available = meminfo_available(),
+		       room = available ? available + populated : 0;
 	struct err *e = NULL;
 	uint64_t n = 0;
 
@@ -76,18 +76,19 @@ static struct err *list_runs(struct memory_copy *c, struct space *s)
 }
 
 /* Copies a region, whose runs begin at c->runs.v[*run]. */
-static struct err *read_region(struct memory_copy *c, struct space *s, struct memory_region *r,
-			       uint32_t *run)
+static struct err *read_region(struct memory_copy *c, struct space *s, struct memory_room *room,
+			       struct memory_region *r, uint32_t *run)
 {
-	void *p = mmap(NULL, r->end - r->start, PROT_READ | PROT_WRITE,
-		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	const uint32_t first = *run;
 
-	if (p == MAP_FAILED)
+	while (*run < c->runs.n && c->runs.v[*run].start < r->end)
+		++*run;
+	if (!copy_room_take(room, r) &&
+	    !copy_room_map(r, 0, c->runs.v + first, *run - first, &c->advised))
 		return err_errno(errno, "%s: no room for a copy of 0x%llx-0x%llx", s->name,
 				 (unsigned long long)r->start, (unsigned long long)r->end);
-	r->bytes = p;
-	for (; *run < c->runs.n && c->runs.v[*run].start < r->end; (*run)++)
-		read_run(s, r, c->runs.v[*run]);
+	for (uint32_t i = first; i < *run; i++)
+		read_run(s, r, c->runs.v[i]);
 	return NULL;
 }
 
@@ -113,24 +114,29 @@ static struct err *read_registers(struct memory_copy *c, struct space *s)
 	return e;
 }
 
-struct err *memory_copy(struct space *s, struct memory_copy **ret)
+struct err *memory_copy_into(struct space *s, struct memory_room *room, struct memory_copy **ret)
 {
 	struct memory_copy *c = xcalloc(1, sizeof(*c));
 	const struct mappings *maps = NULL;
 	struct err *e = space_mappings(s, 0, &maps);
 
 	if (!e) {
-		list_regions(c, maps);
+		copy_list_regions(&c->regions, maps);
 		e = read_registers(c, s);
 	}
-	e = e ?: list_runs(c, s);
+	e = e ?: list_runs(c, s, copy_room_populated(room));
 	for (uint32_t i = 0, run = 0; !e && i < c->regions.n; i++)
-		e = read_region(c, s, &c->regions.v[i], &run);
+		e = read_region(c, s, room, &c->regions.v[i], &run);
 	if (e)
 		memory_copy_free(c);
 	else
 		*ret = c;
 	return e;
+}
+
+struct err *memory_copy(struct space *s, struct memory_copy **ret)
+{
+	return memory_copy_into(s, NULL, ret);
 }
 
 /* Adds the parts of a range that are in no run. */
@@ -197,8 +203,7 @@ void memory_copy_free(struct memory_copy *c)
 	if (!c)
 		return;
 	for (uint32_t i = 0; i < c->regions.n; i++)
-		if (c->regions.v[i].bytes)
-			munmap(c->regions.v[i].bytes, c->regions.v[i].end - c->regions.v[i].start);
+		copy_room_unmap(&c->regions.v[i]);
 	vec_fini(&c->regions);
 	vec_fini(&c->runs);
 	vec_fini(&c->registers);

@@ -15,10 +15,11 @@ enum { MEMORY_PAGE = 4096, MEMORY_WORD = 8 };
 /* Adjacent mappings that can be written. */
 struct memory_region {
 	uint64_t start, end;
-	uint8_t *bytes; /* of all of it; zeros where the process has touched nothing */
-	bool file;      /* a part of it maps a file */
-	bool stack;     /* the main thread's */
-	bool shared;    /* a part of it is shared with other processes */
+	uint8_t *bytes;          /* of all of it; zeros where the process has touched nothing */
+	struct space_range room; /* the mapping in descry that has `bytes` */
+	bool file;               /* a part of it maps a file */
+	bool stack;              /* the main thread's */
+	bool shared;             /* a part of it is shared with other processes */
 };
 
 struct memory_thread {
@@ -26,17 +27,29 @@ struct memory_thread {
 	uint64_t fs; /* address of its struct pthread */
 };
 
+typedef VEC(struct memory_region) memory_region_vec;
+
 struct memory_copy {
-	VEC(struct memory_region) regions; /* by address, disjoint */
-	space_range_vec runs; /* the parts that the process has made; by address, disjoint */
+	memory_region_vec regions; /* by address, disjoint */
+	space_range_vec runs;      /* the parts that the process has made; by address, disjoint */
 	VEC(uint64_t) registers;
 	VEC(struct memory_thread) threads;
+	uint32_t advised; /* calls that asked for huge pages */
 };
 
-/* Reads all of it. A process must be stopped meanwhile. */
 typedef VEC(uint64_t) memory_word_vec;
 
+/* Memory for a copy, in pages that are already there: half of the time of a copy goes into the
+ * making of pages. Made while the process runs, so that it is stopped for a shorter time. */
+struct memory_room;
+struct memory_room *memory_room_new(struct space *s);
+void memory_room_free(struct memory_room *room); /* NULL is fine */
+
+/* Reads all of it. A process must be stopped meanwhile. */
 struct err *memory_copy(struct space *s, struct memory_copy **ret);
+/* The same into memory that was made before, as far as it fits: the copy owns what it takes. NULL:
+ * there is none. */
+struct err *memory_copy_into(struct space *s, struct memory_room *room, struct memory_copy **ret);
 /* Adds the pages of private mappings of files that the process has not touched. A process must be
  * stopped meanwhile. */
 struct err *memory_copy_files(struct memory_copy *c, struct space *s);

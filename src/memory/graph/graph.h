@@ -31,6 +31,10 @@ typedef uint32_t graph_id;
 struct graph_wanted {
 	bool labels;   /* the names of references are kept: 4 bytes for each */
 	bool contents; /* equal strings and arrays are counted (graph_content()) */
+	/* Only the objects and bytes of each class are counted: graph_histogram(GRAPH_ALL),
+	 * graph_totals() and the remarks answer, and nothing else. References and roots are
+	 * dropped, and a repeated address counts again. */
+	bool counts;
 };
 struct graph *graph_new(const struct graph_wanted *w);
 void graph_free(struct graph *g); /* NULL is fine */
@@ -60,6 +64,8 @@ uint32_t graph_label(struct graph *g, const char *name, size_t n);
 /* Adds an object of this many bytes without what it refers to. When the address has been added
  * before, the later object is dropped at the end, with its references. */
 void graph_object(struct graph *g, uint64_t address, uint32_t class, uint64_t size);
+/* Adds n objects of a class that have `bytes` bytes together. Only when the graph counts. */
+void graph_count(struct graph *g, uint32_t class, uint64_t n, uint64_t bytes);
 /* Adds bytes to the size of the object that was added last. */
 void graph_object_add(struct graph *g, uint64_t more);
 /* Gives the contents of the string or array that was added last, for graph_duplicates(). */

@@ -250,6 +250,31 @@ static void classes_finish(struct graph *g)
 		      compare_class_objects);
 }
 
+static struct err *damaged_sizes(uint64_t some, uint64_t objects)
+{
+	return err_new(EBADMSG,
+		       "its sizes are damaged: %llu of its %llu objects have more than 2^60 bytes",
+		       (unsigned long long)some, (unsigned long long)objects);
+}
+
+/* Sums a graph that counts. */
+static struct err *counts_finish(struct graph *g)
+{
+	for (uint32_t i = 0; i < g->classes.n; i++)
+		g->totals.objects += g->classes.v[i].n += g->classes.v[i].n_of_size;
+	for (uint32_t i = 0; i < g->classes.n; i++) {
+		struct graph_class *c = &g->classes.v[i];
+		uint64_t more;
+
+		if (__builtin_mul_overflow(c->n_of_size, c->size, &more) ||
+		    __builtin_add_overflow(c->bytes, more, &c->bytes) ||
+		    __builtin_add_overflow(g->totals.bytes, c->bytes, &g->totals.bytes) ||
+		    g->totals.bytes > GRAPH_BYTES_MAX)
+			return damaged_sizes(c->n, g->totals.objects);
+	}
+	return NULL;
+}
+
 struct err *graph_finish(struct graph *g)
 {
 	struct err *e = g->failed;
@@ -262,6 +287,10 @@ struct err *graph_finish(struct graph *g)
 	g->failed = NULL;
 	if (e)
 		return e;
+	if (g->wanted.counts) {
+		classes_finish(g);
+		return counts_finish(g);
+	}
 	ids = ids_by_arrival(g);
 	edges_resolve(g, ids);
 	objects_order(g, ids);
@@ -280,10 +309,7 @@ struct err *graph_finish(struct graph *g)
 	for (uint32_t i = 0; i < g->nobjects; i++) {
 		g->totals.bytes += graph_size(g, i);
 		if (g->totals.bytes > GRAPH_BYTES_MAX)
-			return err_new(EBADMSG,
-				       "its sizes are damaged: %u of its %u objects have "
-				       "more than 2^60 bytes",
-				       i + 1, g->nobjects);
+			return damaged_sizes(i + 1, g->nobjects);
 	}
 	return NULL;
 }

@@ -1,4 +1,6 @@
 /* Objects and bytes by class. */
+#include <assert.h>
+
 #include "graph_tree.h"
 
 static int compare_bytes(const void *x, const void *y)
@@ -47,6 +49,11 @@ void graph_histogram(struct graph *g, enum graph_which which, struct graph_rows 
 {
 	struct graph_row *v = rows_begin(g);
 
+	assert(which == GRAPH_ALL || !g->wanted.counts);
+	for (uint32_t i = 0; g->wanted.counts && i < g->classes.n; i++) {
+		v[i].n = g->classes.v[i].n;
+		v[i].bytes = g->classes.v[i].bytes;
+	}
 	if (which != GRAPH_ALL)
 		graph_dominators(g);
 	for (graph_id id = 0; id < g->nobjects; id++)

@@ -18,6 +18,7 @@ struct graph *graph_new(const struct graph_wanted *w)
 
 	if (w)
 		g->wanted = *w;
+	g->wanted.contents &= !g->wanted.counts;
 	g->references_max = GRAPH_OBJECTS_MAX;
 	intern_init(&g->names);
 	intern_init(&g->label_names);
@@ -159,10 +160,32 @@ static bool objects_grow(struct graph *g)
 	return true;
 }
 
+void graph_count(struct graph *g, uint32_t class, uint64_t n, uint64_t bytes)
+{
+	struct graph_class *c = &g->classes.v[class];
+
+	c->n += n;
+	if (__builtin_add_overflow(c->bytes, bytes, &c->bytes))
+		c->bytes = UINT64_MAX;
+}
+
+static void object_count(struct graph *g, uint32_t class, uint64_t size)
+{
+	g->counted = class;
+	if (size == GRAPH_SIZE_OF_CLASS)
+		g->classes.v[class].n_of_size++;
+	else
+		graph_count(g, class, 1, size < GRAPH_SIZE_MAX ? size : GRAPH_SIZE_MAX);
+}
+
 void graph_object(struct graph *g, uint64_t address, uint32_t class, uint64_t size)
 {
 	uint32_t i = g->nobjects;
 
+	if (g->wanted.counts) {
+		object_count(g, class, size);
+		return;
+	}
 	if (i >= GRAPH_OBJECTS_MAX)
 		graph_fail(g,
 			   err_new(EFBIG, "the heap has more than %u objects", GRAPH_OBJECTS_MAX));
@@ -190,8 +213,13 @@ void graph_object(struct graph *g, uint64_t address, uint32_t class, uint64_t si
 
 void graph_object_add(struct graph *g, uint64_t more)
 {
-	uint32_t *size = &g->sizes[g->nobjects - 1];
+	uint32_t *size;
 
+	if (g->wanted.counts) {
+		graph_count(g, g->counted, 0, more);
+		return;
+	}
+	size = &g->sizes[g->nobjects - 1];
 	if (!g->failed && *size < SIZE_IN_LIST && more < SIZE_IN_LIST - *size)
 		*size += (uint32_t)more;
 }
@@ -267,7 +295,7 @@ void graph_edge_from(struct graph *g, uint64_t from, uint64_t to, uint32_t label
 {
 	struct graph_apart a = { from, to, label, strength };
 
-	if (!to || g->failed)
+	if (!to || g->failed || g->wanted.counts)
 		return;
 	if (strength && apart_room(g, g->weak.n, g->weak.cap))
 		vec_push(&g->weak, a);
@@ -279,7 +307,7 @@ void graph_root(struct graph *g, uint64_t address, const char *kind)
 {
 	struct graph_raw_root *r;
 
-	if (g->failed)
+	if (g->failed || g->wanted.counts)
 		return;
 	r = list_add(g, &g->raw_roots, sizeof(*r), 1);
 	if (r)

@@ -53,6 +53,8 @@ struct graph_class {
 	uint64_t key, size, object; /* object: address; 0: none */
 	uint32_t name;              /* in names; 0: none */
 	graph_id id;                /* of the object */
+	/* Of a graph that counts: objects, their bytes, and objects of `size` bytes each. */
+	uint64_t n, bytes, n_of_size;
 };
 
 struct graph_big_size {
@@ -81,6 +83,7 @@ struct graph {
 	struct hash class_ids; /* key -> number + 1 */
 	uint64_t last_key;     /* the class that was asked for last */
 	uint32_t last_class;
+	uint32_t counted; /* of a graph that counts: the class of the object that was added last */
 	VEC(char *) class_texts; /* of classes without a name */
 	struct intern names;
 	struct intern label_names;

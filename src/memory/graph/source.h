@@ -10,6 +10,8 @@
 #include "memory/graph/graph.h"
 
 struct space;
+struct memory_room;
+struct runtime_type;
 
 struct heap_source {
 	const char *name; /* "hprof": one word, for --json and messages */
@@ -20,12 +22,12 @@ struct heap_source {
 	bool (*is_file)(const void *head, size_t n);
 	struct err *(*read_file)(const char *path, struct graph *g);
 
-	/* Processes and cores; NULL: not a runtime. is_space() answers whether the runtime runs
-	 * there. copy_space() reads all memory that read_copy() needs; a process is stopped
-	 * meanwhile, so that it does nothing else. read_copy() works after the process was resumed;
+	/* Processes and cores; NULL: not a runtime. `runtime` is the interpreter whose heap it
+	 * is. copy_space() reads all memory that read_copy() needs, into `room` as far as that
+	 * fits; a process is stopped meanwhile, so that it does nothing else. read_copy() works after the process was resumed;
 	 * `s` then only serves what does not change: mapped files, symbols. */
-	bool (*is_space)(struct space *s);
-	struct err *(*copy_space)(struct space *s, void **ret);
+	const struct runtime_type *runtime;
+	struct err *(*copy_space)(struct space *s, struct memory_room *room, void **ret);
 	struct err *(*read_copy)(void *copy, struct space *s, struct graph *g);
 	void (*free_copy)(void *copy);
 };

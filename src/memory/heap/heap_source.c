@@ -5,6 +5,8 @@
 #include <zlib.h>
 
 #include "base/clock.h"
+#include "memory/copy/memory_copy.h"
+#include "program/runtime/runtime.h"
 #include "program/space/space.h"
 
 #define SOURCE(name) &heap_source_##name,
@@ -43,6 +45,8 @@ static struct err *heap_finish(struct err *e, struct graph *g, struct graph **re
 struct err *heap_read_file(const char *path, const struct graph_wanted *w, struct graph **ret,
 			   const struct heap_source **ret_source)
 {
+	/* a file can have an object twice, which only a whole graph finds out */
+	const struct graph_wanted whole = { .labels = w->labels, .contents = w->contents };
 	uint8_t head[HEAD];
 	size_t n = 0;
 	struct err *e = read_head(path, head, &n);
@@ -54,7 +58,7 @@ struct err *heap_read_file(const char *path, const struct graph_wanted *w, struc
 
 		if (!(*s)->is_file || !(*s)->is_file(head, n))
 			continue;
-		g = graph_new(w);
+		g = graph_new(&whole);
 		*ret_source = *s;
 		e = heap_finish((*s)->read_file(path, g), g, ret);
 		return e ? err_wrap(e, "%s", path) : NULL;
@@ -65,14 +69,18 @@ struct err *heap_read_file(const char *path, const struct graph_wanted *w, struc
 static struct err *copy_stopped(const struct heap_source *source, struct space *s,
 				struct heap_pause *p, void **ret)
 {
+	struct memory_room *room = p->stop ? memory_room_new(s) : NULL;
 	uint64_t begin = now_ns();
 	struct err *e = p->stop ? p->stop(p->arg) : NULL, *again;
 
-	if (e)
+	if (e) {
+		memory_room_free(room);
 		return e;
-	e = source->copy_space(s, ret);
+	}
+	e = source->copy_space(s, room, ret);
 	again = p->resume ? p->resume(p->arg) : NULL;
 	p->ns = p->stop ? now_ns() - begin : 0;
+	memory_room_free(room);
 	if (!e && again)
 		source->free_copy(*ret);
 	if (e)
@@ -80,24 +88,41 @@ static struct err *copy_stopped(const struct heap_source *source, struct space *
 	return e ?: again;
 }
 
+/* Finds the source of a space's heap. ENOENT: there is no interpreter whose heap descry reads. */
+static struct err *find_source(struct space *s, const struct heap_source **ret)
+{
+	const struct memory_copy nothing = { 0 };
+	struct space *cached = memory_copy_space(&nothing, s);
+	struct runtime *r = NULL;
+	struct err *e = runtime_find(cached, &r);
+
+	*ret = NULL;
+	for (const struct heap_source *const *i = heap_sources; !e && r && *i; i++)
+		if ((*i)->runtime == r->type)
+			*ret = *i;
+	if (!e && !*ret)
+		e = err_new(ENOENT, "%s: no language runtime whose heap descry reads", s->name);
+	runtime_free(r);
+	space_free(cached);
+	return e;
+}
+
 struct err *heap_read_space(struct space *s, struct heap_pause *p, const struct graph_wanted *w,
 			    struct graph **ret, const struct heap_source **ret_source)
 {
-	for (const struct heap_source *const *i = heap_sources; *i; i++) {
-		struct graph *g;
-		struct err *e;
-		void *copy;
+	const struct heap_source *source;
+	struct err *e = find_source(s, &source);
+	struct graph *g;
+	void *copy;
 
-		if (!(*i)->is_space || !(*i)->is_space(s))
-			continue;
-		*ret_source = *i;
-		e = copy_stopped(*i, s, p, &copy);
-		if (e)
-			return err_wrap(e, "%s", s->name);
-		g = graph_new(w);
-		e = heap_finish((*i)->read_copy(copy, s, g), g, ret);
-		(*i)->free_copy(copy);
-		return e ? err_wrap(e, "%s", s->name) : NULL;
-	}
-	return err_new(ENOENT, "%s: no language runtime whose heap descry reads", s->name);
+	if (e)
+		return e;
+	*ret_source = source;
+	e = copy_stopped(source, s, p, &copy);
+	if (e)
+		return err_wrap(e, "%s", s->name);
+	g = graph_new(w);
+	e = heap_finish(source->read_copy(copy, s, g), g, ret);
+	source->free_copy(copy);
+	return e ? err_wrap(e, "%s", s->name) : NULL;
 }

@@ -118,13 +118,15 @@ struct java_class {
 	uint32_t ref, nrefs;       /* of refs: of an instance */
 	uint32_t static_, nstatic; /* of refs: of its mirror */
 	const char *name;          /* as the JVM has it */
+	uint64_t n, bytes;         /* of a graph that counts: its objects */
 };
 
 /* A part of the heap that has objects one behind the other. */
 struct java_part {
 	uint64_t bottom, top;
 	const struct memory_region *region;
-	uint64_t *starts; /* a bit for each place where an object may begin */
+	uint64_t *starts; /* a bit for each place where an object may begin; NULL: they are only
+			   * counted */
 	bool single;      /* one object at the bottom, which goes on in other parts */
 	uint64_t g1;      /* of G1: its HeapRegion */
 	/* What lies below `marked` is dead unless it has a bit in `marks`, which has one for each

@@ -157,8 +157,13 @@ static void content_add(struct java_reader *x, const struct java_class *c, const
 static void object_add(struct java_reader *x, struct java_part *part, uint64_t addr,
 		       const uint8_t *p, struct java_class *c, uint64_t size)
 {
-	java_bit_set(part->starts, (addr - part->bottom) / x->align);
 	x->objects++;
+	if (!part->starts) {
+		c->n++;
+		c->bytes += size;
+		return;
+	}
+	java_bit_set(part->starts, (addr - part->bottom) / x->align);
 	graph_object(x->graph, addr, c->number, size);
 	if (!c->laid_out)
 		java_lay_out(x, c);
@@ -294,4 +299,8 @@ void java_objects_add(struct java_reader *x)
 	for (uint32_t i = 0; i < x->parts.n; i++)
 		if (x->parts.v[i].bottom >= end)
 			part_walk(x, &x->parts.v[i], &end);
+	for (uint32_t i = 0; i < x->classes.n; i++)
+		if (x->classes.v[i].n)
+			graph_count(x->graph, x->classes.v[i].number, x->classes.v[i].n,
+				    x->classes.v[i].bytes);
 }

@@ -194,7 +194,7 @@ struct err *java_parts_find(struct java_reader *x)
 			       "the heap of Java %s is not as it should be: hardly any of its "
 			       "memory has been used",
 			       x->jvm->runtime.version);
-	for (uint32_t i = 0; i < x->parts.n; i++) {
+	for (uint32_t i = 0; i < x->parts.n && !graph_wanted(x->graph)->counts; i++) {
 		struct java_part *p = &x->parts.v[i];
 		uint64_t words = ((p->top - p->bottom) / x->align + 63) / 64 + 1;
 

@@ -52,7 +52,8 @@ struct err *java_read(struct java_reader *x)
 	if (e)
 		return e;
 	java_objects_add(x);
-	java_roots_add(x);
+	if (!graph_wanted(x->graph)->counts)
+		java_roots_add(x);
 	remarks_add(x);
 	return NULL;
 }
@@ -80,10 +81,10 @@ static struct err *read_runtime(struct memory_copy *c, struct runtime *r, struct
 }
 
 /* Objects of the class data archive lie in pages of its file. */
-static struct err *copy_java(struct space *s, void **ret)
+static struct err *copy_java(struct space *s, struct memory_room *room, void **ret)
 {
 	struct memory_copy *c = NULL;
-	struct err *e = memory_copy(s, &c);
+	struct err *e = memory_copy_into(s, room, &c);
 
 	e = e ?: memory_copy_files(c, s);
 	if (e)
@@ -91,11 +92,6 @@ static struct err *copy_java(struct space *s, void **ret)
 	else
 		*ret = c;
 	return e;
-}
-
-static bool is_java(struct space *s)
-{
-	return live_has(s, &runtime_jvm, false);
 }
 
 static struct err *read_copy(void *copy, struct space *s, struct graph *g)
@@ -106,7 +102,7 @@ static struct err *read_copy(void *copy, struct space *s, struct graph *g)
 const struct heap_source heap_source_java = {
 	.name = "java",
 	.what = "Java",
-	.is_space = is_java,
+	.runtime = &runtime_jvm,
 	.copy_space = copy_java,
 	.read_copy = read_copy,
 	.free_copy = live_copy_free,

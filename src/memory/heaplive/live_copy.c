@@ -3,21 +3,10 @@
 
 #include <errno.h>
 
-bool live_has(struct space *s, const struct runtime_type *type, bool unknown)
-{
-	struct runtime *r = NULL;
-	struct err *e = runtime_find(s, &r);
-	bool has = e ? unknown : r && r->type == type;
-
-	err_free(e);
-	runtime_free(r);
-	return has;
-}
-
-struct err *live_copy(struct space *s, void **ret)
+struct err *live_copy(struct space *s, struct memory_room *room, void **ret)
 {
 	struct memory_copy *c = NULL;
-	struct err *e = memory_copy(s, &c);
+	struct err *e = memory_copy_into(s, room, &c);
 
 	if (!e)
 		*ret = c;

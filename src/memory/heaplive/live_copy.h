@@ -8,11 +8,8 @@
 
 struct graph;
 
-/* Returns true when the space has an interpreter of this type. With `unknown`, also when it has an
- * interpreter that descry does not know, so that live_read() returns the error. */
-bool live_has(struct space *s, const struct runtime_type *type, bool unknown);
 /* For struct heap_source. */
-struct err *live_copy(struct space *s, void **ret);
+struct err *live_copy(struct space *s, struct memory_room *room, void **ret);
 void live_copy_free(void *copy);
 typedef struct err *live_reader(struct memory_copy *c, struct runtime *r, struct graph *g);
 /* Calls `read` with the interpreter as it was at the moment of the copy. Returns its error, or that

@@ -55,6 +55,8 @@ struct python_type {
 	uint64_t flags, basic, item;
 };
 
+enum { PYTHON_MANY = 255 };
+
 /* Addresses with a number each: open addressing, 0 is free. */
 struct python_set {
 	uint64_t *v;
@@ -71,8 +73,12 @@ struct python_reader {
 	struct leaks remarks; /* of heap_find() */
 	struct leaks_heap blocks;
 	bool has_blocks;
-	uint64_t budget;         /* words that may still be looked through */
-	struct python_set seen;  /* with the number of references that were found */
+	uint64_t budget; /* words that may still be looked through */
+	/* For each region of the copy a byte for each word: 0: no object is seen there; else 1 + the
+	 * number of references to it that were found, up to PYTHON_MANY. NULL: no byte is set. */
+	uint8_t **cells;
+	struct python_set many;  /* objects of PYTHON_MANY, with the number of their references */
+	uint64_t seen;           /* objects */
 	struct python_set pages; /* of the library's regions, with objects of the collector */
 	VEC(uint64_t) queue;     /* objects that are seen and not added */
 	struct arena arena;      /* has the types */
@@ -105,6 +111,8 @@ bool python_see(struct python_reader *x, uint64_t addr, bool counts);
 bool python_is_held(struct python_reader *x, uint64_t addr);
 /* Returns true when the address was added. */
 bool python_set_put(struct python_set *s, uint64_t addr);
+/* Marks an object as seen. Returns false when it is already, or is not in the copy. */
+bool python_mark(struct python_reader *x, uint64_t addr);
 void python_objects_fini(struct python_reader *x);
 /* Marks the block of malloc(3) around an address as an object's own. */
 void python_own(struct python_reader *x, uint64_t addr);

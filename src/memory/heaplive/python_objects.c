@@ -1,12 +1,14 @@
 /* Recognises objects and types of CPython by their first words. An object has a small number of
  * references and a type; a type is an object whose own type is a type of types. */
+#include <sys/mman.h>
+
 #include "memory/heaplive/python_heap.h"
 
 enum {
 	TYPES_MAX = 1 << 22,
 	BASIC_MAX = 1 << 20,
 	BASES_MAX = 256,
-	NAME_MAX_ = 256,
+	CELL_BYTES = 8, /* of the copy for each byte of cells; objects begin at whole words */
 };
 #define REFERENCES_MAX (1ull << 32) /* immortal objects have nearly as many */
 
@@ -186,12 +188,65 @@ bool python_set_put(struct python_set *s, uint64_t addr)
 	return new;
 }
 
+/* Returns the cell of an address. NULL: it is not in the copy, or there is no room. */
+static uint8_t *cell_of(struct python_reader *x, uint64_t addr)
+{
+	const struct memory_region *r;
+	uint32_t i;
+
+	if (!python_memory(x, addr, 1))
+		return NULL;
+	r = x->last;
+	i = (uint32_t)(r - x->copy->regions.v);
+	if (!x->cells)
+		x->cells = xcalloc(x->copy->regions.n, sizeof(*x->cells));
+	if (!x->cells[i]) {
+		uint8_t *p = mmap(NULL, (r->end - r->start) / CELL_BYTES + 1,
+				  PROT_READ | PROT_WRITE,
+				  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+		if (p == MAP_FAILED)
+			return NULL;
+		x->cells[i] = p;
+	}
+	return x->cells[i] + (addr - r->start) / CELL_BYTES;
+}
+
+bool python_mark(struct python_reader *x, uint64_t addr)
+{
+	uint8_t *cell = cell_of(x, addr);
+
+	if (!cell || *cell)
+		return false;
+	*cell = 1;
+	x->seen++;
+	return true;
+}
+
+static void count_reference(struct python_reader *x, uint64_t addr, uint8_t *cell)
+{
+	uint64_t k;
+	bool new;
+
+	if (*cell < PYTHON_MANY && ++*cell < PYTHON_MANY)
+		return;
+	k = put_slot(&x->many, addr, &new);
+	if (new)
+		x->many.count[k] = PYTHON_MANY - 1;
+	else if (x->many.count[k] < UINT32_MAX)
+		x->many.count[k]++;
+}
+
+static uint32_t references_found(const struct python_reader *x, uint64_t addr, const uint8_t *cell)
+{
+	return *cell < PYTHON_MANY ? *cell - 1u : x->many.count[set_slot(&x->many, addr)];
+}
+
 bool python_is_held(struct python_reader *x, uint64_t addr)
 {
-	const uint8_t *p = python_memory(x, addr, 8);
-	uint64_t k = x->seen.v ? set_slot(&x->seen, addr) : 0;
+	const uint8_t *p = python_memory(x, addr, 8), *cell = cell_of(x, addr);
 
-	return !x->seen.v || !x->seen.v[k] || (p && python_at(p, 0) > x->seen.count[k]);
+	return !cell || !*cell || (p && python_at(p, 0) > references_found(x, addr, cell));
 }
 
 void python_own(struct python_reader *x, uint64_t addr)
@@ -204,24 +259,32 @@ void python_own(struct python_reader *x, uint64_t addr)
 
 bool python_see(struct python_reader *x, uint64_t addr, bool counts)
 {
-	uint64_t k;
-	bool new;
+	uint8_t *cell = python_object(x, addr) ? cell_of(x, addr) : NULL;
 
-	if (!python_object(x, addr))
+	if (!cell)
 		return false;
-	k = put_slot(&x->seen, addr, &new);
-	x->seen.count[k] += counts && x->seen.count[k] < UINT32_MAX;
-	if (new) {
+	if (!*cell) {
+		*cell = 1;
+		x->seen++;
 		vec_push(&x->queue, addr);
 		python_own(x, addr);
 	}
+	if (counts)
+		count_reference(x, addr, cell);
 	return true;
 }
 
 void python_objects_fini(struct python_reader *x)
 {
-	free(x->seen.v);
-	free(x->seen.count);
+	for (uint32_t i = 0; x->cells && i < x->copy->regions.n; i++) {
+		const struct memory_region *r = &x->copy->regions.v[i];
+
+		if (x->cells[i])
+			munmap(x->cells[i], (r->end - r->start) / CELL_BYTES + 1);
+	}
+	free(x->cells);
+	free(x->many.v);
+	free(x->many.count);
 	free(x->pages.v);
 	free(x->pages.count);
 	vec_fini(&x->queue);

@@ -42,7 +42,7 @@ static uint64_t see_list(struct python_reader *x, uint64_t head)
 
 	while (at != head) {
 		p = at & 7 || !x->budget ? NULL : python_memory(x, at, HEAD);
-		if (!p || !python_object(x, at + HEAD) || !python_set_put(&x->seen, at + HEAD)) {
+		if (!p || !python_object(x, at + HEAD) || !python_mark(x, at + HEAD)) {
 			x->torn = true;
 			break;
 		}
@@ -208,7 +208,7 @@ static void add_remarks(struct python_reader *x)
 		     "generations, %llu frozen); %llu others are found by references",
 		     (unsigned long long)x->tracked, (unsigned long long)g[0],
 		     (unsigned long long)g[1], (unsigned long long)g[2], (unsigned long long)g[3],
-		     (unsigned long long)(x->seen.n - x->tracked));
+		     (unsigned long long)(x->seen - x->tracked));
 	if (x->torn)
 		graph_remark(x->graph, "a list of the collector is damaged, or was being changed: "
 				       "objects may be missing");
@@ -236,25 +236,20 @@ static struct err *read_python(struct python_reader *x)
 	x->has_blocks = !blocks;
 	err_free(blocks);
 	each_interpreter(x, see_interpreter);
-	if (!x->seen.n) /* 3.8 has the collector in the runtime, in front of the interpreters */
+	if (!x->seen) /* 3.8 has the collector in the runtime, in front of the interpreters */
 		see_generations(x, find_lists(x, x->python->interpreters -
 							 x->python->layout.runtime_interpreters));
-	if (!x->seen.n)
+	if (!x->seen)
 		return err_new(0,
 			       "the heap of Python %s is not as it should be: the lists of its "
 			       "collector are not found",
 			       x->python->runtime.version);
-	x->tracked = x->seen.n;
+	x->tracked = x->seen;
 	add_objects(x);
 	each_interpreter(x, seek_threads);
 	add_roots(x);
 	add_remarks(x);
 	return NULL;
-}
-
-static bool is_python(struct space *s)
-{
-	return live_has(s, &runtime_python, true);
 }
 
 struct err *python_read(const struct memory_copy *c, struct python *p, struct graph *g)
@@ -286,7 +281,7 @@ static struct err *read_copy(void *copy, struct space *s, struct graph *g)
 const struct heap_source heap_source_python = {
 	.name = "python",
 	.what = "Python",
-	.is_space = is_python,
+	.runtime = &runtime_python,
 	.copy_space = live_copy,
 	.read_copy = read_copy,
 	.free_copy = live_copy_free,

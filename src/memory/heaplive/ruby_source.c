@@ -108,7 +108,8 @@ static void add_object(struct ruby_reader *x, uint64_t addr, const uint8_t *slot
 	for (uint32_t i = 0; i < parts.n; i++)
 		bytes += parts.v[i].bytes;
 	graph_object(x->graph, addr, class, bytes);
-	ruby_edges(x, addr, slot, size, real, &parts);
+	if (!graph_wanted(x->graph)->counts)
+		ruby_edges(x, addr, slot, size, real, &parts);
 	x->counts[ruby_type(ruby_slot_word(slot, 0))]++;
 }
 
@@ -164,7 +165,8 @@ static struct err *read_ruby(struct ruby_reader *x)
 	blocks = heap_find(x->copy, &x->blocks);
 	x->has_blocks = !blocks;
 	err_free(blocks);
-	add_roots(x);
+	if (!graph_wanted(x->graph)->counts)
+		add_roots(x);
 	x->counts[RUBY_NONE] = x->heap.slots;
 	each_slot(x, add_object);
 	for (uint32_t i = 1; i < RUBY_TYPES; i++)
@@ -174,11 +176,6 @@ static struct err *read_ruby(struct ruby_reader *x)
 		graph_remark(x->graph, "its objects claim more memory than the process has: some "
 				       "references are missing");
 	return NULL;
-}
-
-static bool is_ruby(struct space *s)
-{
-	return live_has(s, &runtime_ruby, false);
 }
 
 struct err *ruby_read(const struct memory_copy *c, struct ruby *r, struct graph *g)
@@ -211,7 +208,7 @@ static struct err *read_copy(void *copy, struct space *s, struct graph *g)
 const struct heap_source heap_source_ruby = {
 	.name = "ruby",
 	.what = "Ruby",
-	.is_space = is_ruby,
+	.runtime = &runtime_ruby,
 	.copy_space = live_copy,
 	.read_copy = read_copy,
 	.free_copy = live_copy_free,

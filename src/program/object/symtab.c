@@ -565,7 +565,8 @@ static void match_value(void *arg, char *name, uint8_t info, uint16_t shndx, uin
 
 bool object_symbol_value(struct object *o, const char *name, uint64_t *ret_addr)
 {
-	static const uint32_t types[] = { SHT_SYMTAB, SHT_DYNSYM };
+	/* the dynamic one is far smaller, and has what a program exports */
+	static const uint32_t types[] = { SHT_DYNSYM, SHT_SYMTAB };
 	struct wanted w = { .name = name, .len = strlen(name) };
 	size_t n;
 
