@@ -14,9 +14,15 @@
 enum {
 	HUGE_PAGE = 2 << 20,
 	ADVISED_MAX = 4096, /* each splits a mapping, of which a process may have 65,530 */
-	SLACK = 64 << 20,   /* address space for what a region grows by until the copy */
 	TOUCHED_PARTS = 8,  /* untouched memory inside huge pages is at most such a part */
 };
+
+/* Address space for what a region grows by until the copy. It is a part of the region, because a
+ * kernel that does not overcommit counts it as memory. */
+static uint64_t room_slack(const struct memory_region *r)
+{
+	return (r->end - r->start) / 8;
+}
 
 struct memory_room {
 	memory_region_vec regions;
@@ -40,7 +46,9 @@ static void room_advise(const struct memory_region *r, uint64_t start, uint64_t 
 bool copy_room_map(struct memory_region *r, uint64_t slack, const struct space_range *runs,
 		   uint32_t n, uint32_t *advised)
 {
-	const uint64_t size = r->end - r->start + slack + HUGE_PAGE;
+	/* huge pages begin where those of the program would */
+	const uint64_t align = r->end - r->start < HUGE_PAGE ? 0 : HUGE_PAGE;
+	const uint64_t size = r->end - r->start + slack + align;
 	uint8_t *p = mmap(NULL, size, PROT_READ | PROT_WRITE,
 			  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	struct space_range all = { 0 };
@@ -48,8 +56,7 @@ bool copy_room_map(struct memory_region *r, uint64_t slack, const struct space_r
 	if (p == MAP_FAILED)
 		return false;
 	r->room = (struct space_range){ (uintptr_t)p, (uintptr_t)p + size };
-	/* huge pages begin where those of the program would */
-	r->bytes = p + ((r->start - (uintptr_t)p) & (HUGE_PAGE - 1));
+	r->bytes = p + (align ? (r->start - (uintptr_t)p) & (align - 1) : 0);
 	for (uint32_t i = 0; i < n; i++) {
 		if (runs[i].start - all.end <= (all.end - all.start) / TOUCHED_PARTS) {
 			all.end = runs[i].end;
@@ -79,7 +86,7 @@ bool copy_room_take(struct memory_room *room, struct memory_region *r)
 		return false;
 	has = &room->regions.v[i];
 	if (has->start != r->start || !has->room.end ||
-	    r->end - r->start > has->end - has->start + SLACK)
+	    r->end - r->start > has->end - has->start + room_slack(has))
 		return false;
 	r->bytes = has->bytes;
 	r->room = has->room;
@@ -125,7 +132,8 @@ struct memory_room *memory_room_new(struct space *s)
 
 		while (k < runs.n && runs.v[k].start < r->end)
 			k++;
-		if (k > first && copy_room_map(r, SLACK, runs.v + first, k - first, &room->advised))
+		if (k > first &&
+		    copy_room_map(r, room_slack(r), runs.v + first, k - first, &room->advised))
 			room_populate(room, r, runs.v + first, k - first);
 	}
 	err_free(e); /* memory_copy() meets it again, and returns it */

@@ -22,10 +22,10 @@ struct heap_source {
 	bool (*is_file)(const void *head, size_t n);
 	struct err *(*read_file)(const char *path, struct graph *g);
 
-	/* Processes and cores; NULL: not a runtime. `runtime` is the interpreter whose heap it
-	 * is. copy_space() reads all memory that read_copy() needs, into `room` as far as that
-	 * fits; a process is stopped meanwhile, so that it does nothing else. read_copy() works after the process was resumed;
-	 * `s` then only serves what does not change: mapped files, symbols. */
+	/* Processes and cores; NULL: not a runtime. `runtime` is the interpreter whose heap it is.
+	 * copy_space() reads all memory that read_copy() needs, into `room` as far as that fits; a
+	 * process is stopped meanwhile, so that it does nothing else. read_copy() works after the
+	 * process was resumed; `s` then only serves what does not change: mapped files, symbols. */
 	const struct runtime_type *runtime;
 	struct err *(*copy_space)(struct space *s, struct memory_room *room, void **ret);
 	struct err *(*read_copy)(void *copy, struct space *s, struct graph *g);

@@ -74,8 +74,8 @@ struct python_reader {
 	struct leaks_heap blocks;
 	bool has_blocks;
 	uint64_t budget; /* words that may still be looked through */
-	/* For each region of the copy a byte for each word: 0: no object is seen there; else 1 + the
-	 * number of references to it that were found, up to PYTHON_MANY. NULL: no byte is set. */
+	/* A byte for each word of each region. 0: no object is seen there; else 1 + the number of
+	 * references to it that were found, up to PYTHON_MANY. NULL: no byte is set. */
 	uint8_t **cells;
 	struct python_set many;  /* objects of PYTHON_MANY, with the number of their references */
 	uint64_t seen;           /* objects */

@@ -1,5 +1,10 @@
 /* The address space of a process under control. It has registers while the process is stopped. */
+#include <errno.h>
+
+#include "base/procmem.h"
 #include "target_private.h"
+
+enum { MUCH = 64 << 10 };
 
 struct held {
 	struct space space; /* first member */
@@ -20,12 +25,23 @@ static struct err *held_mappings(struct space *s, uint64_t time, const struct ma
 	return c->stopped ? control_maps(c, ret) : space_mappings(held_of(s)->live, time, ret);
 }
 
+/* process_vm_readv() copies once, reading /proc/PID/mem twice: 0.22 s and 0.36 s for each GB. Only
+ * the file has pages that the process itself may not read. */
 static uint32_t held_read(struct space *s, uint64_t addr, void *buf, uint32_t n, uint32_t *ret_gap)
 {
-	ssize_t got = control_pread(held_of(s)->control, buf, n, addr);
+	const struct control *c = held_of(s)->control;
+	const bool direct = n >= MUCH && c->service < 0; /* a service may not be traced */
+	ssize_t got = direct ? procmem_read(c->alive, buf, n, addr) : 0, more = 0;
 
 	(void)ret_gap;
-	return got > 0 ? (uint32_t)got : 0;
+	if (got < 0 && errno == ETIMEDOUT)
+		return 0; /* it holds a page back */
+	if (got < 0)
+		got = 0;
+	if (got < n)
+		more = control_pread(c, (uint8_t *)buf + got, n - (size_t)got,
+				     addr + (uint64_t)got);
+	return (uint32_t)(got + (more > 0 ? more : 0));
 }
 
 static struct err *held_threads(struct space *s, const struct space_thread **ret, uint32_t *ret_n)
