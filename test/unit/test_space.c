@@ -233,6 +233,35 @@ static void test_record_room(void **state)
 	assert_int_equal(room.n, 0);
 }
 
+/* Mappings that come from the highest to the lowest move all others, and so does the copy of a
+ * forked process's list. Those behind all others are still taken at the limit. */
+static void test_record_moves(void **state)
+{
+	struct space_record_room room = { .most_moved = 1000 };
+	struct space *child, *s = space_record(7, &room);
+	const struct mappings *m;
+
+	for (uint64_t at = 1000; at; at--)
+		space_record_map(s, &(struct mapping){ .start = at, .end = at + 1, .path = "/a" },
+				 1);
+	assert_null(space_mappings(s, 0, &m));
+	assert_int_equal(m->n, 45); /* 0 + 1 + ... + 44 moves */
+	assert_int_equal(room.moved, 45 * 44 / 2);
+	assert_int_equal(room.left_out, 1000 - 45);
+	for (uint64_t at = 2000; at < 3000; at++)
+		space_record_map(s, &(struct mapping){ .start = at, .end = at + 1, .path = "/a" },
+				 2);
+	assert_null(space_mappings(s, 0, &m));
+	assert_int_equal(m->n, 1045);
+	child = space_record_fork(s, 8);
+	space_record_map(child, &(struct mapping){ .start = 4000, .end = 4001, .path = "/b" }, 3);
+	assert_null(space_mappings(child, 0, &m));
+	assert_int_equal(m->n, 1045);
+	assert_int_equal(room.left_out, 1000 - 45 + 1);
+	space_free(child);
+	space_free(s);
+}
+
 /* --- cores --- */
 
 static char dir[] = "/tmp/descry-space-XXXXXX";
@@ -732,6 +761,7 @@ int main(void)
 		cmocka_unit_test(test_put),
 		cmocka_unit_test(test_record),
 		cmocka_unit_test(test_record_room),
+		cmocka_unit_test(test_record_moves),
 		cmocka_unit_test(test_core),
 		cmocka_unit_test(test_other_file),
 		cmocka_unit_test(test_file_by_age),

@@ -83,11 +83,14 @@ const char *space_core_remark(const struct space *s, uint32_t i);
  * and nothing else. The recording's reader numbers each change, and the number is the state.
  * m->path is borrowed. */
 /* Mappings in the memory of a recording's spaces. A forked process with one more mapping has a
- * copy of its parent's, so that a small recording can have any number. */
+ * copy of its parent's, so that a small recording can have any number. A new mapping moves those
+ * behind it in the list, so that a small recording can move any number. */
 struct space_record_room {
 	uint64_t most; /* 0: 16 million */
 	uint64_t n;
-	uint64_t left_out; /* mappings beyond `most`, or of a process that has 131,072 */
+	uint64_t most_moved; /* 0: a thousand million */
+	uint64_t moved;      /* entries of lists that were moved or copied */
+	uint64_t left_out;   /* mappings beyond a limit, or of a process that has 131,072 */
 };
 /* The room must live as long as the space and those that are forked from it. */
 struct space *space_record(pid_t pid, struct space_record_room *room);
