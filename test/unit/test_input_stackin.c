@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <zstd.h>
 
+#include "input/perf/perfunpack.h"
 #include "input/stackin/stackin.h"
 #include "render/folded.h"
 
@@ -359,6 +360,42 @@ static void test_perf_data_bomb(void **state)
 	stacktree_fini(&t);
 }
 
+/* Tiny compressed records unpack into one block, behind a record that is cut off. */
+static void test_perf_data_pieces(void **state)
+{
+	enum { CUT = 60000, PIECES = 30000, REST = 210000, SKIPPABLE = 0x184d2a50 };
+	const uint32_t head[] = { SKIPPABLE, PIECES };
+	cleanup_free char *cut = xcalloc(1, CUT), *packed = xmalloc(CUT), *rest = NULL;
+	cleanup_free uint8_t *pieces = xcalloc(1, sizeof(head) + PIECES);
+	struct perfunpack u = { 0 };
+	struct bytes b, r;
+	size_t n;
+
+	(void)state;
+	cut[0] = 7;
+	n = ZSTD_compress(packed, CUT, cut, CUT, 1);
+	assert_false(ZSTD_isError(n));
+	for (b = bytes_of(packed, n, "cut"); perfunpack_more(&u, &b);)
+		assert_null(perfunpack_next(&u, &b, &r));
+	assert_int_equal(bytes_left(&r), CUT);
+	memcpy(pieces, head, sizeof(head));
+	for (size_t i = 0; i < sizeof(head) + PIECES; i++)
+		for (b = bytes_of(pieces + i, 1, "piece"); perfunpack_more(&u, &b);)
+			assert_null(perfunpack_next(&u, &b, &r));
+	assert_int_equal(u.blocks.n, 1);
+	assert_int_equal(bytes_left(&r), CUT);
+	/* the record that is cut off begins the next block */
+	u.taken = CUT - 1000;
+	rest = xcalloc(1, REST);
+	n = ZSTD_compress(pieces, PIECES, rest, REST, 1);
+	assert_false(ZSTD_isError(n));
+	for (b = bytes_of(pieces, n, "rest"); perfunpack_more(&u, &b);)
+		assert_null(perfunpack_next(&u, &b, &r));
+	assert_int_equal(u.blocks.n, 2);
+	assert_int_equal(bytes_left(&r), 1000 + REST);
+	perfunpack_fini(&u);
+}
+
 /* Any user can put a pipe where the names of compiled code are expected. */
 static void test_perf_data_pipe(void **state)
 {
@@ -400,6 +437,7 @@ int main(void)
 		cmocka_unit_test(test_perf_mends),
 		cmocka_unit_test(test_perf_long_command),
 		cmocka_unit_test(test_perf_data_bomb),
+		cmocka_unit_test(test_perf_data_pieces),
 		cmocka_unit_test(test_perf_data_pipe),
 		cmocka_unit_test(test_dtrace),
 		cmocka_unit_test(test_bpftrace),

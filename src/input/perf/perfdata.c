@@ -8,13 +8,11 @@
  * FINISHED_ROUND. Records older than the newest one of the round before can then be delivered.
  */
 #define _GNU_SOURCE
-#include <errno.h>
-#include <zstd.h>
-
 #include "base/bytes.h"
 #include "base/hash.h"
 #include "input/perf/perffield.h"
 #include "input/perf/perfspace.h"
+#include "input/perf/perfunpack.h"
 #include "input/perf/perfunwind.h"
 #include "input/perf/runs.h"
 
@@ -109,17 +107,11 @@ struct perfdata {
 	struct perfunwind *unwind; /* NULL: no copied stack so far */
 	uint64_t unknown_event;
 	uint32_t event; /* the event whose samples are taken; NO_EVENT: not known yet */
-
-	ZSTD_DCtx *zstd;
-	VEC(uint8_t *) blocks;     /* the bytes of decompressed records, which wait too */
-	struct out tail;           /* the beginning of a record whose rest is in the next block */
-	uint64_t packed, unpacked; /* bytes of compressed records */
-	uint32_t nested;           /* compressed records in compressed records */
+	struct perfunpack unpack;
+	uint32_t nested; /* compressed records in compressed records */
 };
 
 enum { NO_EVENT = UINT32_MAX };
-/* Samples shrink to about a tenth. All unpacked bytes are kept up to the end. */
-enum { UNPACKED_FREE = 64 << 20, UNPACKED_TIMES = 100 };
 
 static struct err *records(struct perfdata *d, struct bytes *b);
 
@@ -515,47 +507,23 @@ static void flush(struct perfdata *d, uint64_t limit)
 	d->queue.n -= i;
 }
 
-/* Decompresses Zstandard: one stream over all records of this kind. */
 static struct err *take_compressed(struct perfdata *d, struct bytes b)
 {
-	ZSTD_inBuffer from = { b.start, (size_t)(b.end - b.start), 0 };
-	enum { BLOCK = 256 * 1024 };
 	struct err *e = NULL;
 
 	if (d->nested)
 		return err_new(0, "perf.data: compressed records in compressed records");
-	d->packed += from.size;
-	if (!d->zstd)
-		d->zstd = ZSTD_createDCtx();
-	if (!d->zstd)
-		return err_new(0, "perf.data: no memory to decompress");
-	while (!e && from.pos < from.size) {
-		uint8_t *block = xmalloc(d->tail.n + BLOCK);
-		ZSTD_outBuffer to = { block, d->tail.n + BLOCK, d->tail.n };
+	d->nested++;
+	while (!e && perfunpack_more(&d->unpack, &b)) {
 		struct bytes r;
-		size_t rc;
 
-		if (d->tail.n)
-			memcpy(block, d->tail.v, d->tail.n);
-		rc = ZSTD_decompressStream(d->zstd, &to, &from);
-		block = xrealloc(block, to.pos);
-		vec_push(&d->blocks, block);
-		if (ZSTD_isError(rc))
-			return err_new(0, "perf.data: compressed records: %s",
-				       ZSTD_getErrorName(rc));
-		d->unpacked += to.pos - d->tail.n;
-		if (d->unpacked > UNPACKED_FREE + d->packed * UNPACKED_TIMES)
-			return err_new(E2BIG,
-				       "perf.data: the compressed records are more than %d times "
-				       "larger than their bytes in the file",
-				       UNPACKED_TIMES);
-		r = bytes_of(block, to.pos, "perf.data");
-		d->nested++;
+		e = perfunpack_next(&d->unpack, &b, &r);
+		if (e)
+			break;
 		e = records(d, &r);
-		d->nested--;
-		d->tail.n = 0;
-		out_mem(&d->tail, r.pos, bytes_left(&r));
+		d->unpack.taken += (size_t)(r.pos - r.start);
 	}
+	d->nested--;
 	return e;
 }
 
@@ -770,11 +738,7 @@ static struct err *document(struct stackin *in, const uint8_t *p, size_t n)
 	}
 	for (uint32_t i = 0; i < d.events.n; i++)
 		free(d.events.v[i].name);
-	for (uint32_t i = 0; i < d.blocks.n; i++)
-		free(d.blocks.v[i]);
-	ZSTD_freeDCtx(d.zstd);
-	out_fini(&d.tail);
-	vec_fini(&d.blocks);
+	perfunpack_fini(&d.unpack);
 	vec_fini(&d.events);
 	vec_fini(&d.queue);
 	vec_fini(&d.stack);
