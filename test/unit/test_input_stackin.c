@@ -396,6 +396,38 @@ static void test_perf_data_pieces(void **state)
 	perfunpack_fini(&u);
 }
 
+/* Begins a recording in a file with n events, each of which has the ids in [at, at + size). */
+static struct out perf_data_file(uint32_t n, uint64_t at, uint64_t size)
+{
+	const uint64_t each = 64, end = 104 + n * each,
+		       head[13] = { 0x32454c4946524550, 104, each, 104, n * each, end };
+	const uint64_t attr[8] = { 1 | 48ull << 32, 0, 1, 3, 0, 0, at, size };
+	struct out o = { 0 };
+
+	out_mem(&o, (const char *)head, sizeof(head));
+	for (uint32_t i = 0; i < n; i++)
+		out_mem(&o, (const char *)attr, sizeof(attr));
+	return o;
+}
+
+/* Each of many events can claim that all of the file is its ids. */
+static void test_perf_data_ids(void **state)
+{
+	struct out o = perf_data_file(3, 104, 64);
+	struct stacktree t;
+	struct err *e;
+
+	(void)state;
+	stacktree_init(&t);
+	assert_null(read_perf_data(&o, &t));
+	o = perf_data_file(3, 104, 192);
+	e = read_perf_data(&o, &t);
+	assert_non_null(e);
+	assert_non_null(strstr(e->text, "overlap"));
+	err_free(e);
+	stacktree_fini(&t);
+}
+
 /* Any user can put a pipe where the names of compiled code are expected. */
 static void test_perf_data_pipe(void **state)
 {
@@ -438,6 +470,7 @@ int main(void)
 		cmocka_unit_test(test_perf_long_command),
 		cmocka_unit_test(test_perf_data_bomb),
 		cmocka_unit_test(test_perf_data_pieces),
+		cmocka_unit_test(test_perf_data_ids),
 		cmocka_unit_test(test_perf_data_pipe),
 		cmocka_unit_test(test_dtrace),
 		cmocka_unit_test(test_bpftrace),

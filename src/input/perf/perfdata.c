@@ -112,6 +112,7 @@ struct perfdata {
 };
 
 enum { NO_EVENT = UINT32_MAX };
+enum { EVENT_NAME_MAX = 4096 };
 
 static struct err *records(struct perfdata *d, struct bytes *b);
 
@@ -166,8 +167,8 @@ static struct err *read_event_desc(struct perfdata *d, struct bytes b)
 		nids = bytes_u32(&b);
 		name = perf_field_name(&b);
 		if (bytes_ok(&b) && *name && i < d->events.n) {
-			free(d->events.v[i].name);
-			d->events.v[i].name = xstrdup(name);
+			free(d->events.v[i].name); /* its length is taken for each sample */
+			d->events.v[i].name = xasprintf("%.*s", EVENT_NAME_MAX, name);
 		}
 		for (uint32_t k = 0; k < nids && bytes_ok(&b); k++) {
 			uint64_t id = bytes_u64(&b);
@@ -609,9 +610,11 @@ static struct bytes part_at(struct bytes *file, struct bytes *b)
 	return bytes_slice(file, offset, size);
 }
 
+/* The ids of an event are a part of the file of their own, so that all of them fit in the file. */
 static struct err *read_attrs(struct perfdata *d, struct bytes *file, struct bytes attrs,
 			      uint64_t each)
 {
+	uint64_t room = (uint64_t)(file->end - file->start);
 	struct err *e = NULL;
 
 	if (each < ATTR_MIN + 16)
@@ -623,6 +626,9 @@ static struct err *read_attrs(struct perfdata *d, struct bytes *file, struct byt
 		e = add_event(d, a);
 		bytes_seek(&a, each - 16);
 		ids = part_at(file, &a);
+		if (bytes_left(&ids) > room)
+			return e ?: err_new(0, "perf.data: the ids of its events overlap");
+		room -= bytes_left(&ids);
 		while (bytes_ok(&ids) && bytes_left(&ids) >= 8)
 			add_id(d, bytes_u64(&ids), d->events.n - 1);
 		bytes_skip(&attrs, each);
