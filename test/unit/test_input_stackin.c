@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <zstd.h>
 
+#include "input/perf/perfspace.h"
 #include "input/perf/perfunpack.h"
 #include "input/stackin/stackin.h"
 #include "render/folded.h"
@@ -428,6 +429,44 @@ static void test_perf_data_ids(void **state)
 	stacktree_fini(&t);
 }
 
+/* Tables for walks follow the mappings, without a list that is made anew for each of them. */
+static void test_perf_unwind_follows(void **state)
+{
+	struct perfspace_map m = { 0x1000, 0x1000, 0, "/nowhere", NULL, 0 };
+	const struct unwind_process *p;
+	const struct unwind_range *r;
+	struct perfspace *s;
+	struct stackin in;
+	struct stacktree t;
+
+	(void)state;
+	stacktree_init(&t);
+	stackin_init(&in, &t, NULL);
+	s = perfspace_new(&in);
+	assert_null(unwind_process_find(perfspace_unwind(s, 8), 0x1000)); /* not known */
+	perfspace_map(s, 7, &m);
+	p = perfspace_unwind(s, 7);
+	r = unwind_process_find(p, 0x1fff);
+	assert_non_null(r);
+	assert_int_equal(r->end, 0x2000);
+	assert_null(r->image);
+	assert_null(unwind_process_find(p, 0x2000));
+	m.start = 0x2000;
+	perfspace_map(s, 7, &m);
+	r = unwind_process_find(p, 0x2000);
+	assert_non_null(r);
+	assert_int_equal(r->start, 0x2000);
+	m.start = 0x1800;
+	perfspace_map(s, 7, &m);
+	r = unwind_process_find(p, 0x1fff);
+	assert_non_null(r);
+	assert_int_equal(r->start, 0x1800);
+	assert_int_equal(unwind_process_find(p, 0x17ff)->end, 0x1800);
+	perfspace_free(s);
+	stackin_fini(&in);
+	stacktree_fini(&t);
+}
+
 /* Any user can put a pipe where the names of compiled code are expected. */
 static void test_perf_data_pipe(void **state)
 {
@@ -471,6 +510,7 @@ int main(void)
 		cmocka_unit_test(test_perf_data_bomb),
 		cmocka_unit_test(test_perf_data_pieces),
 		cmocka_unit_test(test_perf_data_ids),
+		cmocka_unit_test(test_perf_unwind_follows),
 		cmocka_unit_test(test_perf_data_pipe),
 		cmocka_unit_test(test_dtrace),
 		cmocka_unit_test(test_bpftrace),

@@ -26,7 +26,6 @@ static void recorded_free(struct recorded *r)
 	if (!r)
 		return;
 	space_free(r->space);
-	unwind_process_free(r->unwind);
 	free(r);
 }
 
@@ -47,6 +46,7 @@ void perfspace_free(struct perfspace *s)
 		object_free(d->object);
 		object_free(d->debug);
 		unwind_image_free(d->tables);
+		vec_fini(&d->texts);
 		if (d->list)
 			perfspace_list_fini(d->list);
 		free(d->list);
@@ -66,6 +66,8 @@ void perfspace_free(struct perfspace *s)
 	arena_fini(&s->text);
 	free(s);
 }
+
+static const struct unwind_range *range_find(void *recorded, uint64_t addr);
 
 /* Returns the process, NULL: not known. */
 static struct recorded *recorded_of(struct perfspace *s, uint32_t pid)
@@ -87,7 +89,10 @@ static struct recorded *recorded_put(struct perfspace *s, uint32_t pid, struct s
 	struct recorded *r = xcalloc(1, sizeof(*r));
 
 	recorded_free((struct recorded *)(uintptr_t)*val);
+	r->of = s;
 	r->space = space;
+	r->unwind.find = range_find;
+	r->unwind.find_arg = r;
 	*val = (uint64_t)(uintptr_t)r;
 	s->last = NULL;
 	return r;
@@ -359,48 +364,61 @@ uint32_t perfspace_user(struct perfspace *s, uint32_t pid, uint64_t ip)
 
 /* --- unwind tables --- */
 
-/* Finds the distance of a mapping from the addresses in its file. Returns false when it has none of
- * the file's text. */
-static bool bias_of(const struct object *o, const struct mapping *m, uint64_t *ret)
-{
-	uint64_t off, n, addr;
+enum { TEXTS_MAX = 64 };
 
-	for (uint32_t i = 0; object_text_segment(o, i, &off, &n, &addr); i++)
-		if (off < m->offset + (m->end - m->start) && off + n > m->offset) {
-			*ret = m->start - m->offset + off - addr;
-			return true;
+static void tables_open(struct perfspace *s, struct dso *d)
+{
+	struct dso_text t;
+	uint64_t addr;
+
+	perfspace_dso_open(s, d);
+	if (d->tables_tried)
+		return;
+	d->tables_tried = true;
+	if (!d->object || err_drop(unwind_image_open(d->object, &d->tables)))
+		return;
+	for (uint32_t i = 0;
+	     i < TEXTS_MAX && object_text_segment(d->object, i, &t.off, &t.n, &addr); i++) {
+		t.delta = t.off - addr;
+		vec_push(&d->texts, t);
+	}
+}
+
+/* Looks in the list of mappings itself: a list of ranges would be made anew after each change. */
+static const struct unwind_range *range_find(void *recorded, uint64_t addr)
+{
+	struct recorded *r = recorded;
+	uint32_t state = space_record_state(r->space);
+	const struct mapping *m;
+	struct dso *d;
+
+	if (r->range_state == state && addr >= r->range.start && addr < r->range.end)
+		return &r->range;
+	m = mappings_find(mappings_of(r), addr);
+	if (!m)
+		return NULL;
+	d = &r->of->dsos.v[m->file];
+	tables_open(r->of, d);
+	r->range = (struct unwind_range){ m->start, m->end, m->start, NULL, NULL };
+	r->range_state = state;
+	for (uint32_t i = 0; i < d->texts.n; i++) {
+		const struct dso_text *t = &d->texts.v[i];
+
+		if (t->off < m->offset + (m->end - m->start) && t->off + t->n > m->offset) {
+			r->range.bias = m->start - m->offset + t->delta;
+			r->range.image = d->tables;
+			break;
 		}
-	return false;
+	}
+	return &r->range;
 }
 
 const struct unwind_process *perfspace_unwind(struct perfspace *s, uint32_t pid)
 {
 	static const struct unwind_process nothing;
-	struct recorded *r = recorded_of(s, pid);
-	const struct mappings *list;
+	const struct recorded *r = recorded_of(s, pid);
 
-	if (!r)
-		return &nothing;
-	if (r->unwind && r->unwind_state == space_record_state(r->space))
-		return r->unwind;
-	unwind_process_free(r->unwind);
-	r->unwind = xcalloc(1, sizeof(*r->unwind));
-	r->unwind_state = space_record_state(r->space);
-	list = mappings_of(r);
-	for (uint32_t i = 0; i < list->n; i++) {
-		const struct mapping *m = &list->v[i];
-		struct dso *d = &s->dsos.v[m->file];
-		struct unwind_range range = { m->start, m->end, m->start, NULL };
-
-		perfspace_dso_open(s, d);
-		if (d->object && !d->tables_tried)
-			err_free(unwind_image_open(d->object, &d->tables));
-		d->tables_tried = true;
-		if (d->tables && bias_of(d->object, m, &range.bias))
-			range.image = d->tables;
-		vec_push(&r->unwind->ranges, range);
-	}
-	return r->unwind;
+	return r ? &r->unwind : &nothing;
 }
 
 void perfspace_notes(struct perfspace *s)

@@ -35,8 +35,8 @@ const uint32_t *perfspace_thread(struct perfspace *s, uint32_t pid, uint32_t tid
 /* For the thread that was named last. */
 uint32_t perfspace_kernel(struct perfspace *s, uint64_t ip);
 uint32_t perfspace_user(struct perfspace *s, uint32_t pid, uint64_t ip);
-/* Returns the present mappings with the unwind tables of their files, valid until the mappings
- * change. */
+/* Returns the mappings with the unwind tables of their files. It follows when they change, and is
+ * valid until the process is forked anew. */
 const struct unwind_process *perfspace_unwind(struct perfspace *s, uint32_t pid);
 /* Adds remarks about code without names. */
 void perfspace_notes(struct perfspace *s);

@@ -23,6 +23,11 @@ struct code_list {
 	VEC(const char *) modules;
 };
 
+/* Executable bytes of a file, and how far their offsets lie behind their addresses. */
+struct dso_text {
+	uint64_t off, n, delta;
+};
+
 /* A file with code. */
 struct dso {
 	const char *path;
@@ -33,15 +38,18 @@ struct dso {
 	struct object *object, *debug;
 	struct code_list *list; /* the list of jit code */
 	struct unwind_image *tables;
+	VEC(struct dso_text) texts; /* when it has tables */
 	bool tables_tried;
 	uint64_t unnamed; /* addresses without a name */
 };
 
-/* A process: its mappings, whose files are dsos, and the unwind tables of one state of them. */
+/* A process: its mappings, whose files are dsos. */
 struct recorded {
+	struct perfspace *of;
 	struct space *space;
-	struct unwind_process *unwind; /* NULL not made yet */
-	uint32_t unwind_state;
+	struct unwind_process unwind; /* finds the mappings of `space` */
+	struct unwind_range range;    /* the one found last */
+	uint32_t range_state;         /* of `space` at that time */
 };
 
 struct thread {

@@ -350,8 +350,11 @@ void unwind_process_free(struct unwind_process *p)
 
 const struct unwind_range *unwind_process_find(const struct unwind_process *p, uint64_t addr)
 {
-	uint32_t lo = partition_point(p->ranges.n, i, p->ranges.v[i].end <= addr);
+	uint32_t lo;
 
+	if (p->find)
+		return p->find(p->find_arg, addr);
+	lo = partition_point(p->ranges.n, i, p->ranges.v[i].end <= addr);
 	if (lo < p->ranges.n && addr >= p->ranges.v[lo].start)
 		return &p->ranges.v[lo];
 	return NULL;

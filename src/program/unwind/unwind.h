@@ -78,6 +78,10 @@ struct unwind_process {
 	pid_t pid;
 	VEC(struct unwind_range) ranges; /* by start */
 	struct unwind_code code;         /* step NULL: none is known */
+	/* Returns the range of an address, valid until the next call, or NULL. NULL: `ranges` has
+	 * all. */
+	const struct unwind_range *(*find)(void *arg, uint64_t addr);
+	void *find_arg;
 };
 
 /* Images by file, shared by all processes. */
