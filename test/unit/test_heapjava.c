@@ -9,7 +9,8 @@ static struct heap_memory mem;
 
 static bool counting; /* is wanted */
 
-static struct graph *read_mem(struct java_reader *x)
+/* Calls `look`, if there is one, before the reader is freed. */
+static struct graph *read_and_look(struct java_reader *x, void (*look)(const struct java_reader *x))
 {
 	const struct graph_wanted w = { .labels = true, .counts = counting };
 	struct memory_copy *c = NULL;
@@ -21,11 +22,18 @@ static struct graph *read_mem(struct java_reader *x)
 	s = memory_copy_space(c, &mem.space);
 	jm_reader(x, &j, c, s, g);
 	assert_null(java_read(x));
+	if (look)
+		look(x);
 	assert_null(graph_finish(g));
 	jm_reader_fini(x);
 	space_free(s);
 	memory_copy_free(c);
 	return g;
+}
+
+static struct graph *read_mem(struct java_reader *x)
+{
+	return read_and_look(x, NULL);
 }
 
 /* The name of the reference between two objects; NULL: there is none. */
@@ -177,6 +185,38 @@ static void java_hostile(void **state)
 	graph_free(g);
 }
 
+static void no_long_runs(const struct java_reader *x)
+{
+	uint32_t run = 0, longest = 0;
+
+	assert_in_range(x->classes.n, 200, 300);
+	for (uint32_t i = 0; i <= x->class_mask; i++) {
+		run = x->class_slots[i] ? run + 1 : 0;
+		longest = run > longest ? run : longest;
+	}
+	assert_in_range(longest, 1, 100);
+}
+
+/* A process can put its classes where a hash without a secret gives them neighbouring places. */
+static void java_colliding_classes(void **state)
+{
+	enum { CLASSES = 200, PLACES = 100, STEP = 16 };
+	uint64_t klass = 1ull << 40, loader = HM_SECOND;
+	struct java_reader x;
+
+	(void)state;
+	jm_make(&mem);
+	for (int i = 0; i < CLASSES; i++, loader += STEP) {
+		do
+			klass += 8;
+		while ((klass * 0x9e3779b97f4a7c15u >> 32 & 4095) >= PLACES);
+		heap_memory_put(&mem, loader + 56, klass);
+		heap_memory_put(&mem, loader + 112, i + 1 < CLASSES ? loader + STEP : 0);
+	}
+	heap_memory_put(&mem, JM_LOADER + 112, HM_SECOND);
+	graph_free(read_and_look(&x, no_long_runs));
+}
+
 /* What is written as an HPROF file is read as the same graph. */
 static void java_exported(void **state)
 {
@@ -219,6 +259,7 @@ int main(void)
 		cmocka_unit_test(java_objects),   cmocka_unit_test(java_narrow_stack),
 		cmocka_unit_test(java_half_made), cmocka_unit_test(java_hostile),
 		cmocka_unit_test(java_exported),  cmocka_unit_test(java_counts),
+		cmocka_unit_test(java_colliding_classes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

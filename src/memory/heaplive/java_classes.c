@@ -1,4 +1,5 @@
 /* HotSpot's classes: those of all class loaders, by the address of their Klass. */
+#include "base/hash.h"
 #include "memory/heaplive/java_heap.h"
 
 #include "memory/heapfile/java_name.h"
@@ -18,7 +19,7 @@ enum {
 
 static uint32_t class_place(const struct java_reader *x, uint64_t klass)
 {
-	uint32_t i = (uint32_t)(klass * 0x9e3779b97f4a7c15u >> 32) & x->class_mask;
+	uint32_t i = (uint32_t)hash_word(klass) & x->class_mask;
 
 	while (x->class_slots[i] && x->classes.v[x->class_slots[i] - 1].address != klass)
 		i = (i + 1) & x->class_mask;
