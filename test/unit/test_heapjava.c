@@ -217,6 +217,44 @@ static void java_colliding_classes(void **state)
 	graph_free(read_and_look(&x, no_long_runs));
 }
 
+/* Any number of mirrors can name a class with any number of static fields, all at one place. */
+static void java_many_mirrors(void **state)
+{
+	enum { FIELDS = 100, MIRRORS = 60 };
+	struct java_reader x;
+	struct graph *g;
+	uint64_t edges;
+
+	(void)state;
+	jm_make(&mem);
+	g = read_mem(&x);
+	edges = graph_totals(g)->edges;
+	graph_free(g);
+	for (uint32_t i = 0; i < FIELDS; i++) {
+		const uint16_t f[] = { 8, 6, 8, 0, 40 << 2 | 1, 0 };
+
+		memcpy(heap_memory_at(&mem, HM_SECOND + 4 + i * sizeof(f), sizeof(f)), f,
+		       sizeof(f));
+	}
+	heap_memory_put(&mem, jm_klass(JM_CLASS) + 456, HM_SECOND);
+	jm_put4(&mem, jm_klass(JM_CLASS) + 308, FIELDS << 16);
+	jm_put4(&mem, JM_MIRRORS + 40, JM_NODE_A);
+	jm_space(&mem, JM_TENURED, JM_OLD_BOTTOM, JM_OLD_TOP + MIRRORS * 64);
+	for (uint32_t i = 0; i < MIRRORS; i++) {
+		uint64_t at = JM_OLD_TOP + i * 64ull;
+
+		jm_object(&mem, at, JM_CLASS, 0);
+		heap_memory_put(&mem, at + 16, jm_klass(JM_CLASS));
+		jm_put4(&mem, at + 24, 8);
+		jm_put4(&mem, at + 40, JM_NODE_A);
+	}
+	g = read_mem(&x);
+	assert_int_equal(graph_totals(g)->objects, JM_NCLASSES + 10 + MIRRORS);
+	/* the class's own mirror has room for 16 references */
+	assert_int_equal(graph_totals(g)->edges, edges + 16);
+	graph_free(g);
+}
+
 /* What is written as an HPROF file is read as the same graph. */
 static void java_exported(void **state)
 {
@@ -256,10 +294,14 @@ static void java_exported(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(java_objects),   cmocka_unit_test(java_narrow_stack),
-		cmocka_unit_test(java_half_made), cmocka_unit_test(java_hostile),
-		cmocka_unit_test(java_exported),  cmocka_unit_test(java_counts),
+		cmocka_unit_test(java_objects),
+		cmocka_unit_test(java_narrow_stack),
+		cmocka_unit_test(java_half_made),
+		cmocka_unit_test(java_hostile),
+		cmocka_unit_test(java_exported),
+		cmocka_unit_test(java_counts),
 		cmocka_unit_test(java_colliding_classes),
+		cmocka_unit_test(java_many_mirrors),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

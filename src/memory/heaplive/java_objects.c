@@ -123,20 +123,22 @@ static void array_refs(struct java_reader *x, uint64_t addr, const uint8_t *p, u
 	}
 }
 
-/* Adds what a mirror leads to by the class that it stands for. */
-static void mirror_refs(struct java_reader *x, const uint8_t *p, uint64_t size)
+/* Adds what a mirror leads to by the class that it stands for. A class has one mirror: others that
+ * name it are not the JVM's. */
+static void mirror_refs(struct java_reader *x, uint64_t addr, const uint8_t *p, uint64_t size)
 {
 	static const char super[] = "<super>", constants[] = "<constants>";
+	uint64_t most = size / (x->narrow ? 4 : 8);
 	struct java_class *c, *above;
 
 	if (x->mirror_class + 8ull > size)
 		return;
 	c = java_class_at(x, java_u64(p + x->mirror_class));
-	if (!c)
+	if (!c || c->mirror != addr)
 		return;
 	if (!c->laid_out)
 		java_lay_out(x, c);
-	instance_refs(x, p, size, c->static_, c->nstatic);
+	instance_refs(x, p, size, c->static_, c->nstatic < most ? c->nstatic : (uint32_t)most);
 	if (c->constants)
 		graph_edge(x->graph, c->constants,
 			   graph_label(x->graph, constants, strlen(constants)), GRAPH_STRONG);
@@ -170,7 +172,7 @@ static void object_add(struct java_reader *x, struct java_part *part, uint64_t a
 	switch (c->kind) {
 	case JAVA_MIRROR:
 		instance_refs(x, p, size, c->ref, c->nrefs);
-		mirror_refs(x, p, size);
+		mirror_refs(x, addr, p, size);
 		break;
 	case JAVA_INSTANCE: instance_refs(x, p, size, c->ref, c->nrefs); break;
 	case JAVA_REFERENCES:
