@@ -255,6 +255,54 @@ static void java_many_mirrors(void **state)
 	graph_free(g);
 }
 
+/* A thread that is listed many times, and threads that share a stack. */
+static void java_threads_again(void **state)
+{
+	enum { THREADS = 100, OTHER = HM_SECOND + 0x800 };
+	struct java_reader x;
+	uint64_t holds;
+
+	(void)state;
+	jm_make(&mem);
+	for (uint64_t at = HM_STACK + 0x1800; at < HM_STACK + HM_SIZE; at += 8)
+		heap_memory_put(&mem, at, JM_NODE_A);
+	graph_free(read_mem(&x));
+	holds = x.holds;
+	jm_put4(&mem, JM_LIST + 4, THREADS);
+	heap_memory_put(&mem, JM_LIST + 16, HM_SECOND);
+	for (uint32_t i = 0; i < THREADS; i++)
+		heap_memory_put(&mem, HM_SECOND + i * 8, i % 2 ? JM_THREAD : OTHER);
+	heap_memory_put(&mem, OTHER + 64, HM_STACK + HM_SIZE);
+	heap_memory_put(&mem, OTHER + 72, HM_SIZE);
+	graph_free(read_mem(&x));
+	assert_int_equal(x.holds, holds);
+	assert_int_equal(x.unheld, 0);
+}
+
+/* A circle of blocks of JNI handles. */
+static void java_handles_circle(void **state)
+{
+	enum { BLOCK = HM_SECOND };
+	struct java_reader x;
+	struct graph *g;
+	bool said = false;
+
+	(void)state;
+	jm_make(&mem);
+	for (uint32_t i = 0; i < 32; i++)
+		heap_memory_put(&mem, BLOCK + i * 8, JM_NODE_A);
+	jm_put4(&mem, BLOCK + 256, 32);
+	heap_memory_put(&mem, BLOCK + 264, BLOCK);
+	heap_memory_put(&mem, JM_THREAD + 120, BLOCK);
+	g = read_mem(&x);
+	assert_int_equal(x.holds, 0);
+	assert_true(x.unheld > 1000);
+	for (uint32_t i = 0; i < graph_remarks(g); i++)
+		said |= strstr(graph_remark_text(g, i), "left out: there are too many") != NULL;
+	assert_true(said);
+	graph_free(g);
+}
+
 /* What is written as an HPROF file is read as the same graph. */
 static void java_exported(void **state)
 {
@@ -302,6 +350,8 @@ int main(void)
 		cmocka_unit_test(java_counts),
 		cmocka_unit_test(java_colliding_classes),
 		cmocka_unit_test(java_many_mirrors),
+		cmocka_unit_test(java_threads_again),
+		cmocka_unit_test(java_handles_circle),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

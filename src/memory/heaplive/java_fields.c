@@ -34,7 +34,8 @@ static uint32_t symbol_read(const struct java_reader *x, uint64_t constants, uin
 			       (uint32_t)n);
 }
 
-static uint32_t field_label(const struct java_reader *x, uint64_t constants, uint32_t index)
+/* The graph keeps the name: it costs its length. */
+static uint32_t field_label(struct java_reader *x, uint64_t constants, uint32_t index)
 {
 	char name[NAME_BYTES];
 	uint32_t n;
@@ -42,7 +43,7 @@ static uint32_t field_label(const struct java_reader *x, uint64_t constants, uin
 	if (!graph_wanted(x->graph)->labels)
 		return GRAPH_LABEL_NONE;
 	n = symbol_read(x, constants, index, name);
-	return n ? graph_label(x->graph, name, n) : GRAPH_LABEL_NONE;
+	return n && java_afford(x, n) ? graph_label(x->graph, name, n) : GRAPH_LABEL_NONE;
 }
 
 static bool is_referent(const struct java_reader *x, const struct java_class *c, uint64_t constants,

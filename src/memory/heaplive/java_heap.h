@@ -157,11 +157,13 @@ struct java_reader {
 	VEC(struct java_class) classes;
 	uint32_t *class_slots, class_mask;
 	VEC(struct java_ref) refs;
-	uint64_t budget;           /* words of the JVM's own structures that may still be read */
-	uint64_t objects;          /* that were found */
-	uint64_t skipped;          /* bytes in front of a top that are no object */
-	uint64_t holes;            /* bytes of the threads' buffers that have no objects yet */
-	uint64_t outside;          /* bytes of the heap that are not in the copy */
+	uint64_t budget;  /* words of the JVM's own structures that may still be read */
+	uint64_t holds;   /* roots, and references of threads and loaders, there is room for */
+	uint64_t unheld;  /* those for which there was none */
+	uint64_t objects; /* that were found */
+	uint64_t skipped; /* bytes in front of a top that are no object */
+	uint64_t holes;   /* bytes of the threads' buffers that have no objects yet */
+	uint64_t outside; /* bytes of the heap that are not in the copy */
 	struct space_range cached; /* the run of the last look */
 	struct java_part *last;
 };

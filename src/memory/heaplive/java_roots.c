@@ -1,5 +1,6 @@
 /* What holds HotSpot's objects: class loaders and their handles, threads and their stacks, and the
  * JVM. */
+#include "base/sorted.h"
 #include "memory/heaplive/java_heap.h"
 
 enum {
@@ -21,18 +22,28 @@ struct holder {
 	const char *kind, *label;
 };
 
+/* The graph keeps each of them, however often the same structures name it. */
+static bool hold_afford(struct java_reader *x)
+{
+	if (!x->holds) {
+		x->unheld++;
+		return false;
+	}
+	x->holds--;
+	return true;
+}
+
 void java_root(struct java_reader *x, uint64_t object, const char *kind)
 {
-	if (!java_is_object(x, object))
-		return;
-	graph_root(x->graph, object, kind);
+	if (java_is_object(x, object) && hold_afford(x))
+		graph_root(x->graph, object, kind);
 }
 
 static void hold(struct java_reader *x, const struct holder *h, uint64_t object)
 {
 	if (!h->object) {
 		java_root(x, object, h->kind);
-	} else if (h->object != object && java_is_object(x, object)) {
+	} else if (h->object != object && java_is_object(x, object) && hold_afford(x)) {
 		graph_edge_from(x->graph, h->object, object,
 				graph_label(x->graph, h->label, strlen(h->label)), GRAPH_STRONG);
 	}
@@ -122,17 +133,33 @@ static void word_add(struct java_reader *x, const struct holder *h, uint64_t wor
 	}
 }
 
-static void stack_add(struct java_reader *x, uint64_t thread, const struct holder *h)
+/* What was added: a structure that is named again adds nothing. */
+struct added {
+	struct hash threads, stacks;
+	memory_word_vec sps; /* by address */
+};
+
+static bool is_new(struct hash *h, uint64_t key)
+{
+	bool fresh;
+
+	hash_put(h, &key, sizeof(key), &fresh);
+	return fresh;
+}
+
+static void stack_add(struct java_reader *x, struct added *a, uint64_t thread,
+		      const struct holder *h)
 {
 	uint64_t base = jvm_get(x->jvm, thread, x->layout.thread_stack),
 		 size = jvm_get(x->jvm, thread, x->layout.thread_stack_size), sp = 0;
 	const struct memory_region *r;
+	uint32_t i;
 
 	if (size > base)
 		return;
-	for (uint32_t i = 0; i < x->copy->threads.n; i++)
-		if (x->copy->threads.v[i].sp < base && x->copy->threads.v[i].sp >= base - size)
-			sp = x->copy->threads.v[i].sp;
+	i = partition_point(a->sps.n, k, a->sps.v[k] < base - size);
+	if (i < a->sps.n && a->sps.v[i] < base && is_new(&a->stacks, a->sps.v[i]))
+		sp = a->sps.v[i];
 	r = sp ? memory_region_at(x->copy, sp) : NULL;
 	if (!r || base > r->end || base - sp > STACK_MAX)
 		return;
@@ -161,28 +188,35 @@ static void threads_add(struct java_reader *x)
 	const struct jvm_layout *j = &x->jvm->layout;
 	const struct jvm_member words[] = { l->thread_exception, l->thread_result };
 	uint64_t list, first, n, thread;
+	struct added added = { 0 };
 
 	if (!jvm_word(x->jvm, j->variable.threads, &list) || !list)
 		return;
+	memory_stacks(x->copy, &added.sps);
 	n = jvm_get(x->jvm, list, j->threads_length);
 	first = jvm_get(x->jvm, list, j->threads_first);
 	for (uint64_t i = 0; i < n && i < THREADS_MAX && java_afford(x, 16); i++) {
 		struct holder h = { 0, "local variable", "<local>" };
 
 		if (!jvm_word(x->jvm, first + i * 8, &thread) || !thread)
-			return;
+			break;
+		if (!is_new(&added.threads, thread))
+			continue;
 		h.object = java_handle(x, thread + l->thread_object.at);
 		if (java_is_object(x, h.object))
 			java_root(x, h.object, "thread");
 		else
 			h.object = 0;
-		stack_add(x, thread, &h);
+		stack_add(x, &added, thread, &h);
 		h.label = h.kind = "JNI local";
 		handles_add(x, thread, &h);
 		h.label = h.kind = "VM";
 		for (size_t k = 0; k < ARRAY_SIZE(words); k++)
 			hold(x, &h, jvm_get(x->jvm, thread, words[k]));
 	}
+	vec_fini(&added.sps);
+	hash_fini(&added.threads);
+	hash_fini(&added.stacks);
 }
 
 void java_roots_add(struct java_reader *x)

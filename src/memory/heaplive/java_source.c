@@ -3,6 +3,8 @@
 #include "memory/heaplive/live_copy.h"
 #include "memory/heaplive/objects.h"
 
+enum { HOLDS_MAX = 1 << 24 /* of 32 bytes each */ };
+
 static const char *collector_name(enum java_collector c)
 {
 	switch (c) {
@@ -35,6 +37,11 @@ static void remarks_add(struct java_reader *x)
 			     "%llu bytes of the heap are not in its memory: objects are "
 			     "missing",
 			     (unsigned long long)x->outside);
+	if (x->unheld)
+		graph_remark(x->graph,
+			     "%llu references of threads, class loaders and the JVM are left out: "
+			     "there are too many for a process of its size",
+			     (unsigned long long)x->unheld);
 	if (x->budget < 64)
 		graph_remark(x->graph, "its classes claim more memory than the process has: some "
 				       "objects and references are missing");
@@ -46,6 +53,9 @@ struct err *java_read(struct java_reader *x)
 
 	for (uint32_t i = 0; i < x->copy->runs.n; i++)
 		x->budget += x->copy->runs.v[i].end - x->copy->runs.v[i].start;
+	x->holds = x->budget / 16 + (1 << 16);
+	if (x->holds > HOLDS_MAX)
+		x->holds = HOLDS_MAX;
 	x->budget = x->budget / 8 * 4 + (1 << 20);
 	e = java_classes_find(x);
 	e = e ?: java_parts_find(x);
