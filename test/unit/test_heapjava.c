@@ -303,6 +303,43 @@ static void java_handles_circle(void **state)
 	graph_free(g);
 }
 
+static struct err *nothing_resident(struct space *s, struct space_range in, space_range_vec *ret)
+{
+	(void)s;
+	(void)in;
+	(void)ret;
+	return NULL;
+}
+
+/* A process can map any file privately, of which pages are read only when they are few. */
+static void java_large_files(void **state)
+{
+	const uint64_t small = 1ull << 32, large = 1ull << 33, bytes = 1ull << 30;
+	struct mapping map[] = {
+		{ .start = small, .end = small + 0x4000, .path = "/x.jsa" },
+		{ .start = large, .end = large + bytes, .path = "/x" },
+	};
+	struct memory_copy *c = NULL;
+	struct space_ops ops;
+
+	(void)state;
+	heap_memory_init(&mem);
+	ops = *mem.space.ops;
+	ops.resident = nothing_resident;
+	mem.space.ops = &ops;
+	for (size_t i = 0; i < ARRAY_SIZE(map); i++)
+		map[i].read = map[i].write = true;
+	mem.maps = (struct mappings){ .v = map, .n = ARRAY_SIZE(map) };
+	assert_null(memory_copy(&mem.space, &c));
+	assert_int_equal(c->runs.n, 0);
+	assert_null(memory_copy_files(c, &mem.space));
+	assert_int_equal(c->runs.n, 1);
+	assert_int_equal(c->runs.v[0].start, small);
+	assert_int_equal(c->runs.v[0].end, small + 0x4000);
+	assert_int_equal(c->left_out, bytes);
+	memory_copy_free(c);
+}
+
 /* What is written as an HPROF file is read as the same graph. */
 static void java_exported(void **state)
 {
@@ -352,6 +389,7 @@ int main(void)
 		cmocka_unit_test(java_many_mirrors),
 		cmocka_unit_test(java_threads_again),
 		cmocka_unit_test(java_handles_circle),
+		cmocka_unit_test(java_large_files),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

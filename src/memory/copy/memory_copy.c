@@ -5,7 +5,7 @@
 #include "base/meminfo.h"
 #include "memory/copy/copy_private.h"
 
-enum { PIECE = 1 << 20, RED_ZONE = 128 };
+enum { PIECE = 1 << 20, RED_ZONE = 128, FILES_MAX = 256 << 20 };
 #define USER_END (1ull << 56) /* no address of a process is higher */
 
 /* Memory whose words may be pointers into a heap. Device memory is none, and reading it may have
@@ -164,13 +164,40 @@ static int run_order(const void *a, const void *b)
 	return p->start < q->start ? -1 : p->start > q->start;
 }
 
+static int size_order(const void *a, const void *b)
+{
+	const struct space_range *p = a, *q = b;
+
+	return COMPARE(p->end - p->start, q->end - q->start);
+}
+
+/* Keeps the smallest ranges, of FILES_MAX bytes together. Returns the bytes that they have. */
+static uint64_t keep_small(struct memory_copy *c, space_range_vec *gaps)
+{
+	uint64_t n = 0, total = 0;
+	uint32_t kept = 0;
+
+	if (gaps->n)
+		qsort(gaps->v, gaps->n, sizeof(*gaps->v), size_order);
+	for (uint32_t i = 0; i < gaps->n; i++) {
+		total += gaps->v[i].end - gaps->v[i].start;
+		if (total <= FILES_MAX) {
+			n = total;
+			kept = i + 1;
+		}
+	}
+	c->left_out = total - n;
+	gaps->n = kept;
+	return n;
+}
+
 struct err *memory_copy_files(struct memory_copy *c, struct space *s)
 {
 	const uint64_t room = meminfo_available();
 	const struct mappings *maps = NULL;
 	struct err *e = space_mappings(s, 0, &maps);
 	space_range_vec gaps = { 0 };
-	uint64_t n = 0;
+	uint64_t n;
 
 	for (uint32_t i = 0; !e && i < maps->n; i++) {
 		const struct mapping *m = &maps->v[i];
@@ -178,8 +205,7 @@ struct err *memory_copy_files(struct memory_copy *c, struct space *s)
 		if (is_wanted(m) && !m->shared && *m->path && *m->path != '[')
 			list_gaps(c, (struct space_range){ m->start, m->end }, &gaps);
 	}
-	for (uint32_t i = 0; i < gaps.n; i++)
-		n += gaps.v[i].end - gaps.v[i].start;
+	n = keep_small(c, &gaps);
 	if (!e && room && n > room)
 		e = err_new(ENOMEM, "%s: no room for a copy of its files", s->name);
 	for (uint32_t i = 0; !e && i < gaps.n; i++) {

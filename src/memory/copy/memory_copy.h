@@ -34,7 +34,8 @@ struct memory_copy {
 	space_range_vec runs;      /* the parts that the process has made; by address, disjoint */
 	VEC(uint64_t) registers;
 	VEC(struct memory_thread) threads;
-	uint32_t advised; /* calls that asked for huge pages */
+	uint32_t advised;  /* calls that asked for huge pages */
+	uint64_t left_out; /* bytes that memory_copy_files() has not added */
 };
 
 typedef VEC(uint64_t) memory_word_vec;
@@ -50,7 +51,8 @@ struct err *memory_copy(struct space *s, struct memory_copy **ret);
 /* The same into memory that was made before, as far as it fits: the copy owns what it takes. NULL:
  * there is none. */
 struct err *memory_copy_into(struct space *s, struct memory_room *room, struct memory_copy **ret);
-/* Adds the pages of private mappings of files that the process has not touched. A process must be
+/* Adds the pages of private mappings of files that the process has not touched, as far as they
+ * have 256 MB, the smallest parts first: a process can map files of any size. A process must be
  * stopped meanwhile. */
 struct err *memory_copy_files(struct memory_copy *c, struct space *s);
 void memory_copy_free(struct memory_copy *c);

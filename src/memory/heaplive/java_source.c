@@ -42,6 +42,11 @@ static void remarks_add(struct java_reader *x)
 			     "%llu references of threads, class loaders and the JVM are left out: "
 			     "there are too many for a process of its size",
 			     (unsigned long long)x->unheld);
+	if (x->copy->left_out)
+		graph_remark(x->graph,
+			     "%llu bytes of private mappings of files that it has not touched are "
+			     "left out",
+			     (unsigned long long)x->copy->left_out);
 	if (x->budget < 64)
 		graph_remark(x->graph, "its classes claim more memory than the process has: some "
 				       "objects and references are missing");
