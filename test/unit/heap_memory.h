@@ -28,6 +28,7 @@ struct heap_memory {
 	uint64_t at[HM_PARTS];
 	uint8_t bytes[HM_PARTS][HM_SIZE];
 	uint64_t top, second_top;
+	uint64_t reads; /* that were asked for */
 };
 
 static inline uint8_t *heap_memory_at(struct heap_memory *m, uint64_t addr, uint64_t n)
@@ -55,6 +56,7 @@ static inline uint32_t heap_memory_read(struct space *s, uint64_t addr, void *bu
 	const uint8_t *p;
 
 	(void)ret_gap;
+	m->reads++;
 	most = most < n ? most : n;
 	p = heap_memory_at(m, addr, most);
 	if (!p)

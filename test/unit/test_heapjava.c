@@ -340,6 +340,30 @@ static void java_large_files(void **state)
 	memory_copy_free(c);
 }
 
+/* The search for the marks reads each region of G1 once. */
+static void java_regions(void **state)
+{
+	enum { PARTS = 64, REGION = HM_SECOND, TOPS = 0x180 };
+	struct java_reader x;
+	struct jvm j;
+
+	(void)state;
+	jm_make(&mem);
+	jm_reader(&x, &j, NULL, &mem.space, graph_new(&(struct graph_wanted){ 0 }));
+	x.layout.size.region = 0x400;
+	for (uint64_t i = 0; i < PARTS; i++)
+		vec_push(&x.parts,
+			 (struct java_part){ .bottom = JM_BOTTOM, .top = JM_TOP, .g1 = REGION });
+	heap_memory_put(&mem, REGION + TOPS, JM_BOTTOM);
+	heap_memory_put(&mem, REGION + TOPS + 8, JM_TOP);
+	mem.reads = 0;
+	java_marks_find(&x);
+	assert_in_range(mem.reads, PARTS, PARTS + 10);
+	assert_null(x.parts.v[0].marks);
+	graph_free(x.graph);
+	jm_reader_fini(&x);
+}
+
 /* What is written as an HPROF file is read as the same graph. */
 static void java_exported(void **state)
 {
@@ -390,6 +414,7 @@ int main(void)
 		cmocka_unit_test(java_threads_again),
 		cmocka_unit_test(java_handles_circle),
 		cmocka_unit_test(java_large_files),
+		cmocka_unit_test(java_regions),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

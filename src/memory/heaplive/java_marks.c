@@ -72,23 +72,23 @@ static bool marks_find(const struct java_reader *x, struct bitmap *ret)
  * between its bottom and its end. Returns where all regions have such words; 0: nowhere. */
 static uint32_t tops_find(const struct java_reader *x)
 {
-	uint32_t n = (uint32_t)x->layout.size.region / 8;
-	uint64_t a, b;
+	uint64_t size = x->layout.size.region / 8, w[REGION_WORDS_MAX];
+	uint32_t n = size < REGION_WORDS_MAX ? (uint32_t)size : REGION_WORDS_MAX;
+	uint32_t first = x->layout.region_type.at / 8 + 1;
+	bool wrong[REGION_WORDS_MAX] = { false };
 
-	for (uint32_t i = x->layout.region_type.at / 8 + 1; i + 1 < n && i < REGION_WORDS_MAX;
-	     i++) {
-		bool all = true;
+	/* each region is read once: there can be a million */
+	for (uint32_t k = 0; k < x->parts.n; k++) {
+		const struct java_part *p = &x->parts.v[k];
+		uint32_t got = space_read_some(x->jvm->runtime.space, p->g1, w, n * 8) / 8;
 
-		for (uint32_t k = 0; all && k < x->parts.n; k++) {
-			const struct java_part *p = &x->parts.v[k];
-
-			all = jvm_word(x->jvm, p->g1 + i * 8, &a) &&
-			      jvm_word(x->jvm, p->g1 + i * 8 + 8, &b) && a >= p->bottom &&
-			      b >= p->bottom && a <= p->top && b <= p->top;
-		}
-		if (all)
-			return i * 8;
+		for (uint32_t i = first; i + 1 < n; i++)
+			wrong[i] |= i + 1 >= got || w[i] < p->bottom || w[i + 1] < p->bottom ||
+				    w[i] > p->top || w[i + 1] > p->top;
 	}
+	for (uint32_t i = first; i + 1 < n; i++)
+		if (!wrong[i])
+			return i * 8;
 	return 0;
 }
 
