@@ -364,6 +364,69 @@ static void java_regions(void **state)
 	jm_reader_fini(&x);
 }
 
+/* Writes a graph. Returns the bytes. */
+static size_t written(struct graph *g, struct graph *read)
+{
+	char path[] = "/tmp/descry-heapjava-XXXXXX";
+	FILE *f = fdopen(mkstemp(path), "w");
+	struct out o;
+	size_t n;
+
+	assert_non_null(f);
+	out_init(&o, f);
+	assert_int_equal(hprof_write(g, &o), 0);
+	assert_null(out_flush(&o));
+	out_fini(&o);
+	n = (size_t)ftell(f);
+	fclose(f);
+	assert_null(heap_source_hprof.read_file(path, read));
+	unlink(path);
+	assert_null(graph_finish(read));
+	return n;
+}
+
+/* An object with many references, all of one name, and the smallest object of the same class. */
+static void java_export_of_one_name(void **state)
+{
+	enum { REFS = 600, OBJECTS = 1000, SIZE = 16 + 4 * REFS, AT = 0x100000 };
+	const struct graph_wanted w = { .labels = true };
+	struct graph *g = graph_new(&w), *read = graph_new(&w);
+	uint32_t class = graph_class(g, 5), label = graph_label(g, "f", 1);
+
+	(void)state;
+	graph_class_name(g, class, "A", 1);
+	for (uint64_t i = 0; i < OBJECTS; i++) {
+		graph_object(g, AT + i * 0x1000, class, SIZE);
+		for (uint64_t k = 0; i < 3 && k < REFS; k++)
+			graph_edge(g, AT + k * 0x1000, label, GRAPH_STRONG);
+	}
+	assert_null(graph_finish(g));
+	written(g, read);
+	assert_int_equal(graph_totals(read)->edges, graph_totals(g)->edges);
+	assert_int_equal(graph_totals(read)->edges, 3 * REFS);
+	graph_free(read);
+	graph_free(g);
+}
+
+/* Objects of a class have one size, and a file that claims another does not make all as large. */
+static void java_export_sizes(void **state)
+{
+	enum { OBJECTS = 1000, LARGE = 1 << 17, AT = 0x100000 };
+	const struct graph_wanted w = { .labels = true };
+	struct graph *g = graph_new(&w), *read = graph_new(&w);
+	uint32_t class = graph_class(g, 5);
+
+	(void)state;
+	graph_class_name(g, class, "A", 1);
+	for (uint64_t i = 0; i < OBJECTS; i++)
+		graph_object(g, AT + i * LARGE, class, i ? 16 : LARGE);
+	assert_null(graph_finish(g));
+	assert_in_range(written(g, read), OBJECTS * 25, 2 * LARGE);
+	assert_int_equal(graph_totals(read)->objects, OBJECTS + 1); /* and the class */
+	graph_free(read);
+	graph_free(g);
+}
+
 /* What is written as an HPROF file is read as the same graph. */
 static void java_exported(void **state)
 {
@@ -415,6 +478,8 @@ int main(void)
 		cmocka_unit_test(java_handles_circle),
 		cmocka_unit_test(java_large_files),
 		cmocka_unit_test(java_regions),
+		cmocka_unit_test(java_export_of_one_name),
+		cmocka_unit_test(java_export_sizes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -36,8 +36,13 @@ enum {
 /* A field of a class. */
 struct slot {
 	uint32_t label, next; /* index + 1 */
+	uint32_t same;        /* the next of this label in the class: index + 1 */
 	uint64_t object;      /* the one that has the value, + 1 */
 	uint64_t value;
+	/* Of the first of a label: the last, and the first that is not known to be taken by the
+	 * object `asked`, + 1: index + 1. */
+	uint32_t last_same, open;
+	uint64_t asked;
 };
 
 struct write_class {
@@ -62,8 +67,9 @@ struct writer {
 	struct write_class *classes;
 	uint32_t nclasses;
 	VEC(struct slot) slots;
-	uint32_t base;     /* java.lang.ref.Reference: index + 1 */
-	uint32_t referent; /* label of weak references */
+	struct hash slot_of; /* class << 32 | label -> the first slot: index + 1 */
+	uint32_t base;       /* java.lang.ref.Reference: index + 1 */
+	uint32_t referent;   /* label of weak references */
 	uint64_t lost;
 	struct {
 		uint64_t label; /* + 1 */
@@ -170,9 +176,14 @@ static struct write_class *class_of(const struct writer *w, graph_id id)
 	return &w->classes[graph_class_of(w->g, id)];
 }
 
+/* A reference takes 4 bytes of its object or more, so that the fields of a class are no more than
+ * its smallest object has room for. */
 static struct slot *slot_add(struct writer *w, struct write_class *c, uint32_t label)
 {
-	if (c->n == SLOTS_MAX)
+	uint64_t key = (uint64_t)(c - w->classes) << 32 | label, *first;
+	bool fresh;
+
+	if (c->n == SLOTS_MAX || (c->size && c->n * 4ull >= c->size))
 		return NULL;
 	vec_push(&w->slots, (struct slot){ .label = label });
 	if (c->last)
@@ -181,16 +192,34 @@ static struct slot *slot_add(struct writer *w, struct write_class *c, uint32_t l
 		c->first = w->slots.n;
 	c->last = w->slots.n;
 	c->n++;
+	first = hash_put(&w->slot_of, &key, sizeof(key), &fresh);
+	if (fresh)
+		*first = w->slots.n;
+	else
+		w->slots.v[w->slots.v[*first - 1].last_same - 1].same = w->slots.n;
+	w->slots.v[*first - 1].last_same = w->slots.n;
 	return vec_last(&w->slots);
 }
 
+/* Returns a slot of this label that the object has not taken yet, or NULL. Passes over each slot
+ * once for an object, because its references can all have one label. */
 static struct slot *slot_free(struct writer *w, const struct write_class *c, graph_id id,
 			      uint32_t label)
 {
-	for (uint32_t i = c->first; i; i = w->slots.v[i - 1].next)
-		if (w->slots.v[i - 1].label == label && w->slots.v[i - 1].object != id + 1ull)
-			return &w->slots.v[i - 1];
-	return NULL;
+	uint64_t key = (uint64_t)(c - w->classes) << 32 | label,
+		 *at = hash_get(&w->slot_of, &key, sizeof(key));
+	struct slot *first;
+
+	if (!at)
+		return NULL;
+	first = &w->slots.v[*at - 1];
+	if (first->asked != id + 1ull) {
+		first->asked = id + 1ull;
+		first->open = (uint32_t)*at;
+	}
+	while (first->open && w->slots.v[first->open - 1].object == id + 1ull)
+		first->open = w->slots.v[first->open - 1].same;
+	return first->open ? &w->slots.v[first->open - 1] : NULL;
 }
 
 static enum place label_place(const struct writer *w, uint32_t label)
@@ -264,7 +293,7 @@ static void look(struct writer *w)
 		uint64_t size = graph_size(w->g, id);
 
 		arrays |= c->element == HPROF_OBJECT && size >= ARRAY_HEADER + 16;
-		if (is_instance(w, id) && !c->size)
+		if (is_instance(w, id) && (!c->size || size < c->size))
 			c->size = size;
 		while (graph_walk_next(&walk, &e)) {
 			if (c->element && e.label & GRAPH_LABEL_INDEX)
@@ -329,7 +358,7 @@ static void fields_make(struct writer *w)
 		}
 	}
 	for (uint32_t i = 0; i < w->slots.n; i++)
-		w->slots.v[i].object = 0;
+		w->slots.v[i].object = w->slots.v[i].asked = 0;
 }
 
 static void put_text(struct writer *w, uint64_t id, const char *text, size_t n)
@@ -624,6 +653,7 @@ uint64_t hprof_write(struct graph *g, struct out *o)
 	put_number(o, 0, 8);
 	out_fini(&w.part);
 	vec_fini(&w.slots);
+	hash_fini(&w.slot_of);
 	free(w.classes);
 	return w.lost;
 }
