@@ -63,6 +63,7 @@ enum {
 	ALLOC_NODES_GAP = 65536, /* between the numbers of nodes */
 	/* What a definition counts, besides a text's bytes: what a reader needs for it at most. */
 	ALLOC_DEFINED = 128,
+	ALLOC_DEFINED_THREAD = 256,    /* of a ring */
 	ALLOC_DEFINED_FRAME = 8,       /* of a stack, each */
 	ALLOC_DEFINED_MAX = 512 << 20, /* of a recording */
 };

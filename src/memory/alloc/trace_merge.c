@@ -4,7 +4,7 @@
 #include "memory/alloc/trace_merge.h"
 #include "wire/alloc.h"
 
-enum { MERGE_BYTES_MAX = 256 << 20, THREADS_MAX = 1 << 28 };
+enum { MERGE_BYTES_MAX = 256 << 20, THREADS_MAX = 1 << 23 };
 
 struct stream {
 	uint8_t *v;
@@ -102,7 +102,7 @@ static const char *take_other(struct merge *m, struct stream *s)
 		if (!trace_merge_take_number(s, &tid) || !trace_merge_take_number(s, &s->time))
 			return cut;
 		/* Readers have more for each thread. alloc_next() says when there is no room. */
-		m->trace->defined += ALLOC_DEFINED;
+		m->trace->defined += ALLOC_DEFINED_THREAD;
 		if (m->trace->threads.n > THREADS_MAX ||
 		    (m->trace->room && m->trace->defined > m->trace->room))
 			return "there are too many threads";
