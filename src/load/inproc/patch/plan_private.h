@@ -12,6 +12,16 @@ struct err *plan_module(struct plan *pl, uint32_t map, uint32_t *ret);
 void plan_site(struct plan *pl, uint32_t module, const struct text_site *s,
 	       const struct inproc_point *p);
 
+/* --- wishes.c --- */
+struct wishes {
+	struct hash seen;
+	uint64_t looked; /* switches and lists that were looked up, for tests */
+};
+/* Adds the switches by which the module checks that a probe is wanted. */
+void wishes_add(struct wishes *w, struct inproc_process *p, uint32_t module,
+		const struct probe *pr);
+void wishes_fini(struct wishes *w);
+
 /* syscalls.c: plans the system call instructions; adds notes about those that cannot be patched. */
 struct err *syscalls_plan(struct inproc_engine *e, struct inproc_process *p, struct plan *pl,
 			  const struct mappings *maps);

@@ -24,6 +24,7 @@ struct plan {
 	struct mappings maps;
 	struct stat *stats;   /* of the files behind maps; st_ino 0: none */
 	struct hash by_place; /* {module, address} -> number of the site + 1 */
+	struct wishes wishes;
 	uint32_t prog;        /* index of the program whose probes are being placed */
 	const char *later;    /* the file that was examined last before it is loaded */
 	bool later_is_go;
@@ -244,33 +245,6 @@ static struct err *plan_returns(struct plan *pl, uint32_t module, const struct p
 	return NULL;
 }
 
-static void add_wish(struct plan *pl, const struct inproc_semaphore *s)
-{
-	for (uint32_t i = 0; i < pl->p->semaphores.n; i++)
-		if (pl->p->semaphores.v[i].module == s->module &&
-		    pl->p->semaphores.v[i].addr == s->addr)
-			return;
-	vec_push(&pl->p->semaphores, *s);
-}
-
-/* Adds the switches by which the program checks that the probe is wanted. */
-static void add_semaphore(struct plan *pl, uint32_t module, const struct probe *p)
-{
-	struct inproc_semaphore s = { .module = module };
-
-	if (p->semaphore &&
-	    object_offset_to_addr(pl->p->modules.v[module].object, p->semaphore, &s.addr))
-		add_wish(pl, &s);
-	if (p->flag)
-		add_wish(pl, &(struct inproc_semaphore){
-				     .module = module, .addr = p->flag, .is_bool = true });
-	for (uint32_t i = 0; i < p->nasks; i++) {
-		s.question = p->asks[i];
-		s.addr = p->asks[i]->addr;
-		add_wish(pl, &s);
-	}
-}
-
 /* Returns true for a Go program's file that is not loaded yet, in which no site would be possible;
  * the kernel engine can probe it. Probes of one file follow one another. */
 static bool is_go(struct plan *pl, const char *path)
@@ -336,7 +310,7 @@ static struct err *plan_probe(struct plan *pl, uint32_t index)
 		return err;
 	if (usable(&s)) {
 		add_site(pl, module, &s, index, addr);
-		add_semaphore(pl, module, p);
+		wishes_add(&pl->wishes, pl->p, module, p);
 	} else {
 		sites_refuse(pl, index, s.reason);
 	}
@@ -426,21 +400,24 @@ static int by_address(const void *a, const void *b)
 static void drop_left_out(struct plan *pl)
 {
 	struct inproc_process *p = pl->p;
+	struct hash out = { 0 }; /* {probe, index of its program} */
 	uint32_t kept = 0;
 
 	if (!pl->left_out.n)
 		return;
+	for (uint32_t i = 0; i < pl->left_out.n; i++) {
+		const uint32_t key[] = { pl->left_out.v[i].probe, pl->left_out.v[i].prog };
+
+		hash_put(&out, key, sizeof(key), NULL);
+	}
 	for (uint32_t i = 0; i < p->sites.n; i++) {
 		struct inproc_site *s = &p->sites.v[i];
 		uint32_t n = 0;
 
 		for (uint32_t k = 0; k < s->points.n; k++) {
-			bool out = false;
+			const uint32_t key[] = { s->points.v[k].probe, s->points.v[k].prog };
 
-			for (uint32_t j = 0; j < pl->left_out.n && !out; j++)
-				out = pl->left_out.v[j].probe == s->points.v[k].probe &&
-				      pl->left_out.v[j].prog == s->points.v[k].prog;
-			if (!out)
+			if (!hash_get(&out, key, sizeof(key)))
 				s->points.v[n++] = s->points.v[k];
 		}
 		s->points.n = n;
@@ -450,6 +427,7 @@ static void drop_left_out(struct plan *pl)
 			vec_fini(&s->points);
 	}
 	p->sites.n = kept;
+	hash_fini(&out);
 }
 
 /* Joins sites whose displaced bytes overlap. Where that is not possible, drops the later one. */
@@ -519,6 +497,7 @@ static void plan_close(struct plan *pl)
 	vec_fini(&pl->refusals);
 	vec_fini(&pl->left_out);
 	hash_fini(&pl->by_place);
+	wishes_fini(&pl->wishes);
 	free(pl->stats);
 	mappings_free(&pl->maps);
 }
