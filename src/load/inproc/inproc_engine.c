@@ -262,6 +262,30 @@ static void drain_record(void *arg, const void *record, uint32_t n)
 	d->any = true;
 }
 
+/* Reads again the mappings of processes whose agent has met memory that it does not know, and of
+ * new children. */
+static void ranges_look(struct inproc_engine *e)
+{
+	const uint64_t begun = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+	const uint32_t n = e->processes.n;
+	uint64_t from = begun;
+
+	for (uint32_t k = 0; k < n && from - begun < PACE_ROUND; k++) {
+		struct inproc_process *p = &e->processes.v[e->family.ranges_at++ % n];
+		uint64_t to;
+
+		if (!p->attached || now_ns() < p->ranges_next ||
+		    (!p->ranges_new &&
+		     !__atomic_load_n(&e->said[p->index].ranges_wanted, __ATOMIC_RELAXED)))
+			continue;
+		p->ranges_new = false;
+		err_free(process_ranges(e, p));
+		to = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+		p->ranges_next = pace_next(now_ns(), to - from, RANGES_SHARE);
+		from = to;
+	}
+}
+
 static void inproc_drain(struct engine *en, record_fn *fn, void *arg)
 {
 	struct inproc_engine *e = inproc(en);
@@ -271,22 +295,10 @@ static void inproc_drain(struct engine *en, record_fn *fn, void *arg)
 
 	processes_round(e);
 	inproc_run_timers(e);
-	for (uint32_t i = 0; i < e->processes.n; i++) {
-		struct inproc_process *p = &e->processes.v[i];
-
-		if (p->attached &&
-		    __atomic_load_n(&e->said[p->index].ranges_wanted, __ATOMIC_RELAXED) &&
-		    now_ns() >= p->ranges_next) {
-			const uint64_t begun = clock_ns(CLOCK_THREAD_CPUTIME_ID);
-
-			err_free(process_ranges(e, p));
-			p->ranges_next = pace_next(
-				now_ns(), clock_ns(CLOCK_THREAD_CPUTIME_ID) - begun, RANGES_SHARE);
-		}
-	}
 	bell_take(e);
 	processes_look(e);
 	loads_look(e);
+	ranges_look(e);
 	bell_answer(e);
 	execs_look(e);
 	forging_look(e);

@@ -199,12 +199,15 @@ static void asked(void *arg, const void *record, uint32_t n)
 
 bool unwind_learn(struct inproc_engine *e)
 {
-	int map = image_find_map(e->base.image, MAP_UNWIND_WANTED);
+	const uint64_t begun = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+	const int map = image_find_map(e->base.image, MAP_UNWIND_WANTED);
+	const uint32_t n = e->room.nthreads;
 
 	if (!e->unwind || !e->languages || map < 0)
 		return false;
 	e->unwind->any = false;
-	for (uint32_t i = 1; i < e->room.nthreads; i++) {
+	for (uint32_t k = 1; k < n && clock_ns(CLOCK_THREAD_CPUTIME_ID) - begun < PACE_ROUND; k++) {
+		const uint32_t i = 1 + e->family.learn_at++ % (n - 1);
 		uint8_t *t = (uint8_t *)area_thread(e, i);
 
 		if (__atomic_load_n(&((struct wire_thread *)t)->owner, __ATOMIC_ACQUIRE))
@@ -233,20 +236,26 @@ static void look_again(struct inproc_engine *e)
  * mappings. */
 void unwind_refresh(struct inproc_engine *e)
 {
+	const uint64_t begun = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+	const uint32_t n = e->processes.n;
+	uint64_t from = begun;
+
 	if (e->unwind && e->unwind->later.n)
 		look_again(e);
-	for (uint32_t i = 0; e->unwind && i < e->processes.n; i++) {
-		struct inproc_process *p = &e->processes.v[i];
-		uint64_t begun;
+	for (uint32_t k = 0; e->unwind && k < n && from - begun < PACE_ROUND; k++) {
+		struct inproc_process *p = &e->processes.v[e->family.unwind_at++ % n];
+		uint64_t to;
 
 		if (!p->attached || now_ns() < p->unwind_next ||
-		    !(__atomic_load_n(&e->said[p->index].unwind_asked, __ATOMIC_ACQUIRE) &
-		      WIRE_UNWIND_ASK_LIST))
+		    (!p->unwind_new &&
+		     !(__atomic_load_n(&e->said[p->index].unwind_asked, __ATOMIC_ACQUIRE) &
+		       WIRE_UNWIND_ASK_LIST)))
 			continue;
-		begun = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+		p->unwind_new = false;
 		unwind_add(e, p->pid);
-		p->unwind_next =
-			pace_next(now_ns(), clock_ns(CLOCK_THREAD_CPUTIME_ID) - begun, AGAIN_SHARE);
+		to = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+		p->unwind_next = pace_next(now_ns(), to - from, AGAIN_SHARE);
+		from = to;
 	}
 	if (e->unwind)
 		err_free(unwind_store_tidy(e->unwind->store, NULL, now_ns()));

@@ -10,6 +10,7 @@
 #include "load/inproc/attach/inproc_attach.h"
 #include "load/inproc/events/proc_events.h"
 #include "load/inproc/follow/inproc_follow.h"
+#include "load/inproc/memory/pace.h"
 #include "load/inproc/patch/inproc_patch.h"
 #include "load/inproc/state/area.h"
 #include "load/inproc/state/identity.h"
@@ -21,6 +22,7 @@ enum {
 	GLANCE_MS = 50,
 	ANCESTORS = 256,
 	SEARCHES = 32,
+	ADOPT_SHARE = 2, /* pauses after an adoption, in times of its length */
 };
 
 /* Returns the process's number in its own pid namespace: the last number of the line. */
@@ -85,7 +87,8 @@ static void number_threads(struct inproc_engine *e, const struct inproc_process 
 	}
 }
 
-/* Adds a child that is traced together with its parents. */
+/* Adds a child that is traced together with its parents. ranges_look() and unwind_refresh() read its
+ * mappings, because a child can have a long list of them. */
 static void adopt(struct inproc_engine *e, uint32_t i, pid_t pid)
 {
 	struct inproc_process *p = vec_add(&e->processes);
@@ -100,8 +103,7 @@ static void adopt(struct inproc_engine *e, uint32_t i, pid_t pid)
 	process_open(p);
 	process_describe(e, p);
 	number_threads(e, p);
-	err_free(process_ranges(e, p));
-	unwind_add(e, p->pid);
+	p->ranges_new = p->unwind_new = true;
 	process_remember(e, p->pid);
 }
 
@@ -113,14 +115,21 @@ struct missing {
 };
 typedef VEC(struct missing) missing_vec;
 
-/* One pass over /proc, for all of them. Returns how many were found. */
-static uint32_t search(struct inproc_engine *e, missing_vec *missing)
+/* One pass over /proc, for all of them, until the thread has had `end` ns of the processor's time.
+ * Returns how many were found; *ret_whole: false when the time was over. */
+static uint32_t search(struct inproc_engine *e, missing_vec *missing, uint64_t end, bool *ret_whole)
 {
 	cleanup_dir DIR *d = opendir("/proc");
 	uint32_t n = 0;
 
+	*ret_whole = true;
 	for (pid_t pid; n < missing->n && procdir_next(d, &pid);) {
 		const uint32_t own = own_number(pid);
+
+		if (clock_ns(CLOCK_THREAD_CPUTIME_ID) >= end) {
+			*ret_whole = false;
+			break;
+		}
 
 		for (uint32_t k = 0; k < missing->n; k++) {
 			struct missing *m = &missing->v[k];
@@ -145,20 +154,21 @@ static void give_up(struct inproc_engine *e, const struct missing *m)
 	__atomic_store_n(&w->state, WIRE_PROCESS_GONE, __ATOMIC_RELEASE);
 }
 
-/* Adopts those that are there; the others are over. Returns how many were adopted, or, when this
- * round has made its searches, are left for the next. */
-static uint32_t adopt_missing(struct inproc_engine *e, missing_vec *missing)
+/* Adopts those that are there; the others are over. Returns how many were adopted, or are left for
+ * the next round because this one has made its searches or has no more time. */
+static uint32_t adopt_missing(struct inproc_engine *e, missing_vec *missing, uint64_t end)
 {
+	bool whole;
 	uint32_t n;
 
 	if (!missing->n || !e->family.searches)
 		return missing->n;
 	e->family.searches--;
-	n = search(e, missing);
-	for (uint32_t k = 0; k < missing->n; k++)
+	n = search(e, missing, end, &whole);
+	for (uint32_t k = 0; k < missing->n && whole; k++)
 		if (!missing->v[k].found)
 			give_up(e, &missing->v[k]);
-	return n;
+	return whole ? n : missing->n;
 }
 
 void processes_round(struct inproc_engine *e)
@@ -203,11 +213,9 @@ uint32_t processes_sweep(struct inproc_engine *e, uint64_t end)
 
 /* Looks for children that have numbered themselves. Those already handled have a pid. Children that
  * are not followed have no shared memory, so they have no number. */
-uint32_t processes_adopt(struct inproc_engine *e)
+static uint32_t adopt_until(struct inproc_engine *e, uint64_t end)
 {
-	uint32_t n = e->area->follow ? __atomic_load_n(&e->common->child_count, __ATOMIC_ACQUIRE)
-				     : 0,
-		 adopted = 0;
+	uint32_t n = __atomic_load_n(&e->common->child_count, __ATOMIC_ACQUIRE), adopted = 0;
 	missing_vec missing = { 0 };
 
 	for (uint32_t i = WIRE_PROCESSES_MAX - 1; n && i >= e->area->process_count; i--, n--) {
@@ -215,6 +223,10 @@ uint32_t processes_adopt(struct inproc_engine *e)
 
 		if (!own || e->list[i].pid)
 			continue;
+		if (clock_ns(CLOCK_THREAD_CPUTIME_ID) >= end) {
+			adopted++; /* left for the next round */
+			break;
+		}
 		if (own <= INT32_MAX && is_child(e, (pid_t)own, own)) {
 			adopt(e, i, (pid_t)own);
 			adopted++;
@@ -222,8 +234,21 @@ uint32_t processes_adopt(struct inproc_engine *e)
 			vec_push(&missing, ((struct missing){ .i = i, .own = own }));
 		}
 	}
-	adopted += adopt_missing(e, &missing);
+	adopted += adopt_missing(e, &missing, end);
 	vec_fini(&missing);
+	return adopted;
+}
+
+uint32_t processes_adopt(struct inproc_engine *e)
+{
+	const uint64_t begun = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+	uint32_t adopted;
+
+	if (!e->area->follow || (!e->area->closing && now_ns() < e->family.adopt_next))
+		return 0;
+	adopted = adopt_until(e, begun + PACE_ROUND);
+	e->family.adopt_next =
+		pace_next(now_ns(), clock_ns(CLOCK_THREAD_CPUTIME_ID) - begun, ADOPT_SHARE);
 	return adopted;
 }
 

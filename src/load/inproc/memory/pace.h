@@ -13,6 +13,9 @@ enum {
 	/* longest wait of a bell in ns, because a thread waits for the answer */
 	PACE_MAX = 20000000,
 	PACE_CHEAP = 10000000, /* ns of work that a process may ask for again at once */
+	/* ns of work of one kind that the processes together may cause in a round; the rest of it
+	 * is done in the next rounds */
+	PACE_ROUND = 20000000,
 };
 
 struct pace {

@@ -146,6 +146,8 @@ struct inproc_process {
 	/* CLOCK_MONOTONIC ns: when its mappings may be read again, for stacks and for unwind tables
 	 * (pace_next()) */
 	uint64_t ranges_next, unwind_next;
+	/* a child that was adopted, and whose mappings the tracer has not read yet */
+	bool ranges_new, unwind_new;
 	uint64_t filter_look; /* CLOCK_MONOTONIC ns of the next check of its threads for filters */
 	uint32_t filter_next;
 	/* ptrace(2) is forbidden, so it cannot be stopped after its start
@@ -261,6 +263,10 @@ struct inproc_family {
 	uint32_t searches;
 	/* answers of process_has_area() in this round, by struct process_life */
 	struct hash *looked;
+	uint64_t adopt_next; /* CLOCK_MONOTONIC ns before which no child is adopted; 0: at once */
+	/* indexes in `processes` at which the next rounds continue */
+	uint32_t ranges_at, unwind_at;
+	uint32_t learn_at;   /* the slot, likewise */
 	bool loads_asked;    /* a bell has reported that libraries have come or gone */
 	uint64_t loads_next; /* CLOCK_MONOTONIC ns of the next reading of mappings without a bell */
 };

@@ -81,8 +81,7 @@ bool process_has_area(const struct inproc_engine *e, pid_t pid)
 	known = e->family.looked ? hash_get(e->family.looked, &life, sizeof(life)) : NULL;
 	if (known)
 		return *known;
-	has = undo_left(pid, e->addr, e->files.facts.inode, 0) &&
-	      !undo_writes(pid, e->files.facts.inode, e->files.code.inode);
+	has = undo_is_child(pid, e->addr, e->files.facts.inode, e->files.code.inode);
 	if (e->family.looked)
 		*hash_put(e->family.looked, &life, sizeof(life), NULL) = has;
 	return has;
