@@ -61,14 +61,8 @@ static bool kernel_permitted(void)
 
 static struct err *kernel_ready(struct engine *en, const struct image *img)
 {
-	bool all;
-	struct err *e = inproc_conflict(img, &all);
-
-	if (!e && !all)
-		engine_note(
-			kernel(en),
-			"there was no time to check whether another descry traces one of the processes from inside");
-	return e;
+	(void)en;
+	return inproc_conflict(img);
 }
 
 static struct err *kernel_load(struct engine *en, const struct image *img, bool measure)

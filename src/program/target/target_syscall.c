@@ -146,7 +146,9 @@ static struct err *place_stub(struct control *c)
 		e = control_maps(c, &maps);
 		if (e)
 			return e;
-		if (!find_unused_end(c) && !find_start(c))
+		if (!find_unused_end(c) && !find_start(c) && !control_auxv(c, AT_ENTRY))
+			return control_gone(c); /* its memory has been taken down */
+		if (!c->stub)
 			return err_new(ENOSPC,
 				       "process %d (%s) has no room in its text for a system call",
 				       c->pid, c->name);

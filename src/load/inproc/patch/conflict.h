@@ -4,9 +4,9 @@
 
 #include "data/image.h"
 
-/* Returns EBUSY when a uprobe of the image lies at a patch in a process that is traced from inside.
- * Looks only at processes in which the probes fire. *ret_all: false when there was no time for all
- * of them. Call it before the kernel engine's load(). */
-struct err *inproc_conflict(const struct image *img, bool *ret_all);
+/* Returns EBUSY when a uprobe of the image lies at a patch in a process that is traced from inside,
+ * and when this cannot be found out in some seconds. Looks only at processes in which the uprobes
+ * are put: all of them with -x follow. Call it before the kernel engine's load(). */
+struct err *inproc_conflict(const struct image *img);
 
 #endif

@@ -67,9 +67,16 @@ struct err *undo_is_tracer(struct control *c, bool *ret);
  * this process (a forked child has its parent's text), takes all records. */
 struct err *undo_log_read(struct control *c, uint64_t base, struct undo_log *ret);
 
-/* Does the same when this process itself has the area mapped, whose facts no other process writes.
- * From the process's memory it reads only the owner number of its records. It finds no records for
- * a process that has no such number. */
+/* Reads the records of the area at `base` in pieces, of all its processes, as they are: unsorted,
+ * and not checked. *left: the number of records that may still be read, which the call lowers. fn
+ * returns false to end it. *ret_tracer: the tracer's pid, as the process says. */
+typedef bool undo_records_fn(void *arg, const struct wire_undo *records, uint32_t n);
+struct err *undo_log_scan(struct control *c, uint64_t base, uint32_t *left, uint32_t *ret_tracer,
+			  undo_records_fn *fn, void *arg);
+
+/* Does the same as undo_log_read() when this process itself has the area mapped, whose facts no
+ * other process writes. From the process's memory it reads only the owner number of its records. It
+ * finds no records for a process that has no such number. */
 struct err *undo_log_own(struct control *c, const struct wire_area *own, struct undo_log *ret);
 
 /* Writes the patches of a log into a stopped process: moves program counters into the stubs, then
@@ -118,6 +125,9 @@ uint64_t undo_inode_here(uint64_t addr);
 /* Returns true when the process still has the facts of the area at `base` mapped, or its code
  * (inode 0: does not matter). Returns false also when the process has ended. */
 bool undo_left(pid_t pid, uint64_t base, uint64_t inode, uint64_t code_inode);
+/* Returns true when undo_left() does with this facts' inode, and undo_writes() does not. Reads the
+ * list of mappings once. */
+bool undo_is_child(pid_t pid, uint64_t base, uint64_t inode, uint64_t code_inode);
 /* Makes sure that a dead tracer has no more effect: a thread that was let go in front of one of the
  * tracer's system calls does not make it. Call it before looking for areas. */
 struct err *undo_quiet(struct control *c, int timeout_ms);

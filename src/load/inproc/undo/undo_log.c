@@ -151,21 +151,42 @@ bool undo_left(pid_t pid, uint64_t base, uint64_t inode, uint64_t code_inode)
 	return (facts && facts == inode) || (code && code == code_inode);
 }
 
-bool undo_writes(pid_t pid, uint64_t inode, uint64_t code_inode)
+static bool writes_files(const struct mappings *maps, uint64_t inode, uint64_t code_inode)
 {
-	struct mappings maps = { 0 };
 	bool writes = false;
 
-	err_free(mappings_read_whole(pid, &maps));
-	for (uint32_t i = 0; i < maps.n; i++) {
-		const struct mapping *m = &maps.v[i];
+	for (uint32_t i = 0; i < maps->n; i++) {
+		const struct mapping *m = &maps->v[i];
 
 		writes |= m->write &&
 			  ((m->inode == inode && mapping_is_memfd(m, WIRE_MEMFD_FACTS)) ||
 			   (m->inode == code_inode && mapping_is_memfd(m, WIRE_MEMFD_CODE)));
 	}
+	return writes;
+}
+
+bool undo_writes(pid_t pid, uint64_t inode, uint64_t code_inode)
+{
+	struct mappings maps = { 0 };
+	bool writes;
+
+	err_free(mappings_read_whole(pid, &maps));
+	writes = writes_files(&maps, inode, code_inode);
 	mappings_free(&maps);
 	return writes;
+}
+
+bool undo_is_child(pid_t pid, uint64_t base, uint64_t inode, uint64_t code_inode)
+{
+	struct mappings maps = { 0 };
+	uint64_t facts = 0, code = 0;
+	bool is;
+
+	err_free(mappings_read_whole(pid, &maps));
+	(void)undo_find_inodes(&maps, base, &facts, &code);
+	is = facts && facts == inode && !writes_files(&maps, inode, code_inode);
+	mappings_free(&maps);
+	return is;
 }
 
 bool undo_in_ranges(const struct control_range *r, uint32_t n, uint64_t addr)
@@ -217,29 +238,57 @@ static uint32_t most_records(const struct mappings *maps, uint64_t base)
 	return NO_STUBS + (uint32_t)(bytes < UNDO_MAX ? bytes : UNDO_MAX);
 }
 
+/* Calls fn for all records of the log in the process, in pieces. *left: the number of records that
+ * may still be read; stops at 0. */
+static struct err *read_pieces(struct control *c, const struct wire_area *a, uint32_t *left,
+			       undo_records_fn *fn, void *arg)
+{
+	cleanup_free struct wire_undo *buf = xmalloc(sizeof(*buf) * RECORDS);
+
+	for (uint32_t at = 0; at < a->nundo && *left;) {
+		uint32_t part = a->nundo - at < RECORDS ? a->nundo - at : RECORDS;
+		struct err *e;
+
+		part = part < *left ? part : *left;
+		e = control_read(c, a->undo + (uint64_t)at * sizeof(*buf), buf,
+				 part * (uint32_t)sizeof(*buf));
+		if (e)
+			return err_wrap(e, "the undo log");
+		*left -= part;
+		if (!fn(arg, buf, part))
+			break;
+		at += part;
+	}
+	return NULL;
+}
+
+struct taking {
+	pid_t pid;
+	uint32_t most;
+	struct undo_log *log;
+};
+
+static bool take_piece(void *arg, const struct wire_undo *u, uint32_t n)
+{
+	const struct taking *t = arg;
+
+	take_records(u, n, t->pid, t->log);
+	return t->log->sites.n < t->most;
+}
+
 /* Takes the records of `pid`, or of any process when it is 0. own: reads them here, not in the
- * process; otherwise takes at most `most` of them. */
+ * process; otherwise takes at most `most` of them, and one piece. */
 static struct err *read_records(struct control *c, const struct wire_area *a, bool own, pid_t pid,
 				uint32_t most, struct undo_log *log)
 {
-	cleanup_free struct wire_undo *buf = NULL;
+	struct taking t = { pid, most, log };
+	uint32_t left = UNDO_MAX;
 
 	if (own) {
 		take_records((const struct wire_undo *)a->undo, a->nundo, pid, log);
 		return NULL;
 	}
-	buf = xmalloc(sizeof(*buf) * RECORDS);
-	for (uint32_t at = 0; at < a->nundo && log->sites.n < most;) {
-		uint32_t part = a->nundo - at < RECORDS ? a->nundo - at : RECORDS;
-		struct err *e = control_read(c, a->undo + (uint64_t)at * sizeof(*buf), buf,
-					     part * (uint32_t)sizeof(*buf));
-
-		if (e)
-			return err_wrap(e, "the undo log");
-		take_records(buf, part, pid, log);
-		at += part;
-	}
-	return NULL;
+	return read_pieces(c, a, &left, take_piece, &t);
 }
 
 /* Sorts the records. A place may have several with different patches: one of an attach that failed
@@ -376,4 +425,22 @@ struct err *undo_log_read(struct control *c, uint64_t base, struct undo_log *ret
 struct err *undo_log_own(struct control *c, const struct wire_area *own, struct undo_log *ret)
 {
 	return read_log(c, own->base, own, ret);
+}
+
+struct err *undo_log_scan(struct control *c, uint64_t base, uint32_t *left, uint32_t *ret_tracer,
+			  undo_records_fn *fn, void *arg)
+{
+	const struct mappings *maps;
+	uint64_t end = 0, facts = 0, code = 0;
+	struct wire_area a = { 0 };
+	struct err *e = control_maps(c, &maps);
+
+	if (!e)
+		end = undo_find_inodes(maps, base, &facts, &code);
+	if (!e && end)
+		e = control_read(c, base + WIRE_FACTS, &a, sizeof(a));
+	if (e || !a.magic)
+		return e;
+	*ret_tracer = a.tracer_pid;
+	return check_area(c, &a, base, end) ?: read_pieces(c, &a, left, fn, arg);
 }
