@@ -87,8 +87,8 @@ static void number_threads(struct inproc_engine *e, const struct inproc_process 
 	}
 }
 
-/* Adds a child that is traced together with its parents. ranges_look() and unwind_refresh() read its
- * mappings, because a child can have a long list of them. */
+/* Adds a child that is traced together with its parents. ranges_look() and unwind_refresh() read
+ * its mappings, because a child can have a long list of them. */
 static void adopt(struct inproc_engine *e, uint32_t i, pid_t pid)
 {
 	struct inproc_process *p = vec_add(&e->processes);
