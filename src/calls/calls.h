@@ -50,6 +50,7 @@ struct calls_function {
 	VEC(const char *) entries;         /* probe descriptions */
 	VEC(const char *) returns;         /* FUNCTION:return */
 	VEC(const char *) rets;            /* addresses of ret instructions */
+	bool placed;                       /* its returns were looked for */
 	bool blind;                        /* it returns, but no probe can see this */
 	bool nests;                        /* a call of it may be within another one */
 	bool syscall;                      /* a system call; its name is shown as SYS_NAME */

@@ -86,11 +86,16 @@ static bool called_library(const struct calls_options *o, const struct process_o
 	return !o->libraries.n;
 }
 
+static bool is_definition(const struct object_symbol *s)
+{
+	return s->is_func && s->is_global;
+}
+
 static const struct object_symbol *defines(const struct process_object *po, const char *name)
 {
 	const struct object_symbol *s = object_find_name(po->object, name);
 
-	return s && s->is_func && s->is_global ? s : NULL;
+	return s && is_definition(s) ? s : NULL;
 }
 
 static void take_possible(void *arg, struct probe *p)
@@ -108,10 +113,14 @@ static struct err *add_returns(struct finder *f, struct calls_function *fn,
 	const struct probe_desc pd = { prov, module, s->name, "return" };
 	struct arena *a = &f->c->arena;
 	struct return_places places = { 0 };
-	struct err *e = returns_find(f->returns, po, s, &places);
 	const struct prototype *typed;
 	bool possible = false;
+	struct err *e;
 	uint32_t n;
+
+	/* The name alone does not say which version of the function is meant. */
+	(void)object_find_names(po->object, s->name, &n);
+	e = returns_find(f->returns, po, s, n > 1, &places);
 
 	if (!e && !can_stand(f->c, module)) {
 		vec_fini(&places.rets);
@@ -134,6 +143,25 @@ static struct err *add_returns(struct finder *f, struct calls_function *fn,
 		vec_push(&fn->rets, arena_printf(a, "pid%s:%s:-:%llx", f->process, module,
 						 (unsigned long long)places.rets.v[i]));
 	vec_fini(&places.rets);
+	return e;
+}
+
+/* Adds the places where the versions of a function that one object defines return. */
+static struct err *add_returns_of(struct finder *f, struct calls_function *fn,
+				  const struct process_object *po)
+{
+	uint32_t n;
+	const struct object_symbol *const *s = object_find_names(po->object, fn->name, &n);
+	struct err *e = NULL;
+
+	for (uint32_t i = 0; i < n && !e; i++) {
+		bool known = !is_definition(s[i]);
+
+		for (uint32_t k = 0; k < i; k++)
+			known |= s[k]->addr == s[i]->addr;
+		if (!known)
+			e = add_returns(f, fn, po, s[i], true);
+	}
 	return e;
 }
 
@@ -167,19 +195,21 @@ static struct err *add_calls_of(struct finder *f, const struct process_object *c
 					object_soname(caller->object), caller->is_main) ||
 		    !can_stand(f->c, name))
 			continue;
+		/* Which of several objects the call leads to, the dynamic linker chooses. A return
+		 * belongs to a call by its place on the stack, so all of them may be probed. */
 		for (uint32_t k = 0; k < f->objects->n && !e; k++) {
 			const struct process_object *po = &f->objects->v[k];
-			const struct object_symbol *s =
-				process_object_is_linker(po) ? NULL : defines(po, name);
 
-			if (!s || !called_library(f->c->o, po))
+			if (process_object_is_linker(po) || !defines(po, name) ||
+			    !called_library(f->c->o, po))
 				continue;
 			defined = true;
-			if (!fn)
-				fn = function_of(f->c, name, 'p');
-			if (!fn->returns.n && !fn->rets.n)
-				e = add_returns(f, fn, po, s, true);
+			fn = function_of(f->c, name, 'p');
+			if (!fn->placed)
+				e = add_returns_of(f, fn, po);
 		}
+		if (fn)
+			fn->placed = true;
 		if (!defined && !f->c->o->libraries.n) {
 			/* The dynamic linker's own, or not there yet. */
 			fn = function_of(f->c, name, 'p');

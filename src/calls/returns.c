@@ -243,14 +243,33 @@ static uint64_t jump_target(const struct object *o, uint64_t addr)
 	return addr + at + 5 + (uint64_t)(int64_t)disp;
 }
 
-/* A slot of the object's own PLT for an indirect function: returns the function that was chosen. */
-static bool through_slot(const struct returns *r, const struct process_object *po, uint64_t slot,
+/* Finds the function of the object that a word of its own is for, before the first call through it
+ * sets the word. */
+static bool named_by(struct returns *r, const struct process_object *po, uint64_t addr,
+		     uint64_t *ret)
+{
+	const struct words *w = words_of(r, po);
+	const struct object_symbol *s = NULL;
+
+	for (uint32_t i = 0; i < w->v.n && !s; i++)
+		if (w->v.v[i].addr == addr && w->v.v[i].name)
+			s = object_find_name(po->object, w->v.v[i].name);
+	if (!s || !s->is_func || s->is_ifunc)
+		return false;
+	*ret = s->addr;
+	return true;
+}
+
+/* A slot of the object's own PLT: returns the function that was chosen, if it is the object's. */
+static bool through_slot(struct returns *r, const struct process_object *po, uint64_t slot,
 			 uint64_t *ret)
 {
 	uint8_t b[16];
 	uint32_t n = object_read(po->object, slot, b, sizeof(b));
 	uint32_t at = n >= 4 && !memcmp(b, "\xf3\x0f\x1e\xfa", 4) ? 4 : 0;
-	uint64_t bias, word;
+	cleanup_free uint8_t *plt = NULL;
+	uint64_t bias, word, plt_addr = 0;
+	size_t plt_size = 0;
 	int32_t disp;
 
 	if (at < n && b[at] == 0xf2)
@@ -258,11 +277,28 @@ static bool through_slot(const struct returns *r, const struct process_object *p
 	if (at + 6 > n || b[at] != 0xff || b[at + 1] != 0x25 || !bias_of(r, po, &bias))
 		return false;
 	memcpy(&disp, b + at + 2, 4);
-	if (!read_word(r, bias + slot + at + 6 + (uint64_t)(int64_t)disp, &word) ||
-	    !object_is_text(po->object, word - bias) || word - bias == slot + at + 6)
+	at += 6;
+	if (!read_word(r, bias + slot + at + (uint64_t)(int64_t)disp, &word))
+		return false;
+	/* The word leads back to the PLT until the dynamic linker sets it. */
+	plt = object_section(po->object, ".plt", &plt_addr, &plt_size);
+	if (word - bias - plt_addr < plt_size)
+		return named_by(r, po, slot + at + (uint64_t)(int64_t)disp, ret);
+	if (!object_is_text(po->object, word - bias))
 		return false;
 	*ret = word - bias;
 	return true;
+}
+
+/* Returns true for code that only jumps through a word. */
+static bool is_slot(const struct process_object *po, uint64_t addr)
+{
+	uint8_t b[16];
+	uint32_t n = object_read(po->object, addr, b, sizeof(b));
+	uint32_t at = n >= 4 && !memcmp(b, "\xf3\x0f\x1e\xfa", 4) ? 4 : 0;
+
+	at += at < n && b[at] == 0xf2;
+	return at + 2 <= n && b[at] == 0xff && b[at + 1] == 0x25;
 }
 
 static bool has(const uint64_t *v, uint32_t n, uint64_t value)
@@ -305,6 +341,7 @@ static struct err *collect(struct returns *r, struct text *t, const struct proce
 	bool pointed = false;
 
 	queue[n++] = func;
+	places->leaf = true;
 	for (uint32_t i = 0; i < n; i++) {
 		struct text_site *sites = NULL;
 		const char *reason = NULL;
@@ -312,8 +349,9 @@ static struct err *collect(struct returns *r, struct text *t, const struct proce
 
 		if (e)
 			return e;
+		places->leaf &= !reason && text_calls_nothing(t, queue[i]);
 		for (uint32_t k = 0; k < nsites; k++) {
-			uint64_t addr = sites[k].addr + sites[k].at, target, start, end;
+			uint64_t addr = text_site_point(&sites[k]), target, start, end;
 
 			if (sites[k].kind == WIRE_STUB_RETURN) {
 				if (!has(places->rets.v, places->rets.n, addr) &&
@@ -322,6 +360,7 @@ static struct err *collect(struct returns *r, struct text *t, const struct proce
 				continue;
 			}
 			target = jump_target(po->object, addr);
+			places->leaf &= target != 0;
 			if (!target) {
 				/* Not through the pointers of those that are only pointed to. */
 				if (!pointed && i == 0)
@@ -329,10 +368,13 @@ static struct err *collect(struct returns *r, struct text *t, const struct proce
 				pointed = true;
 				continue;
 			}
-			(void)through_slot(r, po, target, &target);
+			/* A slot of the PLT may lead out of the object. */
+			places->leaf &= !is_slot(po, target) ||
+					through_slot(r, po, target, &target);
 			/* A jump may lead into the middle of a function. */
-			if (text_function(t, target, &start, &end) && n < MAX_FUNCTIONS &&
-			    !has(queue, n, start))
+			if (n == MAX_FUNCTIONS || !text_function(t, target, &start, &end))
+				places->leaf = false;
+			else if (!has(queue, n, start))
 				queue[n++] = start;
 		}
 		free(sites);
@@ -341,7 +383,8 @@ static struct err *collect(struct returns *r, struct text *t, const struct proce
 }
 
 struct err *returns_find(struct returns *r, const struct process_object *po,
-			 const struct object_symbol *s, struct return_places *places)
+			 const struct object_symbol *s, bool by_address,
+			 struct return_places *places)
 {
 	struct text_site *sites = NULL;
 	const char *reason = NULL;
@@ -354,13 +397,12 @@ struct err *returns_find(struct returns *r, const struct process_object *po,
 		return e;
 	if (s->is_ifunc) {
 		places->blind = !chosen(r, po, s, &start);
-		places->leaf = !places->blind && text_is_leaf(t, start);
 		return places->blind ? NULL : collect(r, t, po, start, places);
 	}
 	e = text_returns(t, start, &sites, &n, &reason);
 	if (e)
 		return e;
-	places->symbolic = reason != TEXT_NEVER_RETURNS;
+	places->symbolic = reason != TEXT_NEVER_RETURNS && !by_address;
 	places->leaf = text_is_leaf(t, start);
 	for (uint32_t i = 0; i < n; i++)
 		places->symbolic &= sites[i].kind == WIRE_STUB_RETURN;

@@ -369,14 +369,48 @@ static void test_returns(void **state)
 
 static void test_returns_je_target(void **state)
 {
-	/* test; je 1f; inc %eax; 1: ret and g directly behind it: the ret is a branch target */
-	struct made m = make(CODE("\x85\xff\x74\x02\xff\xc0\xf3\xc3\x31\xc0\xc3"), NULL, 0,
-			     SYMBOLS(FUNC("f", 0, 8), FUNC("g", 8, 3)));
+	/* test; je 1f; inc %eax; 1: ret and g directly behind it: the ret is a branch target, so its
+	 * probe is at the branch and behind the instruction before it.
+	 * h: je 1f; 1: ret: one instruction, nothing before it has room */
+	struct made m =
+		make(CODE("\x85\xff\x74\x02\xff\xc0\xf3\xc3\x31\xc0\xc3\x90"
+			  "\x74\x00\xc3\x31\xc0\xc3"),
+		     NULL, 0,
+		     SYMBOLS(FUNC("f", 0, 8), FUNC("g", 8, 3), FUNC("h", 12, 3), FUNC("k", 15, 3)));
+	struct text_site *v;
+	uint32_t n;
+
+	begin(&m);
+	assert_int_equal(returns(&m, 0), 2);
+	for (int i = 0; i < 2; i++) {
+		expect_site(exits[i], TEXT_PATCH, 0, i ? 6 : 2, 6, 6);
+		assert_int_equal(exits[i].kind, WIRE_STUB_RETURN);
+		assert_true(exits[i].split.start == T + 6 && text_site_point(&exits[i]) == T + 6);
+		assert_int_equal(exits[i].split.len, 2);
+		assert_memory_equal(exits[i].split.bytes, "\xf3\xc3", 2);
+	}
+	assert_true(text_offset_split(m.text, T, 6, &v, &n));
+	assert_int_equal(n, 2);
+	assert_int_equal(v[0].kind, WIRE_STUB_ENTRY);
+	free(v);
+	assert_false(text_offset_split(m.text, T, 4, &v, &n));
+	assert_int_equal(n, 0);
+	assert_int_equal(returns(&m, 12), 1);
+	expect_site(exits[0], TEXT_TRAP, 14, 0, 1, 1);
+	assert_non_null(strstr(exits[0].reason, "branch"));
+	end(&m);
+}
+
+static void test_returns_taken_address(void **state)
+{
+	/* as f above, with a pointer to the ret in the data: whoever has it may jump there unseen */
+	const uint64_t word = T + 6;
+	struct made m = make(CODE("\x85\xff\x74\x02\xff\xc0\xf3\xc3\x31\xc0\xc3"), &word,
+			     sizeof(word), SYMBOLS(FUNC("f", 0, 8), FUNC("g", 8, 3)));
 
 	begin(&m);
 	assert_int_equal(returns(&m, 0), 1);
 	expect_site(exits[0], TEXT_TRAP, 6, 0, 2, 2);
-	assert_non_null(strstr(exits[0].reason, "branch"));
 	end(&m);
 }
 
@@ -500,7 +534,8 @@ static void test_too_large(void **state)
 static void test_cold(void **state)
 {
 	/* f: test; jne f.cold (not an exit); 1: ret.  f.cold: inc; je 1b (back); mov..; ret: an exit of f.
-	 * A ret to which the cold part jumps cannot be displaced with what is before it. */
+	 * The ret to which the cold part jumps cannot be displaced with what is before it. Its probe is
+	 * behind that, and at the jump. */
 	struct made m = make(CODE("\x85\xff\x0f\x85\x18\0\0\0\x89\xc1\x89\xc1\xc3\xc3\x90\x90"
 				  "\x90\x90\x90\x90\x90\x90\x90\x90\x90\x90\x90\x90\x90\x90\x90\x90"
 				  "\xff\xc0\x0f\x84\xe4\xff\xff\xff\x89\xc1\x89\xc1\xc3"),
@@ -508,10 +543,11 @@ static void test_cold(void **state)
 			     SYMBOLS(FUNC("f", 0, 13), FUNC("g", 13, 1), FUNC("f.cold", 32, 13)));
 
 	begin(&m);
-	assert_int_equal(returns(&m, 0), 2);
-	assert_true(exits[0].addr + exits[0].at == T + 12);
-	expect_site(exits[0], TEXT_TRAP, 12, 0, 1, 1);
-	assert_true(exits[1].addr + exits[1].at == T + 44);
+	assert_int_equal(returns(&m, 0), 3);
+	expect_site(exits[0], TEXT_PATCH, 2, 10, 10, 10);
+	expect_site(exits[1], TEXT_PATCH, 34, 0, 6, 6);
+	assert_true(text_site_point(&exits[0]) == T + 12 && text_site_point(&exits[1]) == T + 12);
+	assert_true(exits[2].addr + exits[2].at == T + 44 && !exits[2].split.ret);
 	end(&m);
 }
 
@@ -525,8 +561,11 @@ static void test_cold_jumps_back(void **state)
 			     SYMBOLS(FUNC("f", 0, 13), FUNC("g", 13, 1), FUNC("f.cold", 32, 7)));
 
 	begin(&m);
-	assert_int_equal(returns(&m, 0), 1);
-	expect_site(exits[0], TEXT_TRAP, 12, 0, 1, 1);
+	assert_int_equal(returns(&m, 0), 2);
+	expect_site(exits[0], TEXT_PATCH, 2, 8, 8, 8);
+	expect_site(exits[1], TEXT_PATCH, 34, 0, 5, 5);
+	assert_true(exits[0].split.start == T + 10 && exits[0].split.ret == T + 12);
+	assert_memory_equal(exits[1].split.bytes, "\x89\xc1\xc3", 3);
 	end(&m);
 }
 
@@ -803,6 +842,7 @@ int main(void)
 		cmocka_unit_test(test_offset_backwards),
 		cmocka_unit_test(test_returns),
 		cmocka_unit_test(test_returns_je_target),
+		cmocka_unit_test(test_returns_taken_address),
 		cmocka_unit_test(test_returns_after_call),
 		cmocka_unit_test(test_tails),
 		cmocka_unit_test(test_tail_pointer),

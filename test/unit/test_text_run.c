@@ -271,6 +271,51 @@ static void test_run_tail_jcc(void **state)
 	run_end(&m);
 }
 
+/* Places the two sites that stand for one return: of a branch and of the way behind it. */
+static void place_split(struct made *m, uint32_t f, uint32_t branch, uint32_t fall)
+{
+	struct text_site both;
+	struct text_point p[2];
+
+	assert_int_equal(returns(m, f), 2);
+	assert_true(text_join(&exits[0], &exits[1], &both));
+	for (uint32_t i = 0; i < 2; i++) {
+		p[i] = point((uint32_t)(exits[i].addr + exits[i].at - both.addr), exits[i].kind, 8);
+		p[i].split = &exits[i].split;
+		p[i].shown = (uint64_t)(uintptr_t)run + exits[i].split.ret;
+	}
+	assert_int_equal(p[0].at + (both.addr - T - f), branch);
+	assert_int_equal(p[1].at + (both.addr - T - f), fall);
+	place(&both, p, 2);
+}
+
+static void test_run_split_return(void **state)
+{
+	/* f: xor %eax,%eax; test %rdi,%rdi; je 1f; lea 5(%rdi),%eax; 1: ret.  g directly behind.
+	 * h: xor %eax,%eax; push %rbx; mov %rdi,%rbx; test %rdi,%rdi; je 1f; lea 5(%rbx),%eax;
+	 *    add $1,%eax; 1: pop %rbx; ret.  k directly behind */
+	struct made m = make(CODE("\x31\xc0\x48\x85\xff\x74\x03\x8d\x47\x05\xc3\x31\xc0\xc3\x90\x90"
+				  "\x31\xc0\x53\x48\x89\xfb\x48\x85\xff\x74\x06\x8d\x43\x05"
+				  "\x83\xc0\x01\x5b\xc3\x31\xc0\xc3"),
+			     NULL, 0,
+			     SYMBOLS(FUNC("f", 0, 11), FUNC("g", 11, 3), FUNC("h", 16, 19),
+				     FUNC("k", 35, 3)));
+
+	run_begin(&m);
+	place_split(&m, 0, 5, 10);
+	place_split(&m, 16, 9, 17);
+	assert_int_equal(exits[0].split.len, 2);
+	for (uint32_t i = 0; i < 2; i++) {
+		assert_int_equal(call(i * 16, 0, 0), 0);
+		assert_int_equal(nfired, 2 * i + 1);
+		assert_int_equal(call(i * 16, 7, 0), 12 + i);
+		assert_int_equal(nfired, 2 * i + 2);
+		expect_fired(2 * i, i ? 34 : 10, 8, WIRE_STUB_RETURN);
+		expect_fired(2 * i + 1, i ? 34 : 10, 8, WIRE_STUB_RETURN);
+	}
+	run_end(&m);
+}
+
 static void test_run_call(void **state)
 {
 	/* f: sub $8,%rsp; call g; add $8,%rsp; ret.  g: mov 0(%rsp),%rax; ret: it sees the address behind the call */
@@ -382,6 +427,7 @@ int main(void)
 		cmocka_unit_test(test_run_mid),
 		cmocka_unit_test(test_run_join),
 		cmocka_unit_test(test_run_tail_jcc),
+		cmocka_unit_test(test_run_split_return),
 		cmocka_unit_test(test_run_call),
 		cmocka_unit_test(test_run_syscall),
 		cmocka_unit_test(test_stub_errors),

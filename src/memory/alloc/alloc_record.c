@@ -147,7 +147,7 @@ static struct err *put_function(struct maker *m, const struct object_symbol *s)
 		put_free(m);
 		return NULL;
 	}
-	e = returns_find(m->returns, m->po, s, &places);
+	e = returns_find(m->returns, m->po, s, false, &places);
 	if (!e && (places.symbolic || places.rets.n)) {
 		m->number++;
 		put_entry(m);

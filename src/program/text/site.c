@@ -180,10 +180,8 @@ static const char *try_span(struct text *t, const struct text_code *c, uint32_t 
 	return NULL;
 }
 
-/* Makes a site for instruction i, with the instructions behind it or, if this fails, with those
- * before it. */
-static void place(struct text *t, const struct text_code *c, uint32_t i, bool syscalls,
-		  enum wire_stub_kind kind, struct text_site *s)
+void text_place(struct text *t, const struct text_code *c, uint32_t i, bool syscalls,
+		enum wire_stub_kind kind, struct text_site *s)
 {
 	struct span how = { .one = c->unresolved || c->irregular,
 			    .syscalls = syscalls,
@@ -246,6 +244,12 @@ struct err *text_entry(struct text *t, uint64_t func, struct text_site *ret)
 	return NULL;
 }
 
+/* Returns the kind of an offset's site. At a return, flags and red zone are free, as at an entry. */
+static enum wire_stub_kind at_point(const struct insn *n)
+{
+	return n->kind == INSN_RET ? WIRE_STUB_ENTRY : WIRE_STUB_MID;
+}
+
 struct err *text_offset(struct text *t, uint64_t func, uint64_t off, struct text_site *ret)
 {
 	struct text_range *r = text_range_at(t, func);
@@ -272,7 +276,7 @@ struct err *text_offset(struct text *t, uint64_t func, uint64_t off, struct text
 		none(ret, func + off, WIRE_STUB_MID,
 		     c->unresolved ? UNRESOLVED : "it cannot be reached from the function's start");
 	else
-		place(t, c, i, false, WIRE_STUB_MID, ret);
+		text_place(t, c, i, false, at_point(&c->insns.v[i]), ret);
 	return NULL;
 }
 
@@ -282,7 +286,7 @@ struct returns {
 	struct text *t;
 	struct text_code *parts[MAX_PARTS];
 	uint32_t nparts;
-	VEC(struct text_site) sites;
+	struct text_sites sites;
 	const char *reason;
 };
 
@@ -378,9 +382,12 @@ static void find_exits(struct returns *r, const struct text_code *c)
 			/* Flags and red zone may be in use. */
 			trap(r->t, c, i, kind, SHARED_TAIL, &s);
 		} else {
-			place(r->t, c, i, false, kind, &s);
+			text_place(r->t, c, i, false, kind, &s);
+			if (s.mode != TEXT_PATCH &&
+			    text_split_ret(r->t, r->parts, r->nparts, c, i, kind, &r->sites))
+				continue;
 		}
-		vec_push(&r->sites, s);
+		vec_push(&r->sites.v, s);
 	}
 }
 
@@ -410,14 +417,56 @@ struct err *text_returns(struct text *t, uint64_t func, struct text_site **ret, 
 		find_exits(&r, r.parts[i]);
 	for (uint32_t i = 0; i < r.nparts; i++)
 		text_code_put(r.parts[i]);
-	if (!r.reason && !r.sites.n)
+	if (!r.reason && !r.sites.v.n)
 		r.reason = TEXT_NEVER_RETURNS;
-	if (r.sites.n)
-		qsort(r.sites.v, r.sites.n, sizeof(*r.sites.v), by_point);
-	*ret = r.sites.v;
-	*ret_n = r.sites.n;
+	if (r.sites.v.n)
+		qsort(r.sites.v.v, r.sites.v.n, sizeof(*r.sites.v.v), by_point);
+	*ret = r.sites.v.v;
+	*ret_n = r.sites.v.n;
 	*ret_reason = r.reason;
 	return NULL;
+}
+
+bool text_offset_split(struct text *t, uint64_t func, uint64_t off, struct text_site **ret,
+		       uint32_t *ret_n)
+{
+	struct text_range *range = text_range_at(t, func);
+	struct returns r = { .t = t };
+	uint32_t i;
+
+	/* A cold part does not know the function that it belongs to, whose branches may lead here. */
+	if (t->go || !range || range->cold || range->odd_cfa || text_is_sigreturn(t, func))
+		return false;
+	add_part(&r, range);
+	if (!r.reason)
+		find_parts(&r);
+	i = r.reason ? UINT32_MAX : text_insn_at(r.parts[0], off);
+	if (i != UINT32_MAX && r.parts[0]->insns.v[i].reached)
+		text_split_ret(t, r.parts, r.nparts, r.parts[0], i,
+			       WIRE_STUB_ENTRY, &r.sites);
+	for (uint32_t k = 0; k < r.nparts; k++)
+		text_code_put(r.parts[k]);
+	*ret = r.sites.v.v;
+	*ret_n = r.sites.v.n;
+	return *ret_n > 0;
+}
+
+bool text_calls_nothing(struct text *t, uint64_t func)
+{
+	struct text_range *range = text_range_at(t, func);
+	struct text_code *c = !t->go && range && !text_is_too_large(range) ? text_code(t, range)
+									   : NULL;
+	bool none = c && !c->irregular && !c->unresolved;
+
+	for (uint32_t i = 0; none && i < c->insns.n; i++) {
+		const struct insn *k = &c->insns.v[i];
+
+		none = k->kind != INSN_CALL && !(text_is_branch(k) && !text_inside(c, k->target) &&
+						 text_is_part(t, c, k->target));
+	}
+	if (c)
+		text_code_put(c);
+	return none;
 }
 
 bool text_is_leaf(struct text *t, uint64_t func)
@@ -525,6 +574,28 @@ static void place_before(struct text *t, const struct text_code *c, uint32_t i, 
 	none(s, addr, WIRE_STUB_MID, why ? why : TOO_SHORT);
 }
 
+bool text_place_falling(struct text *t, const struct text_code *c, uint32_t i,
+			enum wire_stub_kind kind, struct text_site *s)
+{
+	const struct span how = { 0 };
+	uint64_t addr = c->start + c->insns.v[i].off;
+
+	for (uint32_t back = 1; back <= MAX_BACK && back <= i; back++) {
+		const struct insn *n = &c->insns.v[i - back];
+
+		if (!n->reached || !falls_through(n) || n->kind == INSN_CALL ||
+		    n->kind == INSN_SYSCALL || n->kind == INSN_STUCK)
+			return false;
+		if (!try_span(t, c, i - back, i - 1, &how, kind, s) && s->addr + s->len == addr) {
+			s->at = s->len;
+			return true;
+		}
+		if (text_any_mark(t, c->start + n->off, c->start + n->off + 1))
+			return false;
+	}
+	return false;
+}
+
 /* Makes a site of instruction i, if only the instruction before it leads there. */
 static void place_behind(struct text *t, const struct text_code *c, uint32_t i, struct text_site *s)
 {
@@ -581,7 +652,7 @@ struct err *text_syscalls(struct text *t, uint64_t func, struct text_syscall **r
 				none(&s.site, s.addr, WIRE_STUB_MID, SIGRETURN);
 				s.before = s.behind = s.site;
 			} else {
-				place(t, c, i, true, WIRE_STUB_MID, &s.site);
+				text_place(t, c, i, true, WIRE_STUB_MID, &s.site);
 				place_before(t, c, i, &s.before);
 				place_behind(t, c, i + 1, &s.behind);
 			}
@@ -604,6 +675,7 @@ bool text_join(const struct text_site *a, const struct text_site *b, struct text
 	uint64_t moved = lo_moved > hi_moved ? lo_moved : hi_moved;
 	struct text_site s = *a;
 
+	s.split.ret = 0; /* its points keep theirs */
 	if (a->mode == TEXT_NONE || b->mode == TEXT_NONE || hi->addr >= lo_end)
 		return false;
 	/* Nothing begins in the padding of the first site, and nothing is moved from behind it. */

@@ -156,13 +156,30 @@ static void put_moved(struct moving *m, const struct insn *n, const ZydisDecoded
 	}
 }
 
+static bool is_split(const struct text_point *p)
+{
+	return p->split && p->split->ret;
+}
+
+/* Selects points of one instruction. */
+enum which {
+	ALWAYS = 1,  /* those that fire whatever the instruction does */
+	LEAVING = 2, /* those of a tail jump */
+	SPLIT = 4,   /* those that stand for a return */
+};
+
+static enum which which_of(const struct text_point *p)
+{
+	return is_split(p) ? SPLIT : p->kind == WIRE_STUB_TAIL ? LEAVING : ALWAYS;
+}
+
 static uint32_t put_points(struct moving *m, const struct text_point *points, uint32_t n,
-			   uint32_t at, bool first, bool tail_only, uint32_t *ret_done)
+			   uint32_t at, bool first, uint32_t which, uint32_t *ret_done)
 {
 	uint32_t put_n = 0;
 
 	for (uint32_t i = 0; i < n; i++) {
-		if (points[i].at != at || (points[i].kind == WIRE_STUB_TAIL) < tail_only)
+		if (points[i].at != at || !(which_of(&points[i]) & which))
 			continue;
 		put_block(m->o, &points[i], m->site + at, first && !put_n);
 		put_n++;
@@ -171,10 +188,43 @@ static uint32_t put_points(struct moving *m, const struct text_point *points, ui
 	return put_n;
 }
 
-/* Writes the probes of a conditional tail jump: jump over them unless cc; probes; jmp target. */
-static void put_tail_jcc(struct moving *m, const struct insn *n, const ZydisDecodedInstruction *z,
-			 const struct text_point *points, uint32_t npoints, uint32_t *ret_done)
+static const struct text_split *split_at(const struct text_point *points, uint32_t n, uint32_t at)
 {
+	for (uint32_t i = 0; i < n; i++)
+		if (points[i].at == at && is_split(&points[i]))
+			return points[i].split;
+	return NULL;
+}
+
+/* Writes the way through a return: copies of the instructions before it, the probes, and a copy of
+ * it. */
+static void put_split(struct moving *m, const struct text_split *x, const ZydisDecoder *decoder,
+		      const struct text_point *points, uint32_t n, uint32_t at, uint32_t *ret_done)
+{
+	ZydisDecodedInstruction z;
+
+	for (uint32_t off = 0; off < x->len; off += z.length) {
+		struct insn k = { .off = off };
+
+		if (ZYAN_FAILED(ZydisDecoderDecodeInstruction(decoder, NULL, x->bytes + off,
+							      x->len - off, &z))) {
+			m->o->error = m->o->error ?: "not an instruction";
+			return;
+		}
+		text_classify(&z, x->start + off, &k);
+		if (x->start + off == x->ret)
+			put_points(m, points, n, at, false, SPLIT, ret_done);
+		put_moved(m, &k, &z, x->bytes + off);
+	}
+}
+
+/* Writes the probes of a conditional jump that fire when it is taken: jump over them unless cc;
+ * probes; jmp target, or the way through the return there. */
+static void put_taken(struct moving *m, const struct insn *n, const ZydisDecodedInstruction *z,
+		      const ZydisDecoder *decoder, const struct text_point *points,
+		      uint32_t npoints, uint32_t *ret_done)
+{
+	const struct text_split *split = split_at(points, npoints, n->off);
 	uint8_t op[2] = { 0x0f, (uint8_t)(0x80 | (condition(z) ^ 1)) };
 	uint32_t from;
 	int32_t rel;
@@ -182,18 +232,21 @@ static void put_tail_jcc(struct moving *m, const struct insn *n, const ZydisDeco
 	stub_put(m->o, op, 2);
 	from = m->o->n;
 	stub_put(m->o, "\0\0\0\0", 4);
-	put_points(m, points, npoints, n->off, false, true, ret_done);
-	put_jmp(m->o, branch_target(m, n));
+	put_points(m, points, npoints, n->off, false, LEAVING, ret_done);
+	if (split)
+		put_split(m, split, decoder, points, npoints, n->off, ret_done);
+	else
+		put_jmp(m->o, branch_target(m, n));
 	if (m->o->error)
 		return;
 	rel = (int32_t)(m->o->n - from - 4);
 	memcpy(m->o->p + from, &rel, 4);
 }
 
-static bool has_tail_point(const struct text_point *points, uint32_t n, uint32_t at)
+static bool has_taken_point(const struct text_point *points, uint32_t n, uint32_t at)
 {
 	for (uint32_t i = 0; i < n; i++)
-		if (points[i].at == at && points[i].kind == WIRE_STUB_TAIL)
+		if (points[i].at == at && which_of(&points[i]) != ALWAYS)
 			return true;
 	return false;
 }
@@ -227,25 +280,27 @@ struct err *text_stub_points(const struct text_site *s, uint64_t bias, uint64_t 
 			break;
 		}
 		text_classify(&z, s->addr + at, &k);
-		if (k.kind == INSN_JCC && has_tail_point(points, n, at)) {
+		if (k.kind == INSN_JCC && has_taken_point(points, n, at)) {
 			/* All other points there always fire, before the jump. */
-			for (uint32_t i = 0; i < n; i++)
-				if (points[i].at == at && points[i].kind != WIRE_STUB_TAIL) {
-					put_block(&o, &points[i], m.site + at, !o.n);
-					done++;
-				}
-			if (!at && o.n)
+			uint32_t blocks = put_points(&m, points, n, at, !o.n, ALWAYS, &done);
+
+			if (!at && blocks)
 				code = sizeof(struct wire_stub);
-			moved[at] = (uint16_t)(o.n > begun && !at ? code : begun);
-			put_tail_jcc(&m, &k, &z, points, n, &done);
+			moved[at] = (uint16_t)(blocks && !at ? code : begun);
+			put_taken(&m, &k, &z, &decoder, points, n, &done);
 		} else {
-			uint32_t blocks = put_points(&m, points, n, at, !o.n, false, &done);
+			const struct text_split *split = split_at(points, n, at);
+			uint32_t blocks =
+				put_points(&m, points, n, at, !o.n, ALWAYS | LEAVING, &done);
 
 			/* The first block begins with its data. */
 			if (blocks && !begun)
 				code = begun + sizeof(struct wire_stub);
 			moved[at] = (uint16_t)(blocks && !begun ? code : begun);
-			put_moved(&m, &k, &z, s->bytes + at);
+			if (split && k.kind == INSN_JMP)
+				put_split(&m, split, &decoder, points, n, at, &done);
+			else
+				put_moved(&m, &k, &z, s->bytes + at);
 		}
 		falls = k.kind != INSN_JMP && k.kind != INSN_JUMP_INDIRECT && k.kind != INSN_RET &&
 			k.kind != INSN_CALL;
@@ -253,14 +308,18 @@ struct err *text_stub_points(const struct text_site *s, uint64_t bias, uint64_t 
 	}
 	if (falls && !o.error) {
 		/* A dropped nop may have left nothing before it. */
-		uint32_t begun = o.n,
-			 blocks = put_points(&m, points, n, s->moved, !o.n, false, &done);
+		const struct text_split *split = split_at(points, n, s->moved);
+		uint32_t begun = o.n, blocks = put_points(&m, points, n, s->moved, !o.n,
+							  ALWAYS | LEAVING, &done);
 
 		if (blocks && !begun)
 			code = sizeof(struct wire_stub);
 		if (blocks && s->moved < TEXT_SITE_MAX)
 			moved[s->moved] = (uint16_t)(begun ? begun : code);
-		put_jmp(&o, m.site + s->moved);
+		if (split)
+			put_split(&m, split, &decoder, points, n, s->moved, &done);
+		else
+			put_jmp(&o, m.site + s->moved);
 	}
 	/* Nops before the first block were dropped. Threads there continue at the block's code, not
 	 * at its data. */
@@ -289,7 +348,11 @@ struct err *text_stub(const struct text_site *s, uint64_t bias, uint64_t stub,
 	struct text_point points[TEXT_POINTS_MAX];
 
 	for (uint32_t i = 0; i < nprobes && i < TEXT_POINTS_MAX; i++)
-		points[i] = (struct text_point){ s->at, s->kind, probes[i], gates[i], 0, 0 };
+		points[i] = (struct text_point){ .at = s->at,
+						 .kind = s->kind,
+						 .probe = probes[i],
+						 .gate = gates[i],
+						 .split = &s->split };
 	return text_stub_points(s, bias, stub, points, nprobes, out, max, ret_n, ret_code,
 				ret_moved);
 }

@@ -20,12 +20,22 @@ enum {
 	TEXT_SITE_MAX = 64,   /* limit of displaced bytes: 5 + 15 - 1, and what text_join() adds */
 	TEXT_POINTS_MAX = 64, /* limit of probes in one stub */
 	TEXT_STUB_MAX = 4096, /* enough for every stub of up to 64 probes */
+	TEXT_SPLIT_MAX = 16,  /* limit of copied bytes in front of a return, and the return */
 };
 
 enum text_mode {
 	TEXT_PATCH, /* 5-byte jump */
 	TEXT_TRAP,  /* int3 only: see reason. len and moved are those of the probed instruction */
 	TEXT_NONE,  /* cannot be probed in-process: see reason */
+};
+/* A return that has no room for a jump, because branches lead to it or to an instruction shortly
+ * before it. Its probe is placed where the function comes from: at each branch, where it fires when
+ * the branch is taken, and behind the instructions before it. The stub runs copies of the
+ * instructions [start, ret), the probe, and a copy of the return. */
+struct text_split {
+	uint64_t start, ret; /* ret: address of the return; 0: this is no such point */
+	uint8_t len;         /* bytes of both, with the return */
+	uint8_t bytes[TEXT_SPLIT_MAX];
 };
 /* The displaced bytes [addr, addr + len) and the probed point in them. */
 struct text_site {
@@ -37,8 +47,14 @@ struct text_site {
 	uint8_t moved; /* bytes of len that are moved instructions */
 	bool pushes; /* a call is moved, as push and jmp: mispredicted, wrong with a shadow stack */
 	uint8_t bytes[TEXT_SITE_MAX];
-	const char *reason; /* reason for a mode other than TEXT_PATCH; static */
+	const char *reason;      /* reason for a mode other than TEXT_PATCH; static */
+	struct text_split split; /* the point stands for a return elsewhere */
 };
+/* Returns the address of the instruction that the site's probe stands for. */
+static inline uint64_t text_site_point(const struct text_site *s)
+{
+	return s->split.ret ? s->split.ret : s->addr + s->at;
+}
 
 struct text; /* lazy analysis of one object. o must live longer. Not for two threads at once */
 struct err *text_open(struct object *o, struct text **ret);
@@ -62,15 +78,22 @@ extern const char TEXT_GO[];
 /* Finds every ret and tail jump, with those of its cold parts, by address. The caller frees *ret.
  * *ret_n is 0, with *ret_reason, for a function that never returns or has unknown exits. A site
  * with mode TEXT_TRAP needs a trap. A site with mode TEXT_NONE means that not all returns of the
- * function can be seen. */
+ * function can be seen. Several sites may stand for one ret (struct text_split). */
 struct err *text_returns(struct text *t, uint64_t func, struct text_site **ret, uint32_t *ret_n,
 			 const char **ret_reason);
 /* Returns true when the function calls no other and jumps to no other. Then only a signal handler
  * can call it within its own call. */
 bool text_is_leaf(struct text *t, uint64_t func);
-/* Finds the site of the instruction at func + off. For an offset inside an instruction, sets
+/* Returns true when the function has no call and no cold part. It may jump to others. */
+bool text_calls_nothing(struct text *t, uint64_t func);
+/* Finds the site of the instruction at func + off, of kind MID, or ENTRY at a return. For an offset inside an instruction, sets
  * ret->reason and mode TEXT_NONE. */
 struct err *text_offset(struct text *t, uint64_t func, uint64_t off, struct text_site *ret);
+/* Finds the sites that together stand for the return at func + off, where text_offset() finds no
+ * room: see struct text_split. Their kind is ENTRY. Returns false when it is no return, or when there
+ * is no such way. The caller frees *ret. */
+bool text_offset_split(struct text *t, uint64_t func, uint64_t off, struct text_site **ret,
+		       uint32_t *ret_n);
 
 /* Finds the system call instructions of a function (func 0: of the object), by address. The caller
  * frees them. site.at is the instruction, and the return from it is the same site with at = 2 more.
@@ -100,6 +123,7 @@ struct text_point {
 	uint64_t gate; /* run-time address of the thunk or of a jump to it; within 2 GB of the stub */
 	uint64_t shown; /* run-time address that programs see; 0: the instruction's */
 	uint32_t call;  /* WIRE_STUB_SYSRET: the call, see struct wire_stub */
+	const struct text_split *split; /* NULL, or ret 0: none. As the site's */
 };
 /* Writes the stub of a site, for run-time addresses. `stub` is the address at which out will run
  * (within 2 GB of site, 16-byte aligned). Writes *ret_n bytes to out (room: max). n: points, 1..64.
@@ -109,7 +133,8 @@ struct text_point {
  *	[jmp over]  struct wire_stub  [lea -128(%rsp),%rsp]  call gate  [lea 128(%rsp),%rsp]
  *
  * with lea for WIRE_STUB_MID and later kinds only. The first block needs no jmp over when nothing
- * runs before it. A conditional tail jump (TAIL at a jcc) calls its probes only when it is taken.
+ * runs before it. A conditional tail jump (TAIL at a jcc) calls its probes only when it is taken,
+ * and so does a branch to a return (struct text_split).
  * *ret_moved: for each displaced byte, the offset in the stub at which a thread there continues
  * (the probe, if it has one, still fires); 0xffff: no instruction starts at the byte. */
 struct err *text_stub_points(const struct text_site *s, uint64_t bias, uint64_t stub,

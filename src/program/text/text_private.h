@@ -1,8 +1,8 @@
 /* Private to program/text/: the loaded module, its marks, decoded functions.
  *
  * module.c loads the object and marks the targets of branches. function.c decodes a function.
- * jumps.c resolves its indirect jumps. site.c chooses the bytes to displace. stub.c writes
- * stubs. */
+ * jumps.c resolves its indirect jumps. site.c chooses the bytes to displace, and
+ * ret_split.c those around a return that has no room. stub.c writes stubs. */
 #ifndef DESCRY_PROGRAM_TEXT_TEXT_PRIVATE_H
 #define DESCRY_PROGRAM_TEXT_TEXT_PRIVATE_H
 
@@ -160,6 +160,26 @@ bool text_is_lock_skip(const struct text_code *c, uint64_t target);
 /* Finds the instructions that are reachable from the start of the function and from its marks. */
 void text_reach(struct text *t, struct text_code *c);
 void text_classify(const ZydisDecodedInstruction *z, uint64_t addr, struct insn *ret);
+
+/* --- site.c --- */
+struct text_sites {
+	VEC(struct text_site) v;
+};
+/* Makes a site for instruction i, with the instructions behind it or, if this fails, with those
+ * before it. syscalls: it may be a system call. */
+void text_place(struct text *t, const struct text_code *c, uint32_t i, bool syscalls,
+		enum wire_stub_kind kind, struct text_site *s);
+/* Makes a site of the instructions that end where instruction i begins, with the point behind them.
+ * Returns false when they have no room, or a call is among them. */
+bool text_place_falling(struct text *t, const struct text_code *c, uint32_t i,
+			enum wire_stub_kind kind, struct text_site *s);
+
+/* --- ret_split.c --- */
+/* Adds the sites that stand for the return at instruction i of c. parts: the function with its cold
+ * parts, which may branch to it. Returns false, with nothing added, when there is no such way. */
+bool text_split_ret(struct text *t, struct text_code *const *parts, uint32_t nparts,
+		    const struct text_code *c, uint32_t i, enum wire_stub_kind kind,
+		    struct text_sites *ret);
 
 /* --- jumps.c --- */
 /* Resolves each indirect jump, and finds the instructions that are reachable through it. */

@@ -26,7 +26,7 @@ enum {
 	PAGE = 4096,
 	STUB_ALIGN = 16,
 	STUB_ROOM = 128,    /* room for the moved instructions and the jump back */
-	STUB_PROBE = 48,    /* for each probe of a stub */
+	STUB_PROBE = 96,    /* for each probe of a stub, with the copy of a return */
 	REACH = 0x70000000, /* less than 2 GB, because island and text extend to both sides of it */
 };
 /* Stubs call a gate, which jumps to the thunk. An indirect call in each stub needs no gate, but
@@ -184,6 +184,7 @@ static struct err *write_stub(const struct inproc_module *m, struct inproc_site 
 			.shown = p->shown ? p->shown + s->bias : 0,
 			.call = call_of(s->points.v, n, k),
 			.gate = gate_of(m, p, nprogs),
+			.split = &p->split,
 		};
 	}
 	err = text_stub_points(&s->text, s->bias, m->island + at, points, n, m->island_mem + at,

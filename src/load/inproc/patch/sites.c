@@ -212,7 +212,8 @@ static void add_site(struct plan *pl, uint32_t module, const struct text_site *s
 					.kind = s->kind,
 					.shown = shown,
 					.probe = probe,
-					.prog = pl->prog };
+					.prog = pl->prog,
+					.split = s->split };
 
 	plan_site(pl, module, s, &p);
 }
@@ -240,9 +241,24 @@ static struct err *plan_returns(struct plan *pl, uint32_t module, const struct p
 	if (reason)
 		sites_refuse(pl, index, reason);
 	for (uint32_t i = 0; i < n && !reason; i++)
-		add_site(pl, module, &sites[i], index, 0);
+		add_site(pl, module, &sites[i], index, sites[i].split.ret);
 	free(sites);
 	return NULL;
+}
+
+/* Adds the sites of a probe at a return that has no room. Returns false when there are none. */
+static bool plan_split(struct plan *pl, uint32_t module, uint64_t func, uint64_t addr,
+		       uint32_t index)
+{
+	struct text_site *sites = NULL;
+	uint32_t n = 0;
+
+	if (!text_offset_split(pl->p->modules.v[module].text, func, addr - func, &sites, &n))
+		return false;
+	for (uint32_t i = 0; i < n; i++)
+		add_site(pl, module, &sites[i], index, addr);
+	free(sites);
+	return true;
 }
 
 /* Returns true for a Go program's file that is not loaded yet, in which no site would be possible;
@@ -310,6 +326,9 @@ static struct err *plan_probe(struct plan *pl, uint32_t index)
 		return err;
 	if (usable(&s)) {
 		add_site(pl, module, &s, index, addr);
+		wishes_add(&pl->wishes, pl->p, module, p);
+	} else if (text_function(m->text, addr, &func, &end) &&
+		   plan_split(pl, module, func, addr, index)) {
 		wishes_add(&pl->wishes, pl->p, module, p);
 	} else {
 		sites_refuse(pl, index, s.reason);
@@ -647,6 +666,10 @@ static const char *refusal(struct object *o, struct text *t, const struct probe 
 		err = text_entry(t, p->addr, &one);
 	} else if (text_function(t, addr, &func, &end)) {
 		err = text_offset(t, func, addr - func, &one);
+		if (!err && !usable(&one) && text_offset_split(t, func, addr - func, &sites, &n)) {
+			free(sites);
+			return NULL;
+		}
 	} else {
 		reason = "it lies in no known function";
 	}

@@ -62,8 +62,9 @@ struct inproc_point {
 	uint64_t shown; /* link-time address that programs see: the address of a uprobe there */
 	uint32_t probe; /* index in image.probes; INPROC_SIGACTION: the agent's sigaction_site; INPROC_LOADS, INPROC_EXECS:
 				 bell.c's; INPROC_SECCOMP, INPROC_PRCTL, INPROC_SYSCALL: agent/agent_seccomp.c's; INPROC_FORK: agent/fork.c's; INPROC_ERRNO: none, see proc_events.c */
-	uint32_t prog;  /* index in image.progs: one of the probe's */
-	int32_t number; /* WIRE_STUB_SYSRET: of the system call, -1 not known */
+	uint32_t prog;           /* index in image.progs: one of the probe's */
+	int32_t number;          /* WIRE_STUB_SYSRET: of the system call, -1 not known */
+	struct text_split split; /* as the site's of text.h */
 };
 /* Displaced bytes in one process, and the probes that fire there. */
 struct inproc_site {
