@@ -6,6 +6,7 @@
 #include "base.bpf.h"
 #include "memory.bpf.h"
 #include "agg.bpf.h"
+#include "vector.bpf.h"
 #include "text.bpf.h"
 #include "find.bpf.h"
 #include "json.bpf.h"

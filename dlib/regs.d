@@ -25,6 +25,15 @@ inline int R_ES = 22;
 inline int R_FS = 23;
 inline int R_GS = 24;
 inline int R_TRAPNO = 25;
+/* The low eight bytes of vector registers: only of user probes, only in-process. */
+inline int R_XMM0 = 26;
+inline int R_XMM1 = 27;
+inline int R_XMM2 = 28;
+inline int R_XMM3 = 29;
+inline int R_XMM4 = 30;
+inline int R_XMM5 = 31;
+inline int R_XMM6 = 32;
+inline int R_XMM7 = 33;
 
 inline int R_EAX = 10;
 inline int R_EBX = 5;

@@ -25,6 +25,11 @@ enum {
 	WIRE_START_ABSENT = 0x7fffffff, /* d_rindex without a start; d_substr without a length */
 };
 
+/* The value of a vector register that is not known: only code inside the process sees them. It is
+ * a signalling NaN of a double, and of a float too. */
+enum { WIRE_VECTORS = 8 };
+#define WIRE_VECTOR_UNKNOWN 0x7ff4d35c7fa4d35cull
+
 /* State of strtok(): 8 + size bytes that the verifier knows. pos 0: strtok() has not begun. */
 struct wire_strtok {
 	uint64_t pos; /* 1 + offset in text of the rest; 0: no text */
@@ -77,6 +82,15 @@ struct wire_firing {
 	  "dst, size, ARPHRD_*, address -> 0, 1 unknown type, -EFAULT; size >= 64") \
 	/* aggregations */ \
 	X(d_quantize_bucket, 1, "value -> 0..126, known to the verifier") \
+	X(d_vector0, 0, \
+	  "-> low eight bytes of xmm0; WIRE_VECTOR_UNKNOWN but for the JIT's native code") \
+	X(d_vector1, 0, "") \
+	X(d_vector2, 0, "") \
+	X(d_vector3, 0, "") \
+	X(d_vector4, 0, "") \
+	X(d_vector5, 0, "") \
+	X(d_vector6, 0, "") \
+	X(d_vector7, 0, "") \
 	X(d_llquantize_rank, 5, \
 	  "magnitude, factor, low, high, steps -> rank; the caller bounds it") \
 	X(d_stddev_add, 2, \

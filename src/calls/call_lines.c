@@ -260,8 +260,15 @@ static void entered(struct lines *l, const struct calls_clause *k, const struct 
 	call->thread = t;
 	call->began = r->head->time;
 	call->sp = l->event.numbers[0];
-	call->nregs = l->event.nnumbers - nbefore;
-	memcpy(call->regs, l->event.numbers + nbefore, sizeof(call->regs));
+	call->nvectors = calls_nvectors(k->function->prototype);
+	if (call->nvectors > l->event.nnumbers - nbefore)
+		call->nvectors = 0;
+	call->nregs = l->event.nnumbers - nbefore - call->nvectors;
+	if (call->nregs > MAX_ARGS)
+		call->nregs = MAX_ARGS;
+	memcpy(call->regs, l->event.numbers + nbefore, call->nregs * sizeof(*call->regs));
+	memcpy(call->vectors, l->event.numbers + nbefore + call->nregs,
+	       call->nvectors * sizeof(*call->vectors));
 	call->address = l->c->o->addresses ? l->event.numbers[1] : 0;
 	if (l->event.stack.n && l->bytes < HELD_MAX) {
 		out_char(&l->event.stack, '\0');
@@ -466,6 +473,8 @@ static struct err *lines_record_end(struct sink *s, const struct record_view *r)
 		returned(l, k, r);
 	else if (k->event == CALLS_TEXT)
 		lines_take_text(l, r, thread_of(l, r));
+	else if (k->event == CALLS_VECTOR)
+		lines_take_vectors(l, thread_of(l, r));
 	return l->o.n > OUT_BUFFER ? lines_flush(s) : NULL;
 }
 

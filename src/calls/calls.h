@@ -17,7 +17,7 @@
 #include "program/prototype/prototype.h"
 #include "program/type/type.h"
 
-enum { CALLS_REGISTERS = 10, CALLS_MEMORY_MAX = 256, CALLS_UNKNOWN_ARGS = 4 };
+enum { CALLS_REGISTERS = 10, CALLS_VECTORS = 8, CALLS_MEMORY_MAX = 256, CALLS_UNKNOWN_ARGS = 4 };
 
 /* One rule of a filter: [+-][SYMBOL][@LIBRARY], both patterns, or regular expressions between
  * slashes. */
@@ -62,7 +62,8 @@ struct calls_clause {
 		CALLS_ENTRY,
 		CALLS_RETURN,
 		CALLS_TEXT, /* a text that a format's %s may mean, before its entry: register, text */
-		CALLS_OTHER, /* has no records */
+		CALLS_VECTOR, /* likewise, numbers that a format's %f may mean */
+		CALLS_OTHER,  /* has no records */
 	} event;
 	bool whole; /* its record has the texts and memory that pointers point to */
 	const struct calls_function *function;
@@ -124,9 +125,18 @@ const struct prototype *calls_typed(struct calls *c, struct type_graph *g, const
 				    uint64_t addr, const char *name);
 /* program.c: returns the D program, malloc()ed, and sets c->clauses. */
 char *calls_program(struct calls *c);
-/* Returns the number of the register argument of a parameter, -1: it comes in none (a
- * floating-point number). */
+/* Returns the number of the register argument of a parameter, -1: it comes in none, or in a vector
+ * register. */
 int calls_register(const struct prototype *f, uint32_t param);
+/* Returns the number of the vector register of a floating-point parameter, -1: it comes in none. */
+int calls_vector(const struct prototype *f, uint32_t param);
+/* Returns the number of vector registers that the record of an entry has. */
+uint32_t calls_nvectors(const struct prototype *f);
+/* Returns true for a float or a double, which comes in a vector register. */
+static inline bool calls_is_vector(const struct prototype_type *t)
+{
+	return t->kind == PROTOTYPE_FLOAT && (t->size == 4 || t->size == 8);
+}
 /* Returns true when lines are held until their calls return. */
 static inline bool calls_held(const struct calls_options *o)
 {

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "calls/lines_private.h"
+#include "wire/routines.h"
 
 static struct prototype_values values_of(const struct lines *l, const struct prototype *f,
 					 const struct call *call, uint64_t *room)
@@ -43,8 +44,15 @@ void lines_take_text(struct lines *l, const struct record_view *r, struct thread
 		t->texts[reg].n |= TEXT_CUT;
 }
 
+void lines_take_vectors(struct lines *l, struct thread *t)
+{
+	t->nvectors = l->event.nnumbers < CALLS_VECTORS ? l->event.nnumbers : CALLS_VECTORS;
+	memcpy(t->vectors, l->event.numbers, t->nvectors * sizeof(*t->vectors));
+}
+
 void lines_forget_texts(struct thread *t)
 {
+	t->nvectors = 0;
 	for (uint32_t i = 0; i < CALLS_REGISTERS; i++) {
 		free(t->texts[i].text);
 		t->texts[i].text = NULL;
@@ -74,14 +82,30 @@ static void put_string(struct lines *l, const struct thread *t, uint32_t reg, ui
 	out_str(&l->o, t->texts[reg].n & TEXT_CUT ? "\"..." : "\"");
 }
 
+/* Prints the value of a vector register, or "?" where it is not known: from the kernel. */
+static void put_vector(struct lines *l, const struct prototype_type *t, uint64_t v)
+{
+	if (v == WIRE_VECTOR_UNKNOWN)
+		out_char(&l->o, '?');
+	else
+		prototype_value(&l->o, t, v, NULL, NULL);
+}
+
 /* Prints the arguments behind a format, as the format's text requires. */
 static void put_varargs(struct lines *l, const struct call *call, uint32_t reg,
 			const struct prototype_memory *format)
 {
 	const struct thread *t = call->thread;
+	static const struct prototype_type number = { .kind = PROTOTYPE_FLOAT,
+						      .size = 8,
+						      .align = 8 };
 	const char *at = (const char *)format->bytes, *end = at + format->n;
+	uint32_t vector = 0;
 
+	for (uint32_t i = 0; i < call->function->prototype->nparams; i++)
+		vector += calls_vector(call->function->prototype, i) >= 0;
 	while (at < end) {
+		bool is_long = false;
 		uint32_t wide = 0;
 		uint64_t v;
 		char c = 0;
@@ -92,7 +116,9 @@ static void put_varargs(struct lines *l, const struct call *call, uint32_t reg,
 			c = *at;
 			if (c == 'l' || c == 'z' || c == 'j' || c == 't' || c == 'q')
 				wide++;
-			else if (!strchr("0123456789.-+ #'hL*", c))
+			else if (c == 'L')
+				is_long = true;
+			else if (!strchr("0123456789.-+ #'h*", c))
 				break;
 			if (c == '*' && reg < call->nregs) {
 				comma(l);
@@ -104,7 +130,10 @@ static void put_varargs(struct lines *l, const struct call *call, uint32_t reg,
 			continue;
 		if (strchr("eEfFgGaA", c)) {
 			comma(l);
-			out_char(&l->o, '?'); /* in a register that is not seen */
+			if (!is_long && vector < t->nvectors)
+				put_vector(l, &number, t->vectors[vector++]);
+			else
+				out_char(&l->o, '?'); /* on the stack, or not seen */
 			continue;
 		}
 		if (reg >= call->nregs) {
@@ -175,7 +204,12 @@ void lines_params(struct lines *l, const struct call *call, bool whole, bool lat
 		if (i)
 			comma(l);
 		if (calls_register(f, i) < 0) {
-			out_char(&l->o, '?');
+			int vector = calls_vector(f, i);
+
+			if (vector >= 0 && (uint32_t)vector < call->nvectors)
+				put_vector(l, t, call->vectors[vector]);
+			else
+				out_char(&l->o, '?');
 			continue;
 		}
 		put_param(l, t, room[i], has, &text, &memory, &v);
@@ -195,7 +229,10 @@ void lines_result(struct lines *l, const struct call *call, bool whole)
 	v.result = l->event.nnumbers ? l->event.numbers[0] : 0;
 	v.returned = true;
 	if (f->result->kind == PROTOTYPE_FLOAT) {
-		out_char(&l->o, '?'); /* in a register that is not seen */
+		if (calls_is_vector(f->result))
+			put_vector(l, f->result, v.result);
+		else
+			out_char(&l->o, '?'); /* in a register that is not seen */
 		return;
 	}
 	/* The result's text or memory is the last of the record. */

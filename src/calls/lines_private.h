@@ -14,6 +14,8 @@ struct call {
 	uint64_t began, sp;
 	uint64_t regs[MAX_ARGS];
 	uint32_t nregs;
+	uint64_t vectors[CALLS_VECTORS];
+	uint32_t nvectors;
 	uint64_t address; /* to which it returns (-i) */
 	char *text;       /* of a call that is held: its line up to here; else NULL */
 	char *stack;      /* -w: lines; NULL: none */
@@ -28,12 +30,16 @@ struct thread {
 		char *text;
 		uint32_t n;
 	} texts[CALLS_REGISTERS];
+	/* Vector registers of a variadic function, likewise. */
+	uint64_t vectors[CALLS_VECTORS];
+	uint32_t nvectors;
 	VEC(struct call) calls;
 };
 
 /* The values of a record. */
 struct event {
-	uint64_t numbers[MAX_ARGS + 2]; /* of an entry: stack pointer, return address */
+	/* of an entry: stack pointer, return address, registers, vector registers */
+	uint64_t numbers[MAX_ARGS + 2 + CALLS_VECTORS];
 	uint32_t nnumbers;
 	struct prototype_memory texts[PROTOTYPE_PARAMS + 1], memory[PROTOTYPE_PARAMS + 1];
 	uint32_t ntexts, nmemory;
@@ -69,6 +75,8 @@ bool lines_failed(const struct lines *l, const struct call *call);
 int lines_errno(const struct lines *l);
 /* Keeps the record's text for the thread's next entry. */
 void lines_take_text(struct lines *l, const struct record_view *r, struct thread *t);
+/* Keeps the record's numbers for the thread's next entry. */
+void lines_take_vectors(struct lines *l, struct thread *t);
 void lines_forget_texts(struct thread *t);
 /* Writes a call that was held as a line of JSON. ended: it has returned, after ns. */
 void lines_json(struct lines *l, const struct thread *t, const struct call *call, uint32_t depth,

@@ -53,6 +53,24 @@ int calls_register(const struct prototype *f, uint32_t param)
 	return -1;
 }
 
+int calls_vector(const struct prototype *f, uint32_t param)
+{
+	int n = 0;
+
+	for (uint32_t i = 0; i < param; i++)
+		n += calls_is_vector(f->params[i].type);
+	return calls_is_vector(f->params[param].type) && n < CALLS_VECTORS ? n : -1;
+}
+
+uint32_t calls_nvectors(const struct prototype *f)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < f->nparams; i++)
+		n += calls_vector(f, i) >= 0;
+	return n;
+}
+
 /* Returns the number of register arguments that are of interest. */
 static uint32_t nregisters(const struct prototype *f)
 {
@@ -170,6 +188,7 @@ static void put_record(struct writer *w, bool at_return, bool whole, const char 
 {
 	const struct prototype *f = w->fn->prototype;
 	uint32_t nregs = at_return ? 1 : nregisters(f);
+	uint32_t nvectors = at_return ? 0 : calls_nvectors(f);
 	struct out texts;
 
 	out_init(&texts, NULL);
@@ -177,7 +196,7 @@ static void put_record(struct writer *w, bool at_return, bool whole, const char 
 	out_printf(&w->o, "\tprintf(\"%s%s%s", at_return ? "" : "[%x] ",
 		   at_return || !w->c->o->addresses ? "" : "[%x] ", w->fn->name);
 	out_str(&w->o, at_return ? " = " : "(");
-	for (uint32_t i = 0; i < nregs; i++)
+	for (uint32_t i = 0; i < nregs + nvectors; i++)
 		out_printf(&w->o, "%s%%#x", i ? ", " : "");
 	if (at_return && tells_errno(w))
 		out_str(&w->o, " errno %d");
@@ -202,6 +221,8 @@ static void put_record(struct writer *w, bool at_return, bool whole, const char 
 	for (uint32_t i = 0; i < nregs; i++)
 		out_printf(&w->o, ", %s",
 			   at_return ? result : arena_printf(&w->c->arena, "arg%u", i));
+	for (uint32_t i = 0; i < nvectors; i++)
+		out_printf(&w->o, ", uregs[R_XMM%u]", i);
 	if (at_return && tells_errno(w))
 		out_str(&w->o, ", errno");
 	out_mem(&w->o, texts.v, texts.n);
@@ -313,7 +334,9 @@ static void put_format_texts(struct writer *w)
 	for (uint32_t i = 0; i < f->nparams; i++)
 		if (f->params[i].type->lens == LENS_FORMAT)
 			first = calls_register(f, i) + 1;
-	for (int reg = first; first > 0 && reg < CALLS_REGISTERS; reg++) {
+	if (first < 0)
+		return;
+	for (int reg = first; reg < CALLS_REGISTERS; reg++) {
 		put_list(&w->o, w->fn->entries.v, w->fn->entries.n);
 		out_printf(&w->o,
 			   "/arg%d >= 0x10000/\n{\n\tprintf(\"[%%x] %%S\\n\", %d, "
@@ -321,6 +344,16 @@ static void put_format_texts(struct writer *w)
 			   reg, reg, reg);
 		clause(w, CALLS_TEXT, false);
 	}
+	/* The caller says in al how many vector registers it has filled for a variadic function. */
+	put_list(&w->o, w->fn->entries.v, w->fn->entries.n);
+	out_str(&w->o, "/uregs[R_RAX] & 0xff/\n{\n\tprintf(\"");
+	for (int i = 0; i < CALLS_VECTORS; i++)
+		out_str(&w->o, i ? " %x" : "%x");
+	out_str(&w->o, "\\n\"");
+	for (int i = 0; i < CALLS_VECTORS; i++)
+		out_printf(&w->o, ", uregs[R_XMM%d]", i);
+	out_str(&w->o, ");\n}\n\n");
+	clause(w, CALLS_VECTOR, false);
 }
 
 /* The end of the clause at an entry. whole: with what pointers point to. */
@@ -392,6 +425,8 @@ static void put_return(struct writer *w, const char *const *places, uint32_t n, 
 {
 	if (!n)
 		return;
+	if (calls_is_vector(w->fn->prototype->result))
+		result = "uregs[R_XMM0]";
 	if (!w->c->o->count && reads(w->fn->prototype, true)) {
 		put_places(w, places, n, behind);
 		put_record(w, true, true, result);

@@ -3,6 +3,7 @@ from live import *
 
 SOURCE = r"""
 #include <fcntl.h>
+#include <math.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -23,6 +24,9 @@ int made_fill(char *to, int n);
 int made_nest(int n);
 void made_leave(jmp_buf to);
 int _ZN4made3addEii(int a, int b);
+int made_split(int n);
+int made_cut(int n);
+double made_mean(float a, int n, double b);
 
 static int compare(const void *a, const void *b)
 {
@@ -36,6 +40,29 @@ static void *spin(void *arg)
 	for (long i = 0; i < (long)arg; i++)
 		rand_r(&seed);
 	return NULL;
+}
+
+/* Returns that have no room for a jump, and floating-point numbers. */
+static void registers(void)
+{
+	volatile double half = 0.5;
+	volatile float f = -1.25f;
+	int e;
+
+	for (int i = 0; i < 2; i++) {
+		made_split(i);
+		made_cut(i * 3);
+	}
+	made_mean(f, 7, 3e20);
+	sin(half);
+	pow(2.0, half);
+	sqrtf(2.25f);
+	ldexp(half, 3);
+	frexp(40.0, &e);
+	strtod("1e3", NULL);
+	printf("%.2f %d %s %g\n", 1.5, 3, "x", half * 4);
+	printf("%d\n", 7);
+	fflush(stdout);
 }
 
 static volatile long handled, nested;
@@ -101,6 +128,8 @@ int main(int argc, char **argv)
 
 	if (!strcmp(argv[1], "lines"))
 		lines();
+	if (!strcmp(argv[1], "registers"))
+		registers();
 	if (!strcmp(argv[1], "threads")) {
 		for (long i = 0; i < m; i++)
 			pthread_create(&t[i], NULL, spin, (void *)n);
@@ -164,6 +193,15 @@ int made_fill(char *to, int n) { memset(to, 'x', n); seen = n; return n; }
 int made_nest(int n) { int less = n ? made_nest(n - 1) : 9; return less + 1; }
 void made_leave(jmp_buf to) { longjmp(to, 1); }
 int _ZN4made3addEii(int a, int b) { seen = a; return a + b; }
+double made_mean(float a, int n, double b) { seen = n; return (a + b) / 2; }
+
+/* Branches lead to the ret, and to the pop before it; other functions begin behind. */
+__asm__(".text\n"
+	".globl made_split\n.type made_split,@function\nmade_split: xor %eax,%eax\n test %edi,%edi\n je 1f\n lea 5(%rdi),%eax\n"
+	"1: ret\n.size made_split,.-made_split\n"
+	".globl made_cut\n.type made_cut,@function\nmade_cut: xor %eax,%eax\n push %rbx\n mov %rdi,%rbx\n test %edi,%edi\n je 1f\n"
+	"lea 5(%rbx),%eax\n add $1,%eax\n1: pop %rbx\n ret\n.size made_cut,.-made_cut\n"
+	".globl made_end\n.type made_end,@function\nmade_end: xor %eax,%eax\n ret\n.size made_end,.-made_end");
 """
 CONF = """
 typedef pair = struct(int, short, addr)
@@ -173,6 +211,9 @@ hex(int) made_fill(+string[retval], int);
 int made_nest(int);
 int _ZN4made3addEii(int, int);
 void made_leave(addr);
+int made_split(int);
+int made_cut(int);
+double made_mean(float, int, double);
 """
 
 
@@ -186,7 +227,7 @@ os.chdir(TMP)
 for name, text in (("t.c", SOURCE), ("made.c", LIBRARY), ("made.conf", CONF)):
     with open(name, "w") as f:
         f.write(text)
-check(sh("cc -O1 -fno-inline -fPIC -shared -o libmade.so made.c && cc -O0 -fno-builtin -U_FORTIFY_SOURCE -o t t.c -L. -lmade -Wl,-rpath,%s -pthread" % TMP)
+check(sh("cc -O1 -fno-inline -fPIC -shared -o libmade.so made.c && cc -O0 -fno-builtin -U_FORTIFY_SOURCE -o t t.c -L. -lmade -lm -Wl,-rpath,%s -pthread" % TMP)
       .returncode == 0, "built")
 os.environ["GIVEN"] = "given"
 plain = subprocess.run(["./t", "lines", "0"], stdout=subprocess.PIPE, text=True)

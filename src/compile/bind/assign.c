@@ -535,7 +535,7 @@ static void bind_uregs(struct bind_cx *cx, struct node *n)
 {
 	/* R_DS, R_ES, R_FS, R_GS and R_TRAPNO are not in struct pt_regs: the kernel keeps them for
 	 * each thread. */
-	enum { FIRST_IN_THREAD = 21 };
+	enum { FIRST_IN_THREAD = 21, LAST_IN_THREAD = 25, LAST_VECTOR = 33 };
 	static const char *const in_thread[] = { "curthread->thread.ds", "curthread->thread.es",
 						 "curthread->thread.fsbase",
 						 "curthread->thread.gsbase",
@@ -544,12 +544,12 @@ static void bind_uregs(struct bind_cx *cx, struct node *n)
 
 	if (!bind_builtin_index(cx, n, "uregs"))
 		return;
-	if (index->i.value > 25) {
+	if (index->i.value > LAST_VECTOR) {
 		bind_error(cx, n, "D_UNKNOWN", "index %lld is out of range for uregs[ ]",
 			   (long long)index->i.value);
 		return;
 	}
-	if (index->i.value >= FIRST_IN_THREAD) {
+	if (index->i.value >= FIRST_IN_THREAD && index->i.value <= LAST_IN_THREAD) {
 		value = bind_context_text(cx, in_thread[index->i.value - FIRST_IN_THREAD], n);
 		if (!value) {
 			poison(n);

@@ -271,10 +271,18 @@ static bool has_regs(const struct gen *g)
 	       g->attach == ATTACH_TICK;
 }
 
+enum { UREG_VECTORS = 26 }; /* R_XMM0 of dlib/regs.d */
+
 struct ir_val gen_uregs(struct gen *g, struct ir_val index, loc_t loc)
 {
+	static const char *const vectors[] = { "d_vector0", "d_vector1", "d_vector2", "d_vector3",
+					       "d_vector4", "d_vector5", "d_vector6", "d_vector7" };
 	struct ir_val regs;
 
+	if (index.kind == IR_IMM && index.imm >= UREG_VECTORS &&
+	    index.imm < UREG_VECTORS + WIRE_VECTORS)
+		return has_user_regs(g) ? ir_routine(g->f, vectors[index.imm - UREG_VECTORS], 0)
+					: IR_I((int64_t)WIRE_VECTOR_UNKNOWN);
 	if (has_user_regs(g) && index.kind == IR_IMM && index.imm >= 0 && index.imm < UREG_COUNT)
 		return ir_load(g->f, g->ctx, (int32_t)(8 * index.imm), 8, false);
 	gen_fault_if(g, index, IF_UGE, IR_I(UREG_COUNT), WIRE_FAULT_BADINDEX, index, loc);

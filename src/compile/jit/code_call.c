@@ -292,12 +292,29 @@ static void cpu_number(struct jit *j)
 	x86_alu_imm(b, 4, X86_AND, X86_RAX, 0xfff);
 }
 
+/* rax = the low eight bytes of xmm<n>. Neither thunks nor the agent change vector registers, so they
+ * hold the traced program's values. In the tracer's own thread they mean nothing. */
+static void vector_value(struct jit *j, uint32_t n)
+{
+	struct x86 *b = &j->b;
+
+	x86_byte(b, 0x66); /* movq */
+	x86_byte(b, 0x48);
+	x86_byte(b, 0x0f);
+	x86_byte(b, 0x7e);
+	x86_byte(b, (uint8_t)(0xc0 | n << 3 | X86_RAX));
+}
+
 /* Writes helpers of a few instructions. Returns false for other helpers. */
 static bool short_helper(struct jit *j, uint32_t i, const struct jit_helper *h)
 {
 	struct x86 *b = &j->b;
 	uint32_t none;
 
+	if (h->id >= JIT_VECTOR && h->id < JIT_VECTORS_END) {
+		vector_value(j, h->id - JIT_VECTOR);
+		return true;
+	}
 	switch (h->id) {
 	case BPF_FUNC_get_attach_cookie:
 		x86_rm(b, 8, X86_OP_LOAD, X86_RAX, THREAD, OFF_COOKIE);

@@ -45,6 +45,14 @@ static const struct jit_helper helpers[] = {
 	{ JIT_USTACK, WIRE_AGENT_ustack, true, '.', "mMMWO" },
 	{ JIT_LANGUAGE, WIRE_AGENT_language, true, '.', "mMMWO" },
 	{ JIT_STACK_ID, WIRE_AGENT_stack_id, false, '.', "mMS." },
+	{ JIT_VECTOR, -1, false, '.', "" },
+	{ JIT_VECTOR + 1, -1, false, '.', "" },
+	{ JIT_VECTOR + 2, -1, false, '.', "" },
+	{ JIT_VECTOR + 3, -1, false, '.', "" },
+	{ JIT_VECTOR + 4, -1, false, '.', "" },
+	{ JIT_VECTOR + 5, -1, false, '.', "" },
+	{ JIT_VECTOR + 6, -1, false, '.', "" },
+	{ JIT_VECTOR + 7, -1, false, '.', "" },
 };
 
 uint32_t jit_native(const char *routine)
@@ -63,6 +71,12 @@ uint32_t jit_native(const char *routine)
 	for (uint32_t i = 0; i < ARRAY_SIZE(natives); i++)
 		if (!strcmp(natives[i].name, routine))
 			return natives[i].id;
+	for (uint32_t i = 0; i < WIRE_VECTORS; i++) {
+		const char name[] = { 'd', '_', 'v', 'e', 'c', 't', 'o', 'r', (char)('0' + i), 0 };
+
+		if (!strcmp(name, routine))
+			return JIT_VECTOR + i;
+	}
 	return 0;
 }
 

@@ -9,6 +9,7 @@
 #include "compile/jit/jit.h"
 #include "isa/bpf_insn.h"
 #include "isa/x86.h"
+#include "wire/routines.h"
 #include "wire/wire_unwind.h"
 
 enum {
@@ -39,7 +40,15 @@ struct jit_helper {
 };
 const struct jit_helper *jit_helper(uint32_t id);
 /* Routines that are called as helpers. */
-enum { JIT_QUANTIZE_BUCKET = 1 << 16, JIT_USTACK, JIT_STACK_ID, JIT_SCRATCH_GET, JIT_LANGUAGE };
+enum {
+	JIT_QUANTIZE_BUCKET = 1 << 16,
+	JIT_USTACK,
+	JIT_STACK_ID,
+	JIT_SCRATCH_GET,
+	JIT_LANGUAGE,
+	JIT_VECTOR, /* d_vector0, and so on */
+	JIT_VECTORS_END = JIT_VECTOR + WIRE_VECTORS,
+};
 
 /* Returns the bytes that a load or store moves. */
 static inline uint32_t jit_access_size(const struct bpf_insn *ins)

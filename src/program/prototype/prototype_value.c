@@ -170,6 +170,7 @@ static void print_integer(struct printer *p, const struct prototype_type *t, uin
 
 static void print_float(struct printer *p, const struct prototype_type *t, const uint8_t *bytes)
 {
+	size_t before;
 	float f;
 	double d;
 
@@ -182,7 +183,11 @@ static void print_float(struct printer *p, const struct prototype_type *t, const
 		out_str(p->o, "...");
 		return;
 	}
-	out_printf(p->o, "%g", d);
+	before = p->o->n;
+	out_printf(p->o, "%.6g", d);
+	/* A whole number still looks like what it is. */
+	if (p->o->n - before == strspn(p->o->v + before, "-0123456789"))
+		out_str(p->o, ".0");
 }
 
 /* Prints n bytes. `cut`: there are more, which were not read. */

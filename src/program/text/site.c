@@ -442,8 +442,7 @@ bool text_offset_split(struct text *t, uint64_t func, uint64_t off, struct text_
 		find_parts(&r);
 	i = r.reason ? UINT32_MAX : text_insn_at(r.parts[0], off);
 	if (i != UINT32_MAX && r.parts[0]->insns.v[i].reached)
-		text_split_ret(t, r.parts, r.nparts, r.parts[0], i,
-			       WIRE_STUB_ENTRY, &r.sites);
+		text_split_ret(t, r.parts, r.nparts, r.parts[0], i, WIRE_STUB_ENTRY, &r.sites);
 	for (uint32_t k = 0; k < r.nparts; k++)
 		text_code_put(r.parts[k]);
 	*ret = r.sites.v.v;
