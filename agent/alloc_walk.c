@@ -94,9 +94,9 @@ INLINE long walk_user(struct unwind_walk *u, u64 *dst, u64 size, u64 addr)
 
 /* --- rules of addresses that were met --- */
 
-/* An entry of rules[]: the low 34 bits of the mixed address, its upper 13 are the entry's place; 1;
- * 1 when the CFA follows from rbp, else from rsp; the fields rbp (12 bits) and off (16) of the rule.
- * Rules of other kinds are looked up each time. */
+/* An entry of rules[]: the low 34 bits of the mixed address, whose upper 13 are the entry's place;
+ * 1; 1 when the CFA follows from rbp, else from rsp; the fields rbp (12 bits) and off (16) of the
+ * rule. Rules of other kinds are looked up each time. */
 enum { KNOWN_BITS = 30, KNOWN_VALID = 1 << 29, KNOWN_RBP = 1 << 28 };
 #define MIXED_BITS 47
 #define MIXED_MASK ((1ull << MIXED_BITS) - 1)

@@ -5,8 +5,8 @@
  * mapped, or by a system call that cannot fault. A frame that the tables do not know ends the walk,
  * and the stack's root has the reason. struct alloc_walk keeps the frames of the last walk, from
  * which the places of the words follow that it read. A new walk that comes to one of these frames
- * stops when all words that led on from there are unchanged, and takes the remaining frames from the
- * last walk. A saved rbp that no frame further out needs may differ.
+ * stops when all words that led on from there are unchanged, and takes the remaining frames from
+ * the last walk. A saved rbp that no frame further out needs may differ.
  */
 #ifndef DESCRY_AGENT_ALLOC_WALK_H
 #define DESCRY_AGENT_ALLOC_WALK_H
