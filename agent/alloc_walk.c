@@ -327,7 +327,9 @@ INLINE bool is_same_step(const struct alloc_walk *w, u32 k)
 {
 	const struct walk_frame *f = &w->frames[k], *up = f - 1;
 
-	if (LIKELY(f->quick))
+	if (LIKELY(f->plain))
+		return ((const any64 *)up->sp)[-1] == up->pc;
+	if (f->quick)
 		return ((const any64 *)up->sp)[-1] == up->pc &&
 		       (!up->needs || !f->sets || ((const any64 *)up->sp)[f->saved] == up->bp);
 	for (u32 i = k ? up->reads : 0; i < f->reads; i++)
@@ -454,6 +456,7 @@ INLINE u32 keep_frames(struct unwind_walk *u, u32 base)
 		w->frames[base] = *from;
 		w->frames[base].reads = reads;
 		w->frames[base].node = node;
+		w->frames[base].plain = from->quick && !(needs && from->sets);
 		needs = from->quick ? from->uses | (needs & !from->sets) : 1;
 		w->frames[base].needs = needs;
 	}

@@ -35,6 +35,7 @@ struct walk_frame {
 	u8 own;        /* 1: of the recorder itself: is left out */
 	u8 quick;      /* 1: step_quickly() found its caller, and noted no word in reads */
 	u8 sets, uses; /* 1: this frame saves rbp; its CFA follows from rbp */
+	u8 plain;      /* 1: quick, and no frame further out needs the rbp that it saves */
 	u8 needs;      /* 1: this frame, or one further out before rbp is found anew, uses rbp */
 };
 
