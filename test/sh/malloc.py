@@ -168,7 +168,8 @@ check([x["live_peak_bytes"] for x in p["allocators"]] == [r["peak_bytes"]] * len
 check(all(x["course"] and x["p50_ns"] <= x["p99_ns"] <= x["p999_ns"] <= x["most_ns"] for x in p["allocators"]), "calls and course", p)
 picture = os.path.join(TMP, "rss.svg")
 p = json.loads(malloc("replay", "--json", "--runs", "1", "--threads", "same", "--speed", "recorded", "--touch", "--picture", picture, FILE).stdout)
-check(p["threads"] == 3 and p["calls"] == want and p["speed"] == "recorded" and p["touch"], "as recorded", p)
+# one of the two threads may end before the other makes its first call: then they share a lane
+check(p["threads"] in (2, 3) and p["calls"] == want and p["speed"] == "recorded" and p["touch"], "as recorded", p)
 check(p["allocators"][0]["name"] == "glibc" and all(x["failed"] == 0 for x in p["allocators"]), "installed ones", p)
 svg = open(picture).read()
 check(svg.count("<polyline") == 1 + len(p["allocators"]) and ">live bytes<" in svg, svg)
