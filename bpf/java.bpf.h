@@ -321,7 +321,7 @@ INLINE u64 java_partial(const u64 around[3], u64 frame, bool incomplete, bool *r
 	/* mov %rbp, disp(%rsp): the caller's is still in rbp */
 	if ((u32)k == 0x246c8948 || (u32)k == 0x24ac8948)
 		return frame;
-	/* behind sub $i, %rsp; cmpl $i, disp(%r15); je; call: the collector's barrier. It is whole. */
+	/* Behind sub $i, %rsp; cmpl $i, disp(%r15); je; call (the collector's barrier): whole. */
 	if ((before >> 32 & 0xffffff) == 0xec8348 || (before >> 8 & 0xffffff) == 0xec8148 ||
 	    op3 == 0x7f8141 || op3 == 0xbf8141 || (k & 0xffffffffffff) == 0x05840f ||
 	    (op == 0xe8 && before >> 16 == 0x05840f))

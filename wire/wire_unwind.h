@@ -219,8 +219,8 @@ struct wire_unwind_offsets {
 /* The argument of d_ustack: the stack is its result, and its state lies behind. */
 enum {
 	WIRE_UNWIND_STATE = 130,
-	/* Flag in wire_stack.n, above the number of frames that are wanted: all frames are addresses,
-	 * also those that are functions of a language. */
+	/* Flag in wire_stack.n, above the number of frames that are wanted: all frames are
+	 * addresses, also those that are functions of a language. */
 	WIRE_UNWIND_ADDRESSES = 1 << 16,
 };
 struct wire_walk {

@@ -89,7 +89,8 @@ static inline long java_made_ask(struct java_made *m, const void *ask)
 #pragma GCC diagnostic ignored "-Wunknown-pragmas"
 #include "bpf/java.bpf.h"
 
-/* Walks from a place, up to code that is not the JVM's. Returns the number of words in m->frames. */
+/* Walks from a place, up to code that is not the JVM's. Returns the number of words in
+ * m->frames. */
 static inline u32 java_made_walk(struct java_made *m, struct jvm_memory *memory, u64 pc, u64 sp,
 				 u64 bp, bool called)
 {

@@ -41,7 +41,7 @@ static struct err *open_mapping(struct space *s, const struct mapping *m,
 	return e;
 }
 
-static bool is_library(const char *path, bool inside)
+static bool can_walk_library(const char *path, bool inside)
 {
 	for (uint32_t k = 0; k < ARRAY_SIZE(types); k++)
 		if (types[k]->wire && !(inside && types[k]->kernel_only) &&
@@ -52,12 +52,12 @@ static bool is_library(const char *path, bool inside)
 
 bool runtime_is_library(const char *path)
 {
-	return is_library(path, false);
+	return can_walk_library(path, false);
 }
 
 bool runtime_is_library_inside(const char *path)
 {
-	return is_library(path, true);
+	return can_walk_library(path, true);
 }
 
 static bool is_wanted(struct space *s, const struct mapping *m, const struct runtime_type *type,
