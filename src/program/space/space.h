@@ -88,7 +88,7 @@ const char *space_core_remark(const struct space *s, uint32_t i);
 struct space_record_room {
 	uint64_t most; /* 0: 16 million */
 	uint64_t n;
-	uint64_t most_moved; /* 0: a thousand million */
+	uint64_t most_moved; /* 0: 300 million */
 	uint64_t moved;      /* entries of lists that were moved or copied */
 	uint64_t left_out;   /* mappings beyond a limit, or of a process that has 131,072 */
 };
