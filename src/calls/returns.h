@@ -19,7 +19,8 @@ struct returns;
 /* objects: borrowed, as long as *ret lives. */
 struct err *returns_new(pid_t pid, const struct process_objects *objects, struct returns **ret);
 void returns_free(struct returns *r);
-/* Finds where the function s of po returns. by_address: not by its name, which others have too. Finds nothing for a function that never returns. An
+/* Finds where the function s of po returns. by_address: not by its name, which others have too.
+ * Finds nothing for a function that never returns. An
  * indirect function is blind when the dynamic linker's choice is not known. The caller frees
  * places->rets. */
 struct err *returns_find(struct returns *r, const struct process_object *po,

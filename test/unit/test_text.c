@@ -369,8 +369,8 @@ static void test_returns(void **state)
 
 static void test_returns_je_target(void **state)
 {
-	/* test; je 1f; inc %eax; 1: ret and g directly behind it: the ret is a branch target, so its
-	 * probe is at the branch and behind the instruction before it.
+	/* test; je 1f; inc %eax; 1: ret and g directly behind it: the ret is a branch target,
+	 * so its probe is at the branch and behind the instruction before it.
 	 * h: je 1f; 1: ret: one instruction, nothing before it has room */
 	struct made m =
 		make(CODE("\x85\xff\x74\x02\xff\xc0\xf3\xc3\x31\xc0\xc3\x90"
@@ -403,7 +403,8 @@ static void test_returns_je_target(void **state)
 
 static void test_returns_taken_address(void **state)
 {
-	/* as f above, with a pointer to the ret in the data: whoever has it may jump there unseen */
+	/* as f above, with a pointer to the ret in the data, through which code may jump
+	 * there */
 	const uint64_t word = T + 6;
 	struct made m = make(CODE("\x85\xff\x74\x02\xff\xc0\xf3\xc3\x31\xc0\xc3"), &word,
 			     sizeof(word), SYMBOLS(FUNC("f", 0, 8), FUNC("g", 8, 3)));
@@ -533,9 +534,10 @@ static void test_too_large(void **state)
 
 static void test_cold(void **state)
 {
-	/* f: test; jne f.cold (not an exit); 1: ret.  f.cold: inc; je 1b (back); mov..; ret: an exit of f.
-	 * The ret to which the cold part jumps cannot be displaced with what is before it. Its probe is
-	 * behind that, and at the jump. */
+	/* f: test; jne f.cold (not an exit); 1: ret.  f.cold: inc; je 1b (back); mov..; ret: an
+	 * exit of f.
+	 * The ret to which the cold part jumps cannot be displaced with what is before it. Its
+	 * probe is behind that, and at the jump. */
 	struct made m = make(CODE("\x85\xff\x0f\x85\x18\0\0\0\x89\xc1\x89\xc1\xc3\xc3\x90\x90"
 				  "\x90\x90\x90\x90\x90\x90\x90\x90\x90\x90\x90\x90\x90\x90\x90\x90"
 				  "\xff\xc0\x0f\x84\xe4\xff\xff\xff\x89\xc1\x89\xc1\xc3"),

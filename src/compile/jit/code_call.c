@@ -292,8 +292,8 @@ static void cpu_number(struct jit *j)
 	x86_alu_imm(b, 4, X86_AND, X86_RAX, 0xfff);
 }
 
-/* rax = the low eight bytes of xmm<n>. Neither thunks nor the agent change vector registers, so they
- * hold the traced program's values. In the tracer's own thread they mean nothing. */
+/* rax = the low eight bytes of xmm<n>. Neither thunks nor the agent change vector registers, so
+ * they hold the traced program's values. In the tracer's own thread they mean nothing. */
 static void vector_value(struct jit *j, uint32_t n)
 {
 	struct x86 *b = &j->b;

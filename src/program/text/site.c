@@ -244,7 +244,7 @@ struct err *text_entry(struct text *t, uint64_t func, struct text_site *ret)
 	return NULL;
 }
 
-/* Returns the kind of an offset's site. At a return, flags and red zone are free, as at an entry. */
+/* Returns the kind of an offset's site. At a return, flags and red zone are free. */
 static enum wire_stub_kind at_point(const struct insn *n)
 {
 	return n->kind == INSN_RET ? WIRE_STUB_ENTRY : WIRE_STUB_MID;
@@ -434,7 +434,7 @@ bool text_offset_split(struct text *t, uint64_t func, uint64_t off, struct text_
 	struct returns r = { .t = t };
 	uint32_t i;
 
-	/* A cold part does not know the function that it belongs to, whose branches may lead here. */
+	/* A cold part does not know its function, whose branches may lead here. */
 	if (t->go || !range || range->cold || range->odd_cfa || text_is_sigreturn(t, func))
 		return false;
 	add_part(&r, range);

@@ -86,12 +86,12 @@ struct err *text_returns(struct text *t, uint64_t func, struct text_site **ret, 
 bool text_is_leaf(struct text *t, uint64_t func);
 /* Returns true when the function has no call and no cold part. It may jump to others. */
 bool text_calls_nothing(struct text *t, uint64_t func);
-/* Finds the site of the instruction at func + off, of kind MID, or ENTRY at a return. For an offset inside an instruction, sets
- * ret->reason and mode TEXT_NONE. */
+/* Finds the site of the instruction at func + off, of kind MID, or ENTRY at a return.
+ * For an offset inside an instruction, sets ret->reason and mode TEXT_NONE. */
 struct err *text_offset(struct text *t, uint64_t func, uint64_t off, struct text_site *ret);
 /* Finds the sites that together stand for the return at func + off, where text_offset() finds no
- * room: see struct text_split. Their kind is ENTRY. Returns false when it is no return, or when there
- * is no such way. The caller frees *ret. */
+ * room: see struct text_split. Their kind is ENTRY. Returns false when it is no return,
+ * or when there is no such way. The caller frees *ret. */
 bool text_offset_split(struct text *t, uint64_t func, uint64_t off, struct text_site **ret,
 		       uint32_t *ret_n);
 
