@@ -1,5 +1,6 @@
 /* Keeps unwind images on disk, by build-id and size:
- * $XDG_CACHE_HOME/descry/unwindVERSION-BUILDID-SIZE, for root /var/cache/descry. */
+ * $XDG_CACHE_HOME/descry/unwindVERSION-BUILDID-SIZE, for root /var/cache/descry. Behind the image
+ * is the identity of the file that it was made from. */
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <errno.h>
@@ -16,6 +17,13 @@ enum {
 	WORTH_KEEPING = 2000, /* rows: building fewer is faster than reading them */
 	DAY = 24 * 60 * 60,   /* age at which an unfinished file is removed */
 	KEPT = 30 * DAY,      /* age at which another version's image is removed */
+};
+
+/* The file of an image. A build-id proves nothing: root of a container may write any to a file that
+ * has the same path outside. He cannot choose the time of the change. */
+struct image_source {
+	uint64_t dev, inode, size;
+	int64_t mtime_ns, ctime_ns;
 };
 
 /* Returns the folder, malloc()ed, or NULL when there is none. */
@@ -64,6 +72,22 @@ static char *cache_path(const char *dir, const struct object *o)
 			 (unsigned long long)st.st_size);
 }
 
+static bool image_source_of(const struct object *o, struct image_source *ret)
+{
+	struct stat st;
+
+	if (!object_stat(o, &st))
+		return false;
+	*ret = (struct image_source){
+		.dev = st.st_dev,
+		.inode = st.st_ino,
+		.size = (uint64_t)st.st_size,
+		.mtime_ns = st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec,
+		.ctime_ns = st.st_ctim.tv_sec * 1000000000 + st.st_ctim.tv_nsec,
+	};
+	return true;
+}
+
 void unwind_cache_sweep(const char *dir, time_t now)
 {
 	cleanup_free char *own = xasprintf("unwind%d-", (int)WIRE_UNWIND_VERSION);
@@ -90,12 +114,18 @@ static struct unwind_image *cache_read(const char *path, const struct object *o)
 	cleanup_free char *text = NULL;
 	uint32_t n;
 	const uint8_t *id = object_build_id(o, &n);
+	struct image_source source;
 	size_t len;
 
-	if (!is_ours(path))
+	if (!is_ours(path) || !image_source_of(o, &source))
 		return NULL;
 	e = io_read_file(path, &text, &len);
-	e = e ?: unwind_image_parse(path, text, len, &u);
+	if (e || len < sizeof(source))
+		return NULL;
+	len -= sizeof(source);
+	if (memcmp(text + len, &source, sizeof(source)))
+		return NULL; /* of another file, which may be made to look like this one */
+	e = unwind_image_parse(path, text, len, &u);
 	if (e)
 		return NULL;
 	if (u->head->build_id_len != n || memcmp(u->head->build_id, id, n)) {
@@ -105,15 +135,34 @@ static struct unwind_image *cache_read(const char *path, const struct object *o)
 	return u;
 }
 
+static bool write_all(int fd, const void *p, size_t n)
+{
+	const uint8_t *at = p;
+
+	while (n) {
+		ssize_t done = write(fd, at, n);
+
+		if (done <= 0)
+			return false;
+		at += done;
+		n -= (size_t)done;
+	}
+	return true;
+}
+
 /* Writes an image. A cache that cannot be written is no error: the next run builds the image
  * again. */
-static void cache_write(const char *dir, const char *path, const struct unwind_image *u)
+static void cache_write(const char *dir, const char *path, const struct object *o,
+			const struct unwind_image *u)
 {
 	cleanup_free char *tmp = xasprintf("%s.XXXXXX", path);
-	const uint8_t *p = (const uint8_t *)u->head;
-	size_t left = u->size;
+	struct image_source source;
 	static bool swept;
+	bool good;
 	int fd;
+
+	if (!image_source_of(o, &source))
+		return;
 
 	if (mkdir(dir, 0755) && errno == ENOENT) {
 		/* $HOME/.cache or $XDG_CACHE_HOME itself. */
@@ -131,17 +180,9 @@ static void cache_write(const char *dir, const char *path, const struct unwind_i
 	fd = mkostemp(tmp, O_CLOEXEC);
 	if (fd < 0)
 		return;
-	while (left) {
-		ssize_t n = write(fd, p, left);
-
-		if (n <= 0)
-			break;
-		p += n;
-		left -= (size_t)n;
-	}
-	if (fchmod(fd, 0644))
-		left = 1;
-	if (close(fd) || left || rename(tmp, path))
+	good = write_all(fd, u->head, u->size) && write_all(fd, &source, sizeof(source)) &&
+	       !fchmod(fd, 0644);
+	if (close(fd) || !good || rename(tmp, path))
 		unlink(tmp);
 }
 
@@ -168,7 +209,7 @@ struct err *unwind_image_open(struct object *o, struct unwind_image **ret)
 			       object_path(o));
 	}
 	if (!e && path && (*ret)->head->nrows >= WORTH_KEEPING)
-		cache_write(dir, path, *ret);
+		cache_write(dir, path, o, *ret);
 	return e;
 }
 
