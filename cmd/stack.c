@@ -107,6 +107,12 @@ static struct err *stack_walk(struct stacks *st, struct space *space)
 /* Reports that stacks are not complete because of the budgets. */
 static void tell_limits(const struct stacks *st, const struct space *space)
 {
+	const uint32_t files = unwind_images_left_out(st->images);
+
+	if (files)
+		tool_wrong("%s: its stacks may not be complete: the tables of %u of its files are "
+			   "not read, because those of the others are too large",
+			   space->name, files);
 	if (st->spent)
 		tool_wrong("%s: its stacks are not complete: reading them takes too long, its "
 			   "lists or stacks may be endless",

@@ -5,6 +5,7 @@
 
 #include <dirent.h>
 #include <dlfcn.h>
+#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -371,6 +372,88 @@ static void test_cache(void **state)
 	unwind_image_free(u);
 }
 
+/* Makes a file of `size` bytes in one section named .eh_frame, all of it a hole. */
+static void sparse_frames(const char *path, uint64_t size)
+{
+	static const char names[] = "\0.eh_frame\0.shstrtab";
+	struct {
+		Elf64_Ehdr h;
+		Elf64_Phdr text;
+		Elf64_Shdr sections[3];
+		char names[sizeof(names)];
+	} f = { 0 };
+	FILE *out = fopen(path, "w");
+
+	assert_non_null(out);
+	memcpy(f.h.e_ident, ELFMAG, SELFMAG);
+	f.h.e_ident[EI_CLASS] = ELFCLASS64;
+	f.h.e_ident[EI_DATA] = ELFDATA2LSB;
+	f.h.e_ident[EI_VERSION] = EV_CURRENT;
+	f.h.e_type = ET_DYN;
+	f.h.e_machine = EM_X86_64;
+	f.h.e_phoff = sizeof(f.h);
+	f.h.e_phentsize = sizeof(Elf64_Phdr);
+	f.h.e_phnum = 1;
+	f.h.e_shoff = offsetof(__typeof__(f), sections);
+	f.h.e_shentsize = sizeof(Elf64_Shdr);
+	f.h.e_shnum = 3;
+	f.h.e_shstrndx = 2;
+	f.text = (Elf64_Phdr){
+		.p_type = PT_LOAD, .p_flags = PF_R | PF_X, .p_filesz = 4096, .p_memsz = 4096
+	};
+	f.sections[1] = (Elf64_Shdr){ .sh_name = 1,
+				      .sh_type = SHT_PROGBITS,
+				      .sh_flags = SHF_ALLOC,
+				      .sh_addr = 0x10000,
+				      .sh_offset = 4096,
+				      .sh_size = size };
+	f.sections[2] = (Elf64_Shdr){ .sh_name = 11,
+				      .sh_type = SHT_STRTAB,
+				      .sh_offset = offsetof(__typeof__(f), names),
+				      .sh_size = sizeof(names) };
+	memcpy(f.names, names, sizeof(names));
+	assert_int_equal(fwrite(&f, sizeof(f), 1, out), 1);
+	assert_int_equal(fclose(out), 0);
+	assert_int_equal(truncate(path, (off_t)(4096 + size)), 0);
+}
+
+/* A hole of 500 MB is no .eh_frame, and the tables of many files are not read. */
+static void test_work(void **state)
+{
+	enum { FILES = 5, SIZE = 1 << 20 };
+	char dir[] = "/tmp/descry-frames-XXXXXX", path[64];
+	struct unwind_images *s = unwind_images_new();
+	struct unwind_image *u;
+	struct object *o;
+	uint64_t addr;
+	size_t n;
+
+	assert_non_null(mkdtemp(dir));
+	snprintf(path, sizeof(path), "%s/large", dir);
+	sparse_frames(path, 500 << 20);
+	assert_null(object_open(path, &o));
+	assert_null(object_eh_frame(o, &addr, &n));
+	assert_null(unwind_image_build(o, &u));
+	assert_int_equal(u->work, 0);
+	unwind_image_free(u);
+	object_free(o);
+	unlink(path);
+	unwind_images_limit(s, 3 * SIZE);
+	for (int i = 0; i < FILES; i++) {
+		snprintf(path, sizeof(path), "%s/%d", dir, i);
+		sparse_frames(path, SIZE);
+		assert_int_equal(unwind_images_add_path(s, path), i < 3);
+		unlink(path);
+	}
+	assert_true(unwind_images_full(s));
+	assert_int_equal(unwind_images_left_out(s), FILES - 3);
+	/* the work of files that are gone does not count */
+	unwind_images_remove(s, unwind_images_file(s, 0));
+	assert_false(unwind_images_full(s));
+	unwind_images_free(s);
+	rmdir(dir);
+}
+
 /* Without .eh_frame: .debug_frame, plain and compressed, gives the same rules as .eh_frame does. */
 static void test_debug_frame(void **state)
 {
@@ -496,7 +579,8 @@ int main(void)
 		cmocka_unit_test(test_programs),    cmocka_unit_test(test_hidden_cie),
 		cmocka_unit_test(test_image),       cmocka_unit_test(test_cache),
 		cmocka_unit_test(test_walk_bounds), cmocka_unit_test(test_debug_frame),
-		cmocka_unit_test(test_registers),   cmocka_unit_test(test_walk_fiber),
+		cmocka_unit_test(test_work),        cmocka_unit_test(test_registers),
+		cmocka_unit_test(test_walk_fiber),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

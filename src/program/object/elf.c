@@ -15,7 +15,10 @@ enum {
 		65536, /* bytes of program headers, the kernel's limit; each symbol walks them */
 	MAX_NOTES = 1 << 20,      /* bytes of PT_NOTE searched for the build-id */
 	CONTENTS_MAX = 512 << 20, /* of a section; a sparse file may hold terabytes */
-	NAME_CHARS = 64,          /* longer names of sections are not looked for */
+	/* Of sections that a program needs to run, and of .debug_frame, which are read for each
+	 * file of a process. Chromium's .eh_frame has 17 MB. */
+	LOADED_MAX = 64 << 20,
+	NAME_CHARS = 64, /* longer names of sections are not looked for */
 };
 
 bool image_read(const struct object *o, uint64_t off, uint64_t n, void *buf)
@@ -661,7 +664,7 @@ uint32_t object_read(const struct object *o, uint64_t addr, void *buf, uint32_t 
 }
 
 /* Unpacks a compressed section. Returns NULL when it does not match its header. */
-static uint8_t *unpack(const uint8_t *packed, size_t n, size_t *ret_n)
+static uint8_t *unpack(const uint8_t *packed, size_t n, size_t most, size_t *ret_n)
 {
 	Elf64_Chdr h;
 	uint8_t *out;
@@ -672,7 +675,7 @@ static uint8_t *unpack(const uint8_t *packed, size_t n, size_t *ret_n)
 		return NULL;
 	memcpy(&h, packed, sizeof(h));
 	/* No byte packs to less than a thousandth. So a forged size costs no memory. */
-	if (h.ch_size > CONTENTS_MAX || h.ch_size / 1100 > n)
+	if (h.ch_size > most || h.ch_size / 1100 > n)
 		return NULL;
 	out = xmalloc(h.ch_size + 1);
 	got = h.ch_size;
@@ -694,7 +697,8 @@ static uint8_t *unpack(const uint8_t *packed, size_t n, size_t *ret_n)
 uint8_t *object_section(const struct object *o, const char *name, uint64_t *ret_addr, size_t *ret_n)
 {
 	const struct section *s = image_find(o, name);
-
+	const bool is_debug = !strncmp(name, ".debug_", 7);
+	const size_t most = is_debug && strcmp(name, ".debug_frame") ? CONTENTS_MAX : LOADED_MAX;
 	uint8_t *packed, *p;
 	size_t n;
 
@@ -702,14 +706,14 @@ uint8_t *object_section(const struct object *o, const char *name, uint64_t *ret_
 		return NULL;
 	*ret_addr = s->addr;
 	/* Linkers pack nothing else; an .eh_frame or .rela.dyn that is packed is an attack. */
-	if (s->flags & SHF_COMPRESSED && strncmp(name, ".debug_", 7) != 0)
+	if ((s->flags & SHF_COMPRESSED && !is_debug) || s->size > most)
 		return NULL;
 	packed = image_section(o, s, &n);
 	if (!packed || !(s->flags & SHF_COMPRESSED)) {
 		*ret_n = n;
 		return packed;
 	}
-	p = o->is64 ? unpack(packed, n, ret_n) : NULL;
+	p = o->is64 ? unpack(packed, n, most, ret_n) : NULL;
 	free(packed);
 	return p;
 }
@@ -758,7 +762,7 @@ uint8_t *object_eh_frame(const struct object *o, uint64_t *ret_addr, size_t *ret
 			continue;
 		rest.offset += addr - g->addr;
 		rest.filesz -= addr - g->addr;
-		p = read_segment_contents(o, &rest, CONTENTS_MAX);
+		p = read_segment_contents(o, &rest, LOADED_MAX);
 		*ret_addr = addr;
 		*ret_n = rest.filesz;
 		return p;

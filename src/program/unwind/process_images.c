@@ -13,12 +13,18 @@ struct unwind_images {
 	struct hash met; /* struct mapped_key of a mapping made in the run -> struct unwind_file * */
 	VEC(struct unwind_file *) all;
 	uint64_t bytes; /* of all images */
-	uint64_t uses;  /* the clock of unwind_file.used */
+	uint64_t work, work_max;
+	uint32_t left_out;
+	uint64_t uses; /* the clock of unwind_file.used */
 	bool guess;
 };
 
-/* More than fits in the kernel's tables. */
-enum { IMAGES_MAX = 256 << 20 };
+enum {
+	IMAGES_MAX = 256 << 20, /* more than fits in the kernel's tables */
+	/* A process may map any number of files with large tables, which cost no room on disk where
+	 * they are holes. This is a dozen of Chromiums, and some seconds. */
+	WORK_MAX = 512 << 20,
+};
 
 struct mapped_key {
 	uint64_t dev, inode, path;
@@ -36,7 +42,10 @@ struct unwind_file_keys {
 
 struct unwind_images *unwind_images_new(void)
 {
-	return xcalloc(1, sizeof(struct unwind_images));
+	struct unwind_images *s = xcalloc(1, sizeof(*s));
+
+	s->work_max = WORK_MAX;
+	return s;
 }
 
 static void file_free(struct unwind_file *f)
@@ -151,10 +160,14 @@ static struct unwind_file *find_file(struct unwind_images *s, const struct mappi
 	}
 	made.key = key.key;
 	made.path = xstrdup(m->path);
-	if (!e && s->bytes < IMAGES_MAX)
+	if (!e && unwind_images_full(s))
+		s->left_out++;
+	else if (!e)
 		e = unwind_image_open(made.object, &made.image);
-	if (made.image)
+	if (made.image) {
 		s->bytes += made.image->size;
+		s->work += made.image->work;
+	}
 	if (!e && !find_delta(made.object, &made.delta))
 		made.key = 0;
 	if (made.object)
@@ -181,8 +194,10 @@ void unwind_images_remove(struct unwind_images *s, struct unwind_file *f)
 {
 	struct unwind_file *last = *vec_last(&s->all);
 
-	if (f->image)
+	if (f->image) {
 		s->bytes -= f->image->size;
+		s->work -= f->image->work;
+	}
 	hash_del(&s->by_file, &f->keys->file, sizeof(f->keys->file));
 	if (f->keys->is_met)
 		hash_del(&s->met, &f->keys->met, sizeof(f->keys->met));
@@ -241,7 +256,17 @@ void unwind_images_guess(struct unwind_images *s, bool guess)
 
 bool unwind_images_full(const struct unwind_images *s)
 {
-	return s->bytes >= IMAGES_MAX;
+	return s->bytes >= IMAGES_MAX || s->work >= s->work_max;
+}
+
+uint32_t unwind_images_left_out(const struct unwind_images *s)
+{
+	return s->left_out;
+}
+
+void unwind_images_limit(struct unwind_images *s, uint64_t work)
+{
+	s->work_max = work;
 }
 
 struct unwind_file *unwind_images_file(const struct unwind_images *s, uint32_t i)

@@ -24,6 +24,9 @@ struct unwind_image {
 	const struct wire_unwind_image *head; /* owned, all in one block of size bytes */
 	size_t size;
 	const uint32_t *pages, *rules, *rows;
+	/* Of making it from the file: bytes of the file that were read, and 16 for each row; 0: the
+	 * cache had it. */
+	uint64_t work;
 };
 
 /* Builds the image of the file's .eh_frame, else .debug_frame. A file without either gets an image
@@ -107,8 +110,13 @@ struct unwind_file {
 };
 /* Marks files opened from now on as guessed. */
 void unwind_images_guess(struct unwind_images *s, bool guess);
-/* Returns true when no more images are made. */
+/* Returns true when no more images are made: those of the files at hand have too many bytes, or
+ * take too much work. */
 bool unwind_images_full(const struct unwind_images *s);
+/* Returns the number of files whose tables were left out for this reason. */
+uint32_t unwind_images_left_out(const struct unwind_images *s);
+/* Sets another limit of work, for tests. */
+void unwind_images_limit(struct unwind_images *s, uint64_t work);
 /* Opens the file at a path, so that its tables exist before a process maps it. Returns false when
  * it has none. */
 bool unwind_images_add_path(struct unwind_images *s, const char *path);

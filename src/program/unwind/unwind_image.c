@@ -65,6 +65,7 @@ enum {
 	CODE_MAX = 4096,
 	SAVED_MAX = 64,         /* limit of functions whose CFA is in rbx; ld.so has a handful */
 	CONTEXT_START_MAX = 64, /* bytes; it has 26 */
+	ROW_WORK = 16,          /* for struct unwind_image.work */
 };
 
 /* Returns functions that save rbx: start -> place, in words from the CFA. */
@@ -263,22 +264,27 @@ struct err *unwind_image_build(struct object *o, struct unwind_image **ret)
 {
 	struct making m = { 0 };
 	struct cfi c = { 0 };
-	uint64_t addr, zero = 0;
+	uint64_t addr, zero = 0, work = 0;
 	size_t n;
 	uint8_t *frames;
 
 	if (!object_is_x86_64(o))
 		return err_new(ENOEXEC, "%s: not for x86-64", object_path(o));
 	frames = object_eh_frame(o, &addr, &n);
-	if (frames)
+	if (frames) {
 		cfi_read(&c, object_path(o), frames, n, addr, true);
+		work += n;
+	}
 	free(frames);
 	/* Of functions with entries in both, use the first. Go's .debug_frame has less information
 	 * than its own table. */
 	frames = cfi_add_go(&c, o) ? NULL : object_section(o, ".debug_frame", &addr, &n);
-	if (frames)
+	if (frames) {
 		cfi_add(&c, object_path(o), frames, n, addr, false);
+		work += n;
+	}
 	free(frames);
+	work += ROW_WORK * ((uint64_t)c.rows.n + c.funcs.n);
 	vec_push(&m.rules, 0);
 	*hash_put(&m.numbers, &zero, 4, NULL) = 0;
 	m.skipped = c.skipped;
@@ -286,6 +292,7 @@ struct err *unwind_image_build(struct object *o, struct unwind_image **ret)
 	mark_context_start(&c, o);
 	put_funcs(&m, &c, o);
 	*ret = unwind_image_finish(&m, o);
+	(*ret)->work = work;
 	cfi_fini(&c);
 	hash_fini(&m.numbers);
 	vec_fini(&m.pages);
