@@ -23,6 +23,8 @@ enum {
 	NREGS = 6,
 	MAX_SLOTS = 1 << 20,
 	MAX_NAMES = 256 << 20, /* bytes of all names: a name may be the end of another */
+	MAX_KEPT = 16 << 20,   /* bytes of the names that are kept of an object */
+	MAX_READ = 1 << 30,    /* bytes of the tables of all objects, which may be holes of files */
 };
 
 struct table {
@@ -33,7 +35,7 @@ struct table {
 
 /* A place from which the object calls a function of another one. */
 struct slot {
-	const char *func; /* in imports.names */
+	const char *func; /* in .dynstr while that is read, then in imports.names */
 	uint64_t addr;
 	uint32_t jmp;  /* its jmp's offset */
 	bool got_only; /* there is no slot: the object has the address in its GOT alone */
@@ -41,16 +43,20 @@ struct slot {
 
 /* The functions that an object imports. */
 struct imports {
-	char *names;            /* .dynstr */
+	struct arena names;
 	VEC(struct slot) slots; /* in the order of the tables, then those in the GOT alone */
 	uint32_t *by_name;      /* indexes, sorted by name, then by order */
 	size_t name_bytes;      /* of those looked at */
+	uint64_t left;          /* bytes of tables that may still be read */
+	bool spent;             /* a table was larger than that */
 	uint64_t left_out;      /* relocations and slots beyond the limits */
 };
 
 /* Of all objects so far: a program of many descriptions reads each once. */
 struct plt {
 	struct hash by_object; /* object, inode, path -> struct imports */
+	uint64_t left;         /* bytes of tables that may still be read */
+	uint32_t objects_left_out;
 };
 
 struct match {
@@ -66,13 +72,16 @@ static bool plt_claims(const struct provider *pv, const char *pattern)
 	       ((*s && !s[strspn(s, "0123456789")]) || glob_is_pattern(pattern));
 }
 
-static struct table section(const struct object *o, const char *name)
+static struct table section(struct imports *im, const struct object *o, const char *name)
 {
 	struct table b = { 0 };
 
-	b.p = object_section(o, name, &b.addr, &b.n);
+	if (!im->spent)
+		b.p = object_section(o, name, &b.addr, &b.n);
 	if (!b.p)
 		b.n = 0;
+	im->spent |= b.n > im->left;
+	im->left -= b.n > im->left ? im->left : b.n;
 	return b;
 }
 
@@ -122,7 +131,7 @@ static void read_slots(struct imports *im, const struct object *o, const char *n
 		       const struct hash *by_got, const struct table *symbols,
 		       const struct table *names)
 {
-	struct table s = section(o, name);
+	struct table s = section(im, o, name);
 	uint32_t step = SLOT;
 
 	if (s.n >= SLOT_GOT && s.p[0] == 0xff && s.p[1] == 0x25 && !strcmp(name, ".plt.got"))
@@ -149,17 +158,46 @@ static int compare_slots(const void *pa, const void *pb, void *arg)
 	return strcmp(im->slots.v[a].func, im->slots.v[b].func) ?: COMPARE(a, b);
 }
 
-static struct imports *imports_read(const struct object *o)
+/* Copies the names of the slots, each once, so that the file's table need not stay. */
+static void keep_names(struct imports *im)
+{
+	struct hash copies = { 0 }; /* address of a name in .dynstr -> its copy */
+	size_t bytes = 0;
+	uint32_t kept = 0;
+
+	for (uint32_t i = 0; i < im->slots.n; i++) {
+		struct slot s = im->slots.v[i];
+		uint64_t *copy = hash_put(&copies, &s.func, sizeof(s.func), NULL);
+
+		if (!*copy && strlen(s.func) < MAX_KEPT - bytes) {
+			bytes += strlen(s.func) + 1;
+			*copy = (uintptr_t)arena_strdup(&im->names, s.func);
+		}
+		if (!*copy) {
+			im->left_out++;
+			continue;
+		}
+		s.func = (const char *)(uintptr_t)*copy;
+		im->slots.v[kept++] = s;
+	}
+	im->slots.n = kept;
+	hash_fini(&copies);
+}
+
+static struct imports *imports_read(const struct object *o, uint64_t left)
 {
 	static const char *const tables[] = { ".rela.plt", ".rela.dyn" };
 	struct imports *im = xcalloc(1, sizeof(*im));
-	struct table symbols = section(o, ".dynsym"), names = section(o, ".dynstr");
+	struct table symbols, names;
 	struct hash by_got = { 0 }; /* address of a GOT word -> symbol number */
 	VEC(struct slot) got_only = { 0 };
 
-	im->names = (char *)names.p;
+	arena_init(&im->names);
+	im->left = left;
+	symbols = section(im, o, ".dynsym");
+	names = section(im, o, ".dynstr");
 	for (uint32_t t = 0; t < ARRAY_SIZE(tables); t++) {
-		struct table rela = section(o, tables[t]);
+		struct table rela = section(im, o, tables[t]);
 
 		for (size_t i = 0; i < rela.n / sizeof(Elf64_Rela); i++) {
 			struct slot slot = { .got_only = true };
@@ -188,6 +226,7 @@ static struct imports *imports_read(const struct object *o)
 	read_slots(im, o, ".plt.got", &by_got, &symbols, &names);
 	for (uint32_t i = 0; i < got_only.n; i++)
 		vec_push(&im->slots, got_only.v[i]);
+	keep_names(im);
 	im->by_name = xcalloc(im->slots.n + 1, sizeof(*im->by_name));
 	for (uint32_t i = 0; i < im->slots.n; i++)
 		im->by_name[i] = i;
@@ -196,6 +235,7 @@ static struct imports *imports_read(const struct object *o)
 	vec_fini(&got_only);
 	hash_fini(&by_got);
 	free(symbols.p);
+	free(names.p);
 	return im;
 }
 
@@ -206,13 +246,22 @@ static const struct imports *imports_of(struct probe_set *ps, const struct proce
 	bool is_new;
 	uint64_t *v;
 
-	if (!ps->plt)
+	if (!ps->plt) {
 		ps->plt = xcalloc(1, sizeof(*ps->plt));
+		ps->plt->left = MAX_READ;
+	}
 	v = hash_put(&ps->plt->by_object, key, strlen(key), &is_new);
 	if (is_new) {
-		struct imports *im = imports_read(po->object);
+		struct imports *im = imports_read(po->object, ps->plt->left);
 
 		*v = (uintptr_t)im;
+		ps->plt->left = im->left;
+		if (im->spent && !ps->plt->objects_left_out++)
+			process_note(ps,
+				     xasprintf("%s: its imports are left out, and those of the "
+					       "objects behind it: the tables of all objects are "
+					       "too large",
+					       po->path));
 		if (im->left_out)
 			process_note(ps,
 				     xasprintf("%s: it imports too many functions: %llu are left "
@@ -236,7 +285,7 @@ void plt_free(struct plt *p)
 
 		vec_fini(&im->slots);
 		free(im->by_name);
-		free(im->names);
+		arena_fini(&im->names);
 		free(im);
 	}
 	hash_fini(&p->by_object);
