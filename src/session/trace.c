@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "program/runtime/languages.h"
 
 /* Returns 1 when the user has requested the end, 2 when twice. */
 static int asked(const struct session *s)
@@ -184,6 +185,19 @@ static void say_unnamed(struct session *s)
 			(unsigned long long)l.numberless, l.numberless == 1 ? " has" : "es have");
 }
 
+/* Says that functions of interpreters have no names because of limits. */
+static void say_unlearned(struct session *s)
+{
+	const uint64_t n = languages_left_out(s->languages);
+
+	if (n)
+		session_say(
+			s,
+			"%llu interpreter%s or function%s of traced processes could not be read: it "
+			"takes too long, or there are too many",
+			(unsigned long long)n, n == 1 ? "" : "s", n == 1 ? "" : "s");
+}
+
 static void say_budget(void *arg, const char *text)
 {
 	session_say(arg, "%s", text);
@@ -279,6 +293,7 @@ struct err *session_stop(struct session *s, struct err *e)
 	(void)consumer_exited(s->consumer, &s->status);
 	say_notes(s);
 	say_unnamed(s);
+	say_unlearned(s);
 	if (!e)
 		return detached;
 	err_free(detached);

@@ -94,6 +94,34 @@ static void test_limit(void **state)
 	assert_false(space_is_spent(&s));
 }
 
+/* A limit inside another one: both count, and the outer one stays. */
+static void test_inner_limit(void **state)
+{
+	static const struct space_ops ops = { .memory = { { "the lower", read_lower } } };
+	struct space s = { .ops = &ops, .name = "a made-up space" };
+	struct space_limit outer;
+	char buf[8];
+
+	outer = space_limit_within(&s, 1, 1000000);
+	assert_int_equal(space_read_some(&s, 0, buf, 8), 8);
+	assert_int_equal(space_read_some(&s, 0, buf, 8), 0);
+	assert_true(space_limit_end(&s, &outer));
+	assert_int_equal(space_read_some(&s, 0, buf, 8), 8);
+	space_limit(&s, 3, UINT64_MAX);
+	outer = space_limit_within(&s, 2, 1000000);
+	assert_int_equal(space_read_some(&s, 0, buf, 8), 8);
+	assert_int_equal(space_read_some(&s, 0, buf, 8), 8);
+	assert_false(space_limit_end(&s, &outer));
+	outer = space_limit_within(&s, 100, 1000000);
+	assert_int_equal(space_read_some(&s, 0, buf, 8), 8);
+	assert_int_equal(space_read_some(&s, 0, buf, 8), 0);
+	assert_true(space_limit_end(&s, &outer));
+	space_limit(&s, UINT64_MAX, 1); /* a time that is over */
+	outer = space_limit_within(&s, 100, 1000000);
+	assert_int_equal(space_read_some(&s, 0, buf, 8), 0);
+	assert_true(space_limit_end(&s, &outer));
+}
+
 /* --- a live one: our own --- */
 
 static int counted_module(struct dl_phdr_info *info, size_t size, void *arg)
@@ -757,6 +785,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_layers),
 		cmocka_unit_test(test_limit),
+		cmocka_unit_test(test_inner_limit),
 		cmocka_unit_test(test_live),
 		cmocka_unit_test(test_put),
 		cmocka_unit_test(test_record),

@@ -1,7 +1,11 @@
 /* Keeps the interpreters of traced processes. */
 #include "program/runtime/languages.h"
 
+#include <errno.h>
+
+#include "base/clock.h"
 #include "base/hash.h"
+#include "program/runtime/patience.h"
 
 struct process {
 	struct space *space;
@@ -26,12 +30,15 @@ enum {
 	KNOWN_MAX = 1 << 18,  /* code objects */
 	TRIES_MAX = 10,       /* to find an interpreter that has not begun */
 	LEARN_READS = 200000, /* of a process, for one of its functions */
-	AGAIN_MS = 10,        /* until the second of them; each time twice as long */
+	LEARN_MS = 1000,
+	AGAIN_MS = 10, /* until the second of them; each time twice as long */
 	AGAIN_MAX_MS = 1000,
 };
 
 struct languages {
 	size_t budget;
+	struct patience patience;
+	uint64_t left_out; /* interpreters and functions, because of a limit */
 	struct hash codes; /* struct code_key -> index in known */
 	VEC(struct code) known;
 	struct hash tries;             /* pid -> how often no interpreter was found */
@@ -44,6 +51,7 @@ struct languages *languages_new(void)
 	struct languages *l = xcalloc(1, sizeof(*l));
 
 	l->budget = BUDGET;
+	l->patience.begun = now_ns();
 	return l;
 }
 
@@ -88,6 +96,26 @@ static uint32_t again(struct languages *l, pid_t pid)
 	return ms < AGAIN_MAX_MS ? ms : AGAIN_MAX_MS;
 }
 
+/* Begins to read a process for as long as the run may wait for its memory. */
+static void reading_begin(struct languages *l, struct space *s, uint64_t reads, uint32_t ms)
+{
+	const uint64_t left = patience_left(&l->patience, now_ns()) / 1000000;
+
+	space_limit(s, UINT64_MAX, UINT64_MAX);
+	(void)space_limit_within(s, reads, left < ms ? (uint32_t)left : ms);
+	l->patience.used -= s->waited_ns;
+}
+
+/* Returns true when a read has failed because of a limit. */
+static bool reading_end(struct languages *l, struct space *s)
+{
+	const bool spent = space_is_spent(s);
+
+	l->patience.used += s->waited_ns;
+	space_limit(s, UINT64_MAX, UINT64_MAX);
+	return spent;
+}
+
 static struct process *languages_look(struct languages *l, pid_t pid, uint32_t number,
 				      uint32_t *ret_ms)
 {
@@ -95,12 +123,19 @@ static struct process *languages_look(struct languages *l, pid_t pid, uint32_t n
 	uint32_t key = (uint32_t)pid;
 	struct err *e = NULL;
 
-	if (l->processes.n == PROCESSES_MAX)
+	if (l->processes.n == PROCESSES_MAX || !patience_left(&l->patience, now_ns())) {
+		l->left_out++;
 		return NULL;
+	}
 	err_free(space_live(pid, &p.space));
-	if (p.space)
+	if (p.space) {
+		reading_begin(l, p.space, UINT64_MAX, UINT32_MAX);
 		e = runtime_find_met(p.space, &l->budget, &p.runtime);
-	if (e)
+		(void)reading_end(l, p.space);
+	}
+	if (e && e->code == E2BIG)
+		l->left_out++;
+	else if (e)
 		*ret_ms = again(l, pid);
 	err_free(e);
 	if (!p.runtime) {
@@ -147,13 +182,23 @@ void languages_learn(struct languages *l, pid_t pid, const struct wire_unwind_as
 	struct process *p = find(l, pid);
 	const void *code;
 
-	if (!p || !p->runtime->type->learn || l->known.n == KNOWN_MAX || known(l, &key))
+	if (!p || !p->runtime->type->learn || known(l, &key))
 		return;
-	space_limit(p->space, LEARN_READS, UINT64_MAX);
+	if (l->known.n == KNOWN_MAX || !patience_left(&l->patience, now_ns())) {
+		l->left_out++;
+		return;
+	}
+	reading_begin(l, p->space, LEARN_READS, LEARN_MS);
 	code = p->runtime->type->learn(p->runtime, ask->code, ask->entry, ask->id);
-	space_limit(p->space, UINT64_MAX, UINT64_MAX);
+	if (reading_end(l, p->space) && !code)
+		l->left_out++;
 	if (code)
 		keep(l, &key, (struct code){ p->runtime, code, 0 });
+}
+
+uint64_t languages_left_out(const struct languages *l)
+{
+	return l->left_out;
 }
 
 uint64_t languages_called(struct languages *l, pid_t pid, uint64_t word, uint64_t caller)

@@ -22,6 +22,9 @@ bool languages_find(struct languages *l, pid_t pid, uint32_t space, struct wire_
 		    uint32_t *ret_ms);
 /* Reads the names of a code object now, while it exists. */
 void languages_learn(struct languages *l, pid_t pid, const struct wire_unwind_ask *ask);
+/* Returns the number of interpreters and functions that could not be read because of a limit of
+ * reads, time or memory. */
+uint64_t languages_left_out(const struct languages *l);
 /* Returns true when an address lies in the loop of the process's interpreter. is_part: as
  * runtime_is_part(). */
 bool languages_is_loop(const struct languages *l, pid_t pid, uint64_t addr);

@@ -75,6 +75,10 @@ enum {
 	/* Reads of the process, in all its files. */
 	READS_MAX = 500000,
 	READS_MET_MAX = 200000,
+	/* Their time in all: pages of userfaultfd(2) or FUSE may come as late as the process likes.
+	 * It is a hundred times what a search takes. */
+	FIND_MS = 5000,
+	FIND_MET_MS = 2000,
 };
 
 struct tried {
@@ -112,10 +116,11 @@ static struct err *find(struct space *s, bool met, struct runtime **ret)
 	struct tried tried[FILES_TRIED] = { 0 };
 	const struct mappings *maps;
 	struct err *e = space_mappings(s, 0, &maps);
+	const struct space_limit outer =
+		space_limit_within(s, met ? READS_MET_MAX : READS_MAX, met ? FIND_MET_MS : FIND_MS);
 
 	*ret = NULL;
-	space_limit(s, met ? READS_MET_MAX : READS_MAX, UINT64_MAX);
-	for (uint32_t i = 0; !e && !*ret && i < maps->n; i++) {
+	for (uint32_t i = 0; !e && !*ret && !space_is_spent(s) && i < maps->n; i++) {
 		const struct mapping *m = &maps->v[i];
 
 		if (!m->exec || !m->path || m->path[0] != '/' || !is_any_wanted(s, m, met) ||
@@ -125,18 +130,14 @@ static struct err *find(struct space *s, bool met, struct runtime **ret)
 			if (is_wanted(s, m, types[k], met))
 				e = open_mapping(s, m, types[k], ret);
 	}
-	if (space_is_spent(s) && !*ret && !met) {
-		err_free(e);
-		e = err_new(E2BIG,
-			    "%s: no interpreter is found in %d reads of its memory: its "
-			    "structures are damaged, or made to look like one",
-			    s->name, READS_MAX);
-	} else if (space_is_spent(s) && !*ret) {
-		err_free(e); /* no error: it is not tried again */
-		e = NULL;
-	}
-	space_limit(s, UINT64_MAX, UINT64_MAX);
-	return e;
+	if (!space_limit_end(s, &outer) || *ret)
+		return e;
+	err_free(e);
+	return err_new(
+		E2BIG,
+		"%s: no interpreter is found in %d reads of its memory, or in %d seconds of them: "
+		"its structures are damaged, or made to look like one",
+		s->name, met ? READS_MET_MAX : READS_MAX, (met ? FIND_MET_MS : FIND_MS) / 1000);
 }
 
 struct err *runtime_find(struct space *s, struct runtime **ret)

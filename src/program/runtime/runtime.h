@@ -78,7 +78,8 @@ struct runtime {
 extern const struct runtime_type runtime_python, runtime_ruby, runtime_jvm, runtime_v8;
 
 /* Finds the first interpreter in an address space. Sets *ret to NULL when there is none. Returns an
- * error when descry does not know the interpreter's structures, or they are inconsistent. */
+ * error when descry does not know the interpreter's structures, or they are inconsistent; E2BIG:
+ * the search has taken too many reads or too long. */
 struct err *runtime_find(struct space *s, struct runtime **ret);
 /* Does the same for a process that is met while tracing. Opens only files whose names suggest an
  * interpreter that programs can walk (`wire`). Takes the bytes of its reads from *budget, which may

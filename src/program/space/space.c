@@ -69,6 +69,33 @@ void space_limit(struct space *s, uint64_t reads, uint64_t until_ns)
 	s->limit.spent = false;
 	s->limit.reads = reads;
 	s->limit.until_ns = until_ns;
+	s->limit.waited_max = 0;
+}
+
+struct space_limit space_limit_within(struct space *s, uint64_t reads, uint32_t ms)
+{
+	const struct space_limit outer = s->limit;
+	uint64_t most = s->waited_ns + ms * 1000000ull + 1;
+
+	if (outer.is_set && outer.reads < reads)
+		reads = outer.reads;
+	if (outer.is_set && outer.waited_max && outer.waited_max < most)
+		most = outer.waited_max;
+	space_limit(s, reads, outer.is_set ? outer.until_ns : UINT64_MAX);
+	s->limit.spent = outer.spent;
+	s->limit.most = reads;
+	s->limit.waited_max = most;
+	return outer;
+}
+
+bool space_limit_end(struct space *s, const struct space_limit *outer)
+{
+	const uint64_t used = s->limit.most - s->limit.reads;
+	const bool spent = s->limit.spent;
+
+	s->limit = *outer;
+	s->limit.reads -= used < outer->reads ? used : outer->reads;
+	return spent;
 }
 
 bool space_is_spent(const struct space *s)
@@ -83,7 +110,8 @@ static bool afford(struct space *s, uint32_t n)
 
 	if (!s->limit.is_set)
 		return true;
-	if (s->limit.spent || s->limit.reads < cost || now_ns() > s->limit.until_ns) {
+	if (s->limit.spent || s->limit.reads < cost || now_ns() > s->limit.until_ns ||
+	    (s->limit.waited_max && s->waited_ns >= s->limit.waited_max)) {
 		s->limit.spent = true;
 		return false;
 	}
@@ -94,10 +122,13 @@ static bool afford(struct space *s, uint32_t n)
 uint32_t space_read_some(struct space *s, uint64_t addr, void *buf, uint32_t n)
 {
 	const struct space_memory *layers = s->ops->memory;
+	const bool is_timed = s->limit.waited_max;
 	uint32_t done = 0;
+	uint64_t begun;
 
 	if (!afford(s, n))
 		return 0;
+	begun = is_timed ? now_ns() : 0;
 	while (done < n && addr + done >= addr) {
 		uint32_t want = n - done, got = 0;
 
@@ -114,6 +145,8 @@ uint32_t space_read_some(struct space *s, uint64_t addr, void *buf, uint32_t n)
 			break;
 		done += got;
 	}
+	if (is_timed)
+		s->waited_ns += now_ns() - begun;
 	return done;
 }
 

@@ -61,15 +61,22 @@ struct space_ops {
 	void (*free)(struct space *s);
 };
 
+/* A limit of the reads of memory. */
+struct space_limit {
+	bool is_set, spent;
+	uint64_t reads, until_ns;
+	/* of an inner limit */
+	uint64_t most;       /* reads at the beginning */
+	uint64_t waited_max; /* of space.waited_ns; 0: none */
+};
+
 struct space {
 	const struct space_ops *ops;
 	char *name;  /* for messages: "process 12", "core FILE"; freed by space_free() */
 	pid_t pid;   /* of the process; 0 not known */
 	bool record; /* of a process that may have ended: another process may have its number now */
-	struct {
-		bool is_set, spent;
-		uint64_t reads, until_ns;
-	} limit; /* see space_limit() */
+	struct space_limit limit; /* see space_limit() */
+	uint64_t waited_ns;       /* in reads under an inner limit: pages may come late */
 };
 
 struct err *space_live(pid_t pid, struct space **ret);
@@ -110,6 +117,12 @@ char *space_open_path(struct space *s, const struct mapping *m);
 /* Lets reads of memory fail from now on after this number of reads, or at this time (now_ns()), so
  * that every walk of structures that the process has made comes to an end. UINT64_MAX: never. */
 void space_limit(struct space *s, uint64_t reads, uint64_t until_ns);
+/* Sets a limit inside the present one, which stays in force: a number of reads, and the milliseconds
+ * that they may take together (a busy machine does not make them more, as it would a time from now
+ * on). Returns the present one. */
+struct space_limit space_limit_within(struct space *s, uint64_t reads, uint32_t ms);
+/* Puts the outer limit back. Returns true when a read failed because of a limit. */
+bool space_limit_end(struct space *s, const struct space_limit *outer);
 /* Returns true when a read failed because of the limit. */
 bool space_is_spent(const struct space *s);
 

@@ -16,6 +16,8 @@ enum {
 	VARIABLES_MAX = 1 << 24,
 	CHUNK = 1 << 16,
 	SEARCHES_MAX = 4, /* the table may be changing, or not be there yet */
+	SEARCH_READS = 500000,
+	SEARCH_MS = 2000, /* of a search: each page may come late */
 };
 
 /* rb_symbols_t: the last number, a hash table, the Array. */
@@ -92,10 +94,14 @@ bool ruby_each_variable(struct ruby *r,
 
 void ruby_find_symbols(struct ruby *r)
 {
+	struct space_limit outer;
+
 	if (r->symbols || r->symbol_searches == SEARCHES_MAX)
 		return;
 	r->symbol_searches++;
+	outer = space_limit_within(r->runtime.space, SEARCH_READS, SEARCH_MS);
 	ruby_each_variable(r, take_symbols);
+	(void)space_limit_end(r->runtime.space, &outer);
 }
 
 /* Returns the entry of a number, when its Symbol has this ID. */
