@@ -12,6 +12,7 @@
  */
 #include <errno.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/glob.h"
 #include "probe/pid_args.h"
@@ -20,10 +21,9 @@
 enum {
 	MAX_FOUND = 250000,     /* of one description, as DTrace's fasttrap-max-probes */
 	MAX_FUNCTION = 1 << 20, /* the most bytes of a function that are decoded for offsets */
-	/* Bytes of code that are decoded for a description and an object: four times its text,
-	 * and these. */
-	DECODED_SPARE = 16 << 20,
-	TEXT_MAX = 1 << 30, /* of a part of its text */
+	/* Bytes of code that are decoded for a description: these, and those of the files that it
+	 * matches. Each takes up to 80 ns. */
+	DECODED_SPARE = 32 << 20,
 	TEXTS_MAX = 64,
 	MAX_INSTRUCTION = 16,
 	MAX_NAMED = 4, /* the most functions that a note names before "and N more" */
@@ -34,9 +34,10 @@ struct match {
 	struct process_match in;
 	uint32_t nfound;
 	bool func_exact, wants_entry, wants_return, wants_offsets, offset_exact;
-	uint64_t offset; /* for offset_exact */
-	uint64_t left;   /* bytes of the object's code that may still be decoded */
-	bool spent;      /* it has functions for which left did not suffice */
+	uint64_t offset;     /* for offset_exact */
+	uint64_t left;       /* bytes of code that may still be decoded, in all objects */
+	struct hash counted; /* {device, inode} of files whose bytes were added to left */
+	bool spent;          /* the object has functions for which left did not suffice */
 
 	/* the functions of the object that were left out, for the note */
 	uint32_t nskipped;
@@ -179,13 +180,25 @@ static bool may_decode(struct match *m, uint32_t n)
 	return true;
 }
 
-static uint64_t decoded_most(struct object *o)
+/* Adds the bytes of the object's text to those that may be decoded, once for each file. Its holes do
+ * not count, because they cost nothing. */
+static void add_decoded(struct match *m, const struct process_object *po)
 {
-	uint64_t most = DECODED_SPARE, off, n, addr;
+	uint64_t text = 0, off, n, addr;
+	struct stat st;
+	bool is_new;
 
-	for (uint32_t i = 0; object_text_segment(o, i, &off, &n, &addr) && i < TEXTS_MAX; i++)
-		most += n < TEXT_MAX ? 4 * n : 0;
-	return most;
+	if (!object_stat(po->object, &st))
+		return;
+	hash_put(&m->counted, (const uint64_t[]){ st.st_dev, st.st_ino }, 2 * sizeof(uint64_t),
+		 &is_new);
+	if (!is_new)
+		return;
+	for (uint32_t i = 0; object_text_segment(po->object, i, &off, &n, &addr) && i < TEXTS_MAX;
+	     i++)
+		text += n < UINT32_MAX ? n : UINT32_MAX;
+	n = (uint64_t)st.st_blocks * 512;
+	m->left += text < n ? text : n;
 }
 
 /* Returns true when a branch within the function leads to addr, or when a jump through a register
@@ -354,7 +367,8 @@ static void match_offsets(struct match *m, const struct process_object *po,
 		snprintf(name, sizeof(name), "%x", at);
 		if (m->offset_exact ? at == m->offset : glob_match(m->in.pd->name, name)) {
 			if (red_zone < 0 && at && class == UPROBE_NOP5)
-				red_zone = object_uses_red_zone(po->object, f->addr);
+				red_zone = object_uses_red_zone(po->object, f->addr,
+								&m->in.ps->red_zone_read);
 			if (class == UPROBE_REFUSED)
 				pid_refuse(m, po, f->name, name, ATTACH_UPROBE, f->addr, base + at,
 					   reason);
@@ -436,7 +450,7 @@ static void match_pattern(struct match *m, const struct process_object *po)
 
 static void match_object(struct match *m, const struct process_object *po)
 {
-	m->left = decoded_most(po->object);
+	add_decoded(m, po);
 	m->spent = false;
 	if (m->func_exact)
 		match_named(m, po);
@@ -445,7 +459,8 @@ static void match_object(struct match *m, const struct process_object *po)
 	note_skipped(m, po);
 	if (m->spent)
 		process_note(m->in.ps,
-			     xasprintf("%s:%s: probes are left out: its functions overlap too much",
+			     xasprintf("%s:%s: probes are left out: its functions overlap, or have "
+				       "too much code",
 				       m->in.prov, po->name));
 }
 
@@ -619,10 +634,11 @@ static struct err *match_process(struct process_match *in)
 static struct err *pid_match(const struct provider *pv, struct probe_set *ps,
 			     const struct probe_desc *pd, probe_fn *found, void *arg)
 {
-	struct match m = { .in = { pv, ps, pd, found, arg } };
+	struct match m = { .in = { pv, ps, pd, found, arg }, .left = DECODED_SPARE };
 	struct err *e = process_match_each(&m.in, match_process);
 
 	vec_fini(&m.skipped);
+	hash_fini(&m.counted);
 	return e;
 }
 

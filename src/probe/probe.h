@@ -227,11 +227,12 @@ struct probe_set {
 	/* Returns why BPF trampolines cannot run programs on the kernel's functions (NULL: they
 	 * can). A NULL pointer means that they cannot. */
 	const char *(*fentry_refusal)(struct type_graph *types);
-	bool loaded_only;  /* a listing: libraries are not looked for before they are loaded */
-	bool sdt_fields;   /* args[] of sdt are the fields of the event's text form */
-	uint32_t nprofile; /* rates named so far: ids of profile_probes.c */
-	uint32_t ncpc;     /* counts named so far: ids of cpc.c */
-	uint32_t ndynamic; /* ids that probe_add() has given */
+	bool loaded_only;       /* a listing: libraries are not looked for before they are loaded */
+	bool sdt_fields;        /* args[] of sdt are the fields of the event's text form */
+	uint32_t nprofile;      /* rates named so far: ids of profile_probes.c */
+	uint32_t ncpc;          /* counts named so far: ids of cpc.c */
+	uint32_t ndynamic;      /* ids that probe_add() has given */
+	uint64_t red_zone_read; /* of object_uses_red_zone(), for all files */
 };
 
 /* Called for each probe that matches. */

@@ -123,7 +123,7 @@ static void add_asks(struct probe_set *ps, struct probe *p, struct object *o,
 }
 
 /* Sets the note about the price of a firing, or the reason why the place cannot be probed. */
-static void classify(struct probe *p, const struct process_object *po)
+static void classify(struct probe_set *ps, struct probe *p, const struct process_object *po)
 {
 	enum uprobe_class class;
 	const char *reason;
@@ -132,7 +132,8 @@ static void classify(struct probe *p, const struct process_object *po)
 
 	class = uprobe_classify(code, object_read(po->object, p->addr, code, sizeof(code)), &len,
 				&reason);
-	p->red_zone = class == UPROBE_NOP5 && object_uses_red_zone(po->object, p->addr);
+	p->red_zone = class == UPROBE_NOP5 &&
+		      object_uses_red_zone(po->object, p->addr, &ps->red_zone_read);
 	if (class == UPROBE_REFUSED)
 		p->unavailable = reason;
 	else if (!object_is_x86_64(po->object))
@@ -179,7 +180,7 @@ static void add_usdt(struct match *m, pid_t pid, const struct process_object *po
 		p->semaphore = u->semaphore;
 		p->semaphore_shares_page = u->semaphore &&
 					   object_shares_page(po->object, u->semaphore);
-		classify(p, po);
+		classify(m->ps, p, po);
 		if (usdt_ruby_refusal(u))
 			p->unavailable = usdt_ruby_refusal(u);
 		if (p->note)
@@ -232,7 +233,7 @@ static void add_ruby_method(struct match *m, pid_t pid, const struct process_obj
 			p->priv = place;
 			p->addr = at->addr;
 			p->filter = at->flags.size ? ruby_filter : NULL;
-			classify(p, po);
+			classify(m->ps, p, po);
 		}
 		m->found(m->arg, p);
 	}
@@ -281,7 +282,7 @@ static void add_python_entry(struct match *m, pid_t pid, const struct process_ob
 			memcpy(place->operands, places[i].args, sizeof(place->operands));
 			p->priv = place;
 			p->addr = places[i].addr;
-			classify(p, po);
+			classify(m->ps, p, po);
 		}
 		m->found(m->arg, p);
 	}

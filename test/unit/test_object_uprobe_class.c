@@ -9,6 +9,7 @@
 
 #include "base/io.h"
 #include "base/mem.h"
+#include "elf_make.h"
 #include "program/object/object.h"
 #include "unit.h"
 
@@ -267,11 +268,32 @@ static void test_kernel(void **state)
 	assert_int_equal(code, 0);
 }
 
+/* The bytes that are decoded to find uses of the red zone have a limit for all files. */
+static void test_red_zone(void **state)
+{
+	static const struct elf_symbol symbols[] = {
+		{ "nops", ELF_TEXT_ADDR, 0x40, STT_FUNC | STB_GLOBAL << 4 },
+	};
+	struct elf_make e = elf_make(symbols, 1, 0);
+	uint64_t read = 0;
+	struct object *o;
+
+	for (uint64_t k = 0; k < 2; k++) {
+		assert_null(object_open_memory("nops", e.image, e.size, &o));
+		assert_int_equal(object_uses_red_zone(o, ELF_TEXT_ADDR, &read), k);
+		assert_int_equal(read, k ? OBJECT_RED_ZONE_READ_MAX + 1 : 0x40);
+		object_free(o);
+		read = OBJECT_RED_ZONE_READ_MAX + 1;
+	}
+	free(e.image);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_known),
 		cmocka_unit_test(test_kernel),
+		cmocka_unit_test(test_red_zone),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,13 +1,16 @@
 /* The pid and usdt providers against live processes: a fork of this test, bash stopped at its exec,
  * the tracee of test/tracee/usdt.c in its own words (the same probes are in this test). */
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
 #include "base/mem.h"
+#include "elf_make.h"
 #include "probe/probe.h"
 #include "unit.h"
 
@@ -419,6 +422,53 @@ static void test_kernel_takes_all(void **state)
 	fixture_free(f);
 }
 
+/* Files whose text is a hole of 64 MB, in which 20 functions of 1 MB overlap: the code that is decoded
+ * for a description has a limit for all objects, which holes do not raise. */
+static void test_decoded(void **state)
+{
+	enum { FILES = 2, FUNCTIONS = 20, TEXT = 64 << 20, MB = 1 << 20 };
+	char dir[] = "/tmp/descry-holes-XXXXXX", path[64], names[FUNCTIONS][8];
+	struct elf_symbol symbols[FUNCTIONS];
+	struct fixture *f;
+	void *at[FILES];
+	uint32_t noted = 0;
+
+	assert_non_null(mkdtemp(dir));
+	for (uint32_t i = 0; i < FUNCTIONS; i++) {
+		snprintf(names[i], sizeof(names[i]), "f%u", i);
+		symbols[i] = (struct elf_symbol){ names[i], ELF_TEXT_ADDR + i, MB,
+						  STT_FUNC | STB_GLOBAL << 4 };
+	}
+	for (uint32_t i = 0; i < FILES; i++) {
+		struct elf_make e = elf_make(symbols, FUNCTIONS, 0);
+		Elf64_Phdr *text = (Elf64_Phdr *)(e.image + ((Elf64_Ehdr *)e.image)->e_phoff);
+		int fd;
+
+		text->p_filesz = text->p_memsz = TEXT;
+		memset(e.image + ELF_TEXT_OFF, 0x06, ELF_TEXT_SIZE); /* no instruction */
+		snprintf(path, sizeof(path), "%s/holes%u.so", dir, i);
+		fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+		assert_int_equal(write(fd, e.image, e.size), e.size);
+		assert_int_equal(ftruncate(fd, TEXT + 4096), 0);
+		at[i] = mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0);
+		assert_true(at[i] != MAP_FAILED);
+		close(fd);
+		free(e.image);
+	}
+	f = fork_self(); /* has the same mappings */
+	assert_int_equal(match(f, f->pid_prov, "holes*", "", "q*"), 0);
+	for (uint32_t i = 0; i < f->ps.notes.n; i++)
+		noted += strstr(f->ps.notes.v[i], "too much code") != NULL;
+	assert_int_equal(noted, 1); /* 20 MB of the first file, 12 MB of the second */
+	fixture_free(f);
+	for (uint32_t i = 0; i < FILES; i++) {
+		munmap(at[i], 4096);
+		snprintf(path, sizeof(path), "%s/holes%u.so", dir, i);
+		unlink(path);
+	}
+	rmdir(dir);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -426,6 +476,7 @@ int main(void)
 		cmocka_unit_test(test_addresses),  cmocka_unit_test(test_modules),
 		cmocka_unit_test(test_no_process), cmocka_unit_test(test_command),
 		cmocka_unit_test(test_usdt),       cmocka_unit_test(test_kernel_takes_all),
+		cmocka_unit_test(test_decoded),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -143,7 +143,9 @@ enum uprobe_class {
 enum uprobe_class uprobe_classify(const uint8_t *code, uint32_t n, uint32_t *ret_len,
 				  const char **ret_reason);
 /* Returns true when the function at addr reads or writes below its stack pointer (the red zone of
- * the psABI), or cannot be decoded. */
-bool object_uses_red_zone(struct object *o, uint64_t addr);
+ * the psABI), or cannot be decoded. Counts the bytes decoded in *read, and decodes no more when
+ * they are too many, because functions may overlap, in any number of files. */
+enum { OBJECT_RED_ZONE_READ_MAX = 64 << 20 };
+bool object_uses_red_zone(struct object *o, uint64_t addr, uint64_t *read);
 
 #endif

@@ -34,10 +34,9 @@ struct object {
 	bool is64, is_pie;
 	uint16_t type, machine;
 	VEC(char) section_names;
-	/* of object_uses_red_zone(): the last function, its answer, and bytes read in all */
+	/* of object_uses_red_zone(): the last function, and its answer */
 	uint64_t red_zone_addr, red_zone_size;
 	bool red_zone;
-	uint64_t red_zone_read;
 	VEC(struct section) sections;
 	VEC(struct segment) segments;
 	uint8_t build_id[64];

@@ -15,8 +15,7 @@
 #include "program/object/object_private.h"
 
 enum {
-	FUNCTION_MAX = 1 << 20,       /* limit of a function that is decoded whole, in bytes */
-	RED_ZONE_READ_MAX = 64 << 20, /* of all functions of a file, which may overlap */
+	FUNCTION_MAX = 1 << 20, /* limit of a function that is decoded whole, in bytes */
 };
 
 /* Bit b of refused[a]: opcode 16 * a + b. */
@@ -188,7 +187,7 @@ static bool uses_red_zone(struct object *o, const struct object_symbol *f)
 	return n < f->size;
 }
 
-bool object_uses_red_zone(struct object *o, uint64_t addr)
+bool object_uses_red_zone(struct object *o, uint64_t addr, uint64_t *read)
 {
 	const struct object_symbol *f = object_find_addr(o, addr);
 
@@ -196,9 +195,9 @@ bool object_uses_red_zone(struct object *o, uint64_t addr)
 		return true;
 	if (f->addr == o->red_zone_addr && f->size == o->red_zone_size)
 		return o->red_zone;
-	if (o->red_zone_read > RED_ZONE_READ_MAX)
+	if (*read > OBJECT_RED_ZONE_READ_MAX)
 		return true;
-	o->red_zone_read += f->size;
+	*read += f->size;
 	o->red_zone_addr = f->addr;
 	o->red_zone_size = f->size;
 	o->red_zone = uses_red_zone(o, f);

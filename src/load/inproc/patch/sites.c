@@ -25,8 +25,8 @@ struct plan {
 	struct stat *stats;   /* of the files behind maps; st_ino 0: none */
 	struct hash by_place; /* {module, address} -> number of the site + 1 */
 	struct wishes wishes;
-	uint32_t prog;        /* index of the program whose probes are being placed */
-	const char *later;    /* the file that was examined last before it is loaded */
+	uint32_t prog;     /* index of the program whose probes are being placed */
+	const char *later; /* the file that was examined last before it is loaded */
 	bool later_is_go;
 	VEC(struct refusal) refusals;
 	VEC(struct inproc_point)
