@@ -180,8 +180,8 @@ static bool may_decode(struct match *m, uint32_t n)
 	return true;
 }
 
-/* Adds the bytes of the object's text to those that may be decoded, once for each file. Its holes do
- * not count, because they cost nothing. */
+/* Adds the bytes of the object's text to those that may be decoded, once for each file. Its holes
+ * do not count, because they cost nothing. */
 static void add_decoded(struct match *m, const struct process_object *po)
 {
 	uint64_t text = 0, off, n, addr;

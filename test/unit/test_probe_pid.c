@@ -422,8 +422,8 @@ static void test_kernel_takes_all(void **state)
 	fixture_free(f);
 }
 
-/* Files whose text is a hole of 64 MB, in which 20 functions of 1 MB overlap: the code that is decoded
- * for a description has a limit for all objects, which holes do not raise. */
+/* Files whose text is a hole of 64 MB, in which 20 functions of 1 MB overlap: the code that is
+ * decoded for a description has a limit for all objects, which holes do not raise. */
 static void test_decoded(void **state)
 {
 	enum { FILES = 2, FUNCTIONS = 20, TEXT = 64 << 20, MB = 1 << 20 };

@@ -1,7 +1,8 @@
 /* How long a run may wait for the memory of traced processes, while its events are not read.
  *
- * In: times (now_ns()). Out: the time that may be spent now. Always true: a process whose pages come
- * late, from userfaultfd(2) or FUSE, holds a run up for PATIENCE_ROOM and a quarter of its time. */
+ * In: times (now_ns()). Out: the time that may be spent now. Always true: a process whose pages
+ * come late, from userfaultfd(2) or FUSE, holds a run up for PATIENCE_ROOM and a quarter of its
+ * time. */
 #ifndef DESCRY_PROGRAM_RUNTIME_PATIENCE_H
 #define DESCRY_PROGRAM_RUNTIME_PATIENCE_H
 

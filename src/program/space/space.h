@@ -117,9 +117,9 @@ char *space_open_path(struct space *s, const struct mapping *m);
 /* Lets reads of memory fail from now on after this number of reads, or at this time (now_ns()), so
  * that every walk of structures that the process has made comes to an end. UINT64_MAX: never. */
 void space_limit(struct space *s, uint64_t reads, uint64_t until_ns);
-/* Sets a limit inside the present one, which stays in force: a number of reads, and the milliseconds
- * that they may take together (a busy machine does not make them more, as it would a time from now
- * on). Returns the present one. */
+/* Sets a limit inside the present one, which stays in force: a number of reads, and the
+ * milliseconds that they may take together (a busy machine does not make them more, as it would a
+ * time from now on). Returns the present one. */
 struct space_limit space_limit_within(struct space *s, uint64_t reads, uint32_t ms);
 /* Puts the outer limit back. Returns true when a read failed because of a limit. */
 bool space_limit_end(struct space *s, const struct space_limit *outer);
