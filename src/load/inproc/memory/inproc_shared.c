@@ -198,6 +198,8 @@ void shared_array_take(const struct wire_map *m, const struct shared_file *f, vo
 			uintptr_t data = (uintptr_t)seek(f, at, SEEK_DATA);
 
 			part = (data - (uintptr_t)at + m->stride - 1) / m->stride;
+			/* The page may have appeared since is_there() looked. */
+			part += !part;
 			continue;
 		}
 		got = read_copy(f, at, (uint32_t)(part * m->stride), c);

@@ -160,7 +160,11 @@ static struct err *make_pair(struct control *c, uint64_t page, struct undo_mail 
 	err = err ?: control_read(c, page, who, sizeof(*who));
 	for (int i = 0; i < 2 && !err; i++)
 		who->socket[i] = undo_socket(control_pid(c), who->pair[i]);
-	err = err ?: take_over(c, who->pair[1], ret_socket);
+	/* Closing a file of FUSE waits for its server. */
+	if (!err && !who->socket[1])
+		*ret_socket = -1;
+	else
+		err = err ?: take_over(c, who->pair[1], ret_socket);
 	if (!err && !is_socket(*ret_socket, who->socket[1]))
 		err = err_new(
 			EPROTO,

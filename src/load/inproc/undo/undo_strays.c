@@ -1,10 +1,15 @@
 /* Removes the descriptors and pages that an attach left when it was cut short. */
 #define _GNU_SOURCE
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
 #include "base/procdir.h"
 #include "load/inproc/undo/undo_private.h"
+
+/* Each costs several stops of the process, which can copy a descriptor 500,000 times. What remains
+ * is its own. */
+enum { STRAYS_MAX = 1024 };
 
 struct strays {
 	VEC(int) fds;
@@ -29,12 +34,14 @@ uint64_t undo_socket(pid_t pid, int fd)
 	return sscanf(text, "socket:[%llu]", &inode) == 1 ? inode : 0;
 }
 
+/* Does not ask a filesystem's server. A file of another mount namespace can have the name of a
+ * memfd, and FUSE would wait for its owner. */
 static uint64_t inode_of(pid_t pid, int fd)
 {
 	cleanup_free char *path = xasprintf("/proc/%d/fd/%d", pid, fd);
-	struct stat st;
+	struct statx st;
 
-	return stat(path, &st) ? 0 : st.st_ino;
+	return statx(AT_FDCWD, path, AT_STATX_DONT_SYNC, STATX_INO, &st) ? 0 : st.stx_ino;
 }
 
 /* Closes descry's files that are open in the process. The code's file is closed last: as long as it
@@ -47,7 +54,7 @@ static void find_files(pid_t pid, uint64_t code_inode, struct strays *s)
 	char text[64];
 	int code = -1;
 
-	for (int fd; procdir_next(d, &fd);) {
+	for (int fd; s->fds.n < STRAYS_MAX && procdir_next(d, &fd);) {
 		link_of(pid, fd, text, sizeof(text));
 		if (strncmp(text, "/memfd:" WIRE_MEMFD_PREFIX,
 			    sizeof("/memfd:" WIRE_MEMFD_PREFIX) - 1))
