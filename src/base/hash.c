@@ -325,6 +325,8 @@ uint32_t intern_strn(struct intern *t, const char *s, size_t n)
 		memcpy(t->text[t->n], s, n);
 		t->text[t->n][n] = '\0';
 		t->n++;
+		/* the text, its copy as a key, two heads of malloc() and the slot */
+		t->bytes += 2 * n + 2 * sizeof(size_t) + 2 * sizeof(struct hash_slot);
 	}
 	return (uint32_t)*id;
 }

@@ -51,6 +51,7 @@ struct intern {
 	struct hash ids;
 	char **text;
 	uint32_t n, cap;
+	size_t bytes; /* of all texts, about as they lie in memory */
 };
 void intern_init(struct intern *t);
 void intern_fini(struct intern *t);

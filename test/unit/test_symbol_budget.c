@@ -204,7 +204,8 @@ static void map_memory(struct symbols *s, pid_t pid)
 	process_map(s, pid, &m);
 }
 
-/* Names that were given out stay for ever, so a process gets a quarter of the budget for them. */
+/* Names that were given out stay until symbols_tidy(), so a process gets a quarter of the budget
+ * for them. */
 static void test_perf_map_names(void **state)
 {
 	enum { LINES = 100, NAME = sizeof("made_0") - 1 };
@@ -231,6 +232,45 @@ static void test_perf_map_names(void **state)
 	assert_true(symbols_user(s, GONE + 1, 0, HERE + 16 * 6 + 5, &place));
 	assert_string_equal(place.function, "made_6");
 	assert_int_equal(limited(s), 5);
+	/* A small table stays. */
+	symbols_tidy(s);
+	assert_false(symbols_user(s, GONE, 0, HERE + 16 * 8 + 5, &place));
+	symbols_limit(s, &(struct symbols_limits){ .names = 1, .jit_names = 4 * 5 * NAME });
+	symbols_tidy(s);
+	assert_int_equal(s->names.n, 1);
+	for (uint64_t i = named = 0; i < 5; i++)
+		named += symbols_user(s, GONE, 0, HERE + 16 * (i + 5) + 5, &place);
+	assert_int_equal(named, 5);
+	assert_string_equal(place.function, "made_9");
+	symbols_free(s);
+}
+
+/* Names of a process that lives long take no more memory than the budget, and are given out again
+ * after it was used up. */
+static void test_names_tidied(void **state)
+{
+	enum { LINES = 1000, LIMIT = 20000 };
+	struct symbols *s = symbols_new();
+	cleanup_free char *text = perf_map(HERE, LINES);
+	struct process *p;
+	struct place place;
+	size_t most = 0;
+
+	symbols_limit(s, &(struct symbols_limits){ .names = LIMIT });
+	map_memory(s, GONE);
+	p = process_of(s, GONE, NULL);
+	jit_parse(s, p, xstrdup(text), strlen(text));
+	for (uint64_t i = 0; i < 4 * LINES; i++) {
+		uint64_t line = i % LINES;
+		cleanup_free char *name = xasprintf("made_%d", (int)line);
+
+		assert_true(symbols_user(s, GONE, 0, HERE + 16 * line + 5, &place));
+		assert_string_equal(place.function, name);
+		most = most < s->names.bytes ? s->names.bytes : most;
+		symbols_tidy(s);
+	}
+	assert_true(most > LIMIT && most < LIMIT + 1000);
+	assert_int_equal(limited(s), 0);
 	symbols_free(s);
 }
 
@@ -418,8 +458,8 @@ int main(void)
 		cmocka_unit_test(test_descriptors),    cmocka_unit_test(test_pinned),
 		cmocka_unit_test(test_symbols),        cmocka_unit_test(test_perf_maps),
 		cmocka_unit_test(test_perf_map_names), cmocka_unit_test(test_sources),
-		cmocka_unit_test(test_processes),      cmocka_unit_test(test_forks),
-		cmocka_unit_test(test_paths),
+		cmocka_unit_test(test_names_tidied),   cmocka_unit_test(test_processes),
+		cmocka_unit_test(test_forks),          cmocka_unit_test(test_paths),
 	};
 	int status;
 

@@ -18,6 +18,7 @@ enum {
 	/* Of sections that a program needs to run, and of .debug_frame, which are read for each
 	 * file of a process. Chromium's .eh_frame has 17 MB. */
 	LOADED_MAX = 64 << 20,
+	HOLLOW_MIN = 32 << 20, /* smaller contents may be a hole */
 	NAME_CHARS = 64, /* longer names of sections are not looked for */
 };
 
@@ -54,12 +55,22 @@ const struct section *image_find(const struct object *o, const char *name)
 	return NULL;
 }
 
+/* Returns true for contents of which the file holds less than an eighth: memory for the rest would
+ * cost its owner nothing. A filesystem that compresses rarely does better. */
+static bool is_hollow(const struct object *o, uint64_t n)
+{
+	struct stat st;
+
+	return o->fd >= 0 && n > HOLLOW_MIN && !fstat(o->fd, &st) &&
+	       (uint64_t)st.st_blocks * 512 < n / 8;
+}
+
 uint8_t *image_section(const struct object *o, const struct section *s, size_t *ret_n)
 {
 	uint8_t *buf;
 
 	if (s->type == SHT_NOBITS || s->size > CONTENTS_MAX || s->offset > o->size ||
-	    s->size > o->size - s->offset)
+	    s->size > o->size - s->offset || is_hollow(o, s->size))
 		return NULL;
 	buf = xmalloc(s->size + 1);
 	if (!image_read(o, s->offset, s->size, buf)) {

@@ -63,6 +63,8 @@ enum { OBJECT_FILE_PATH = 32 }; /* bytes with the NUL */
 bool object_file_path(const struct object *o, char ret[OBJECT_FILE_PATH]);
 /* Returns true when the symbols have been read. They need the file no more then. */
 bool object_has_symbols(const struct object *o);
+/* Returns the size in the file of its symbols and of their names, in bytes. */
+uint64_t object_symbols_size(const struct object *o);
 /* Returns the file, it or its debug file, that changed while symbols were read from it, or NULL.
  * The object then has no symbols, because they might be of any version. */
 const char *object_changed(const struct object *o);

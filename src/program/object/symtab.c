@@ -70,6 +70,23 @@ static const struct section *find_table(const struct object *o, uint32_t type)
 	return NULL;
 }
 
+uint64_t object_symbols_size(const struct object *o)
+{
+	static const uint32_t types[] = { SHT_SYMTAB, SHT_DYNSYM };
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(types); i++) {
+		const struct section *t = find_table(o, types[i]);
+		const uint64_t n = t ? t->size : 0, names = t && t->link < o->sections.n
+								    ? o->sections.v[t->link].size
+								    : 0;
+
+		sum = n > UINT64_MAX - sum || names > UINT64_MAX - sum - n ? UINT64_MAX
+									   : sum + n + names;
+	}
+	return sum;
+}
+
 struct collect {
 	struct object *o; /* the symbols must lie in its text */
 	size_t names;     /* bytes so far */

@@ -2,7 +2,8 @@
  * use is oldest is dropped first.
  *
  * A descriptor is closed when the file can be opened again by its path, or when its symbols have
- * been read. Symbols of a deleted file are read before. A dropped object is opened again by the
+ * been read. Symbols of a deleted file are read before, unless they would take more than all files
+ * may: any user can make such a file, sparse and of 500 MB. A dropped object is opened again by the
  * next query, if the file still exists. */
 #include "program/symbol/symbol_private.h"
 
@@ -13,6 +14,7 @@ void symbols_limit(struct symbols *s, const struct symbols_limits *l)
 		.sources = 32,
 		.object_bytes = 32 << 20,
 		.jit_bytes = 32 << 20,
+		.names = 4 << 20,
 		.jit_names = 64 << 20,
 		.processes = 4096,
 		.mappings = 48 << 10,
@@ -23,6 +25,7 @@ void symbols_limit(struct symbols *s, const struct symbols_limits *l)
 		.sources = l->sources ? l->sources : usual.sources,
 		.object_bytes = l->object_bytes ? l->object_bytes : usual.object_bytes,
 		.jit_bytes = l->jit_bytes ? l->jit_bytes : usual.jit_bytes,
+		.names = l->names ? l->names : usual.names,
 		.jit_names = l->jit_names ? l->jit_names : usual.jit_names,
 		.processes = l->processes ? l->processes : usual.processes,
 		.mappings = l->mappings ? l->mappings : usual.mappings,
@@ -82,7 +85,8 @@ static void close_files(struct symbols *s, const struct known_object *keep)
 
 		if (!v.v[i]->open)
 			continue;
-		if (!object_has_symbols(v.v[i]->o) && !object_is_at_path(v.v[i]->o))
+		if (!object_has_symbols(v.v[i]->o) && !object_is_at_path(v.v[i]->o) &&
+		    object_symbols_size(v.v[i]->o) <= s->limits.object_bytes)
 			(void)object_symbols(v.v[i]->o, &n);
 		object_close_file(v.v[i]->o);
 		budget_count(s, v.v[i]);

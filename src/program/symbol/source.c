@@ -48,6 +48,13 @@ static struct debug_info *open_info(const struct object *o)
 	return d;
 }
 
+static void forget_answers(struct debug_info *d)
+{
+	hash_fini(&d->known);
+	vec_fini(&d->answers);
+	vec_fini(&d->places);
+}
+
 /* Closes the file. The fact that it was read stays known. */
 static void close_info(struct debug_info *d)
 {
@@ -56,9 +63,7 @@ static void close_info(struct debug_info *d)
 	d->dwfl = NULL;
 	d->dwarf = NULL;
 	dwarf_copies_free(&d->copies);
-	hash_fini(&d->known);
-	vec_fini(&d->answers);
-	vec_fini(&d->places);
+	forget_answers(d);
 	vec_fini(&d->ranges);
 }
 
@@ -76,6 +81,15 @@ void source_fini(struct symbols *s)
 	while (hash_next(&s->sources, &pos, NULL, NULL, &val))
 		free_info((struct debug_info *)(uintptr_t)*val);
 	hash_fini(&s->sources);
+}
+
+void source_forget(struct symbols *s)
+{
+	uint32_t pos = 0;
+	uint64_t *val;
+
+	while (hash_next(&s->sources, &pos, NULL, NULL, &val))
+		forget_answers((struct debug_info *)(uintptr_t)*val);
 }
 
 void source_drop(struct symbols *s, const struct object *o)

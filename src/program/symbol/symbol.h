@@ -45,15 +45,15 @@ void symbols_kernel_each(struct symbols *s,
 			 void *arg);
 
 /* Finds a user address of process pid, by the mappings at this time (CLOCK_MONOTONIC ns), as far as
- * known. time 0: by the present mappings, or the last. Strings live as long as s. Also finds JIT
- * symbols of /tmp/perf-PID.map. */
+ * known. time 0: by the present mappings, or the last. Strings live until symbols_tidy(). Also finds
+ * JIT symbols of /tmp/perf-PID.map. */
 bool symbols_user(struct symbols *s, pid_t pid, uint64_t time, uint64_t addr, struct place *ret);
 /* Answers queries about process space->pid from the space, for instance a core file, until
  * symbols_space_gone(). */
 void symbols_space(struct symbols *s, struct space *space);
 void symbols_space_gone(struct symbols *s, struct space *space);
 /* Returns the file mapped at an address of process pid ("" for memory without a file), or NULL when
- * nothing is mapped there. Lives as long as s. */
+ * nothing is mapped there. Lives until symbols_tidy(). */
 const char *symbols_user_path(struct symbols *s, pid_t pid, uint64_t time, uint64_t addr);
 /* The source line of an address and the functions inlined there, innermost first. The last is not
  * inlined. All but the first have the line of the call. */
@@ -87,11 +87,15 @@ struct symbols_limits {
 	uint32_t sources;
 	size_t object_bytes; /* headers and symbols */
 	size_t jit_bytes;    /* perf maps; one alone may take more */
-	size_t jit_names;    /* names of perf maps that were given out, which are never dropped */
+	size_t names;        /* texts that were given out, about; symbols_tidy() drops them */
+	size_t jit_names;    /* of these, names of perf maps between two symbols_tidy() */
 	uint32_t processes;  /* that have ended */
 	uint32_t mappings;   /* of processes that have ended */
 };
 void symbols_limit(struct symbols *s, const struct symbols_limits *l);
+/* Frees all texts that were given out when they take more than limits.names. The caller holds none.
+ * A query makes its text again, so that nothing is lost. */
+void symbols_tidy(struct symbols *s);
 struct symbols_losses {
 	uint64_t limited;    /* addresses without a name because of these limits */
 	uint64_t numberless; /* because they were recorded before their process's pid was known */
@@ -105,8 +109,8 @@ void symbols_losses(const struct symbols *s, struct symbols_losses *ret);
  * opened. */
 struct object *symbols_object(struct symbols *s, pid_t pid, const struct mapping *m);
 struct object *symbols_object_at(struct symbols *s, const char *path);
-/* Returns the name in C++, Rust or D notation, or the name itself when it is not mangled. Lives as
- * long as s. */
+/* Returns the name in C++, Rust or D notation, or the name itself when it is not mangled. Lives
+ * until symbols_tidy(). */
 const char *symbols_demangle(struct symbols *s, const char *name);
 /* The kernel's reports of each executable mapping of any process, and of each fork. */
 struct map_watch;

@@ -97,7 +97,8 @@ struct process {
 	int64_t jit_mtime_ns, jit_size; /* -1: none read */
 	uint64_t jit_used_ns;           /* CLOCK_MONOTONIC of the last query */
 	size_t jit_bytes;               /* as counted in symbols.jit_bytes */
-	size_t jit_names;               /* bytes of its names in symbols.names */
+	size_t jit_names;               /* bytes of its names in symbols.names, of this epoch */
+	uint64_t jit_epoch;             /* symbols.epoch in which jit_names was counted */
 	bool jit_dropped;               /* a map was read, and dropped because of the limits */
 	char *jit_text;
 	VEC(struct jit_symbol) jit; /* by start */
@@ -130,6 +131,7 @@ struct symbols {
 	uint32_t open_objects; /* descriptors */
 	size_t object_bytes, jit_bytes;
 	size_t jit_names; /* bytes of names of perf maps in names */
+	uint64_t epoch;   /* number of times that symbols_tidy() has emptied names */
 	struct symbols_losses losses;
 };
 
@@ -149,6 +151,8 @@ bool is_end_mark(const char *name);
 void source_fini(struct symbols *s);
 /* Drops the debugging information of an object that is being dropped. */
 void source_drop(struct symbols *s, const struct object *o);
+/* Forgets all answers, which hold names. */
+void source_forget(struct symbols *s);
 uint32_t object_source(struct symbols *s, const struct object *o, uint64_t link_addr,
 		       const struct source_place **ret);
 /* jit_parse() replaces p's functions by the lines of a perf map, and takes the text. jit_search()

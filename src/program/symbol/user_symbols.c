@@ -98,6 +98,19 @@ const char *symbols_demangle(struct symbols *s, const char *name)
 	return intern_text(&s->names, (uint32_t)*slot);
 }
 
+void symbols_tidy(struct symbols *s)
+{
+	if (s->names.bytes <= s->limits.names)
+		return;
+	source_forget(s);
+	answers_fini(&s->answers);
+	hash_fini(&s->demangled);
+	intern_fini(&s->names);
+	intern_init(&s->names);
+	s->jit_names = 0;
+	s->epoch++;
+}
+
 /* --- objects --- */
 
 /* Returns the object with this key, or NULL when it is not known yet. */
@@ -495,13 +508,17 @@ const struct jit_symbol *jit_search(const struct process *p, uint64_t addr)
 }
 
 /* Interns the name of a function of a perf map. A process can write another map each second, and
- * names are kept as long as s, so they have a budget, of which one process gets a quarter. Returns
- * false when it is used up. */
+ * names are kept until symbols_tidy(), so they have a budget, of which one process gets a quarter.
+ * Returns false when it is used up. */
 static bool keep_jit_name(struct symbols *s, struct process *p, const struct jit_symbol *j,
 			  const char **ret)
 {
 	uint32_t before = s->names.n, n = j->len < JIT_NAME_MAX ? j->len : JIT_NAME_MAX, id;
 
+	if (p->jit_epoch != s->epoch) {
+		p->jit_epoch = s->epoch;
+		p->jit_names = 0;
+	}
 	if ((s->jit_names + n > s->limits.jit_names ||
 	     p->jit_names + n > s->limits.jit_names / 4) &&
 	    !hash_get(&s->names.ids, j->name, n))

@@ -13,8 +13,8 @@ enum {
 	PAGE_WORDS = sizeof(struct wire_unwind_page) / 4,
 	LIST_MIN = 64,    /* least room of a list, in mappings */
 	LIST_CLASSES = 7, /* 64, 128 ... 4096 */
-	IDLE_WORDS = 4 << 20,
-	IDLE_FILES = 1024,
+	IDLE_WORDS = 2 << 20,
+	IDLE_FILES = 512,
 };
 #define REUSED_NS 1000000000ull /* time after which no walk reads a freed range */
 
