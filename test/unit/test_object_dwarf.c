@@ -148,6 +148,46 @@ static void test_fifo(void **state)
 	alarm(0);
 }
 
+/* Returns true when the file has the name of this program's static function. */
+static bool has_names(const char *root, const char *name)
+{
+	cleanup_free char *path = xasprintf("%s%s/%s", root, folder, name);
+	struct object *o;
+	bool found;
+
+	assert_null(object_open(path, &o));
+	found = object_find_name(o, "test_neighbours");
+	object_free(o);
+	return found;
+}
+
+/* Names of a file beside an object become breakpoints in the object. So it must belong to the
+ * object's owner or to root, and the folder must be this root's. */
+static void test_neighbours(void **state)
+{
+	cleanup_free char *root = xasprintf("/proc/%d/root", (int)getpid());
+
+	run("rm -rf .debug linked.dbg && objcopy --only-keep-debug \"$SELF\" linked.dbg && "
+	    "chmod 644 linked.dbg && objcopy --strip-all --add-gnu-debuglink=linked.dbg \"$SELF\" linked");
+	assert_true(has_names("", "linked"));
+	assert_true(has_dwarf("linked"));
+	/* whoever mounted the object into that root may have put the debug file beside it */
+	assert_false(has_names(root, "linked"));
+	run("chmod 666 linked.dbg");
+	assert_false(has_names("", "linked"));
+	assert_false(has_dwarf("linked"));
+	if (geteuid())
+		return;
+	run("chmod 644 linked.dbg && chown 65534 linked.dbg");
+	assert_false(has_names("", "linked"));
+	assert_false(has_dwarf("linked"));
+	run("chown 65534 linked");
+	assert_true(has_names("", "linked"));
+	run("chown 0 linked.dbg");
+	assert_true(has_names("", "linked"));
+	assert_true(has_dwarf("linked"));
+}
+
 /* Opens the file dwz, whose .gnu_debugaltlink names the file alt. Returns true when libdw has alt,
  * also when it asks later. */
 static bool has_alt(const char *change_meanwhile)
@@ -321,13 +361,10 @@ static int remove_folder(void **state)
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_mapped),
-		cmocka_unit_test(test_no_nul),
-		cmocka_unit_test(test_fifo),
-		cmocka_unit_test(test_inflated),
-		cmocka_unit_test(test_alt),
-		cmocka_unit_test(test_inflated_much),
-		cmocka_unit_test(test_inflated_together),
+		cmocka_unit_test(test_mapped),        cmocka_unit_test(test_no_nul),
+		cmocka_unit_test(test_fifo),          cmocka_unit_test(test_neighbours),
+		cmocka_unit_test(test_inflated),      cmocka_unit_test(test_alt),
+		cmocka_unit_test(test_inflated_much), cmocka_unit_test(test_inflated_together),
 		cmocka_unit_test(test_sparse),
 	};
 

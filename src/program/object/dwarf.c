@@ -114,6 +114,7 @@ static int open_debug_file(Dwfl_Module *m, const char *path, const struct stat *
 	if (err_drop(e))
 		return -1;
 	if (!fstat(o->fd, &st) && (st.st_ino != main->st_ino || st.st_dev != main->st_dev) &&
+	    image_trusts_neighbour(main, o) &&
 	    image_is_debug_of(o, id, id_len > 0 ? (uint32_t)id_len : 0, crc) &&
 	    (elf = elf_begin(o->fd, ELF_C_READ_MMAP, NULL))) {
 		if (is_bounded(elf))
@@ -147,6 +148,13 @@ static int find_beside(Dwfl_Module *m, const char *file, const char *link, const
 	return fd;
 }
 
+static bool is_same_file(const char *a, const char *b)
+{
+	struct stat sa, sb;
+
+	return !stat(a, &sa) && !stat(b, &sb) && sa.st_dev == sb.st_dev && sa.st_ino == sb.st_ino;
+}
+
 /* Finds a module's debug file for libdwfl. libdwfl also calls this for the file that a
  * .gnu_debugaltlink names. It may lie anywhere, so it is left to dwarf_getalt(). */
 int dwarf_find_debuginfo(Dwfl_Module *m, void **userdata, const char *name, Dwarf_Addr base,
@@ -159,8 +167,10 @@ int dwarf_find_debuginfo(Dwfl_Module *m, void **userdata, const char *name, Dwar
 		cleanup_free char *real = realpath(file, NULL);
 		const uint32_t *sum = link && crc ? &crc : NULL;
 
-		fd = find_beside(m, file, link, sum, ret_path);
-		if (fd < 0 && real && strcmp(real, file))
+		if (!image_path_is_foreign(file))
+			fd = find_beside(m, file, link, sum, ret_path);
+		/* The path of a process's file may lead to another file in this root. */
+		if (fd < 0 && real && strcmp(real, file) && is_same_file(real, file))
 			fd = find_beside(m, real, link, sum, ret_path);
 	}
 	return fd >= 0 ? fd

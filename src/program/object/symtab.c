@@ -3,6 +3,8 @@
  * looks them up by address and by name. */
 #include <elf.h>
 #include <lzma.h>
+#include <sys/stat.h>
+#include <unistd.h>
 #include <zlib.h>
 
 #include "base/sorted.h"
@@ -190,17 +192,33 @@ bool image_is_debug_of(const struct object *debug, const uint8_t *id, uint32_t i
 	return crc && has_crc(debug, *crc);
 }
 
+bool image_path_is_foreign(const char *path)
+{
+	return !strncmp(path, "/proc/", 6) && strncmp(path, "/proc/self/", 11) != 0;
+}
+
+bool image_trusts_neighbour(const struct stat *main, const struct object *debug)
+{
+	struct stat st;
+
+	return object_stat(debug, &st) && !(st.st_mode & S_IWOTH) &&
+	       (st.st_uid == main->st_uid || !st.st_uid || st.st_uid == geteuid());
+}
+
 /* Collects symbols of a separate debug file, if it is this object's by its build-id, or by the
- * checksum in the debuglink. */
-static bool collect_debug_path(struct collect *c, const char *path, const uint32_t *crc)
+ * checksum in the debuglink. beside: the file is in a folder that need not be root's. */
+static bool collect_debug_path(struct collect *c, const char *path, const uint32_t *crc,
+			       bool beside)
 {
 	struct object *o = c->o, *debug;
 	struct err *e = object_open(path, &debug);
+	struct stat main;
 	bool found;
 
 	if (err_drop(e))
 		return false;
-	found = image_is_debug_of(debug, o->build_id, o->build_id_len, crc) &&
+	found = (!beside || (object_stat(o, &main) && image_trusts_neighbour(&main, debug))) &&
+		image_is_debug_of(debug, o->build_id, o->build_id_len, crc) &&
 		collect_from(c, debug, SHT_SYMTAB);
 	object_free(debug);
 	return found;
@@ -219,15 +237,29 @@ static bool collect_build_id(struct collect *c)
 	for (uint32_t i = 1; i < o->build_id_len; i++)
 		n += sprintf(path + n, "%02x", o->build_id[i]);
 	strcpy(path + n, ".debug");
-	return collect_debug_path(c, path, NULL);
+	return collect_debug_path(c, path, NULL, false);
+}
+
+/* Returns the folder of o's file as its process sees it, without the prefix /proc/PID/root. */
+static const char *folder_seen(const struct object *o)
+{
+	static const char root[] = "/root/";
+	const char *p = o->path;
+
+	if (!image_path_is_foreign(p))
+		return p;
+	p = strchr(p + 6, '/');
+	return p && !strncmp(p, root, sizeof(root) - 1) ? p + sizeof(root) - 2 : "";
 }
 
 /* Collects by .gnu_debuglink: the name of the debug file, NUL, padding to 4 bytes, its checksum.
- * The file is beside the object, in .debug there, or in the same folder below /usr/lib/debug. */
+ * The file is beside the object, in .debug there, or in the same folder below /usr/lib/debug. In
+ * another process's root anybody may have mounted the object beside a file of his own, so that only
+ * /usr/lib/debug of this root counts then. */
 static bool collect_debuglink(struct collect *c)
 {
 	const struct section *s = image_find(c->o, ".gnu_debuglink");
-	const char *slash = strrchr(c->o->path, '/');
+	const char *folder = folder_seen(c->o), *slash = strrchr(folder, '/');
 	cleanup_free char *link = NULL;
 	size_t n, len;
 	uint32_t crc;
@@ -241,12 +273,12 @@ static bool collect_debuglink(struct collect *c)
 	if (!len || strchr(link, '/') || ((len + 4) & ~(size_t)3) + 4 > n)
 		return false;
 	memcpy(&crc, link + ((len + 4) & ~(size_t)3), 4);
-	for (int i = 0; i < 3; i++) {
+	for (int i = folder == c->o->path ? 0 : 2; i < 3; i++) {
 		cleanup_free char *path = xasprintf("%s%.*s/%s%s", i == 2 ? "/usr/lib/debug" : "",
-						    (int)(slash - c->o->path), c->o->path,
+						    (int)(slash - folder), folder,
 						    i == 1 ? ".debug/" : "", link);
 
-		if (strcmp(path, c->o->path) && collect_debug_path(c, path, &crc))
+		if (strcmp(path, c->o->path) && collect_debug_path(c, path, &crc, i < 2))
 			return true;
 	}
 	return false;
@@ -274,7 +306,7 @@ static bool collect_debuginfod(struct collect *c)
 	if (m && dwarf_of_module(m, &bias, &copies))
 		dwfl_module_info(m, NULL, NULL, NULL, NULL, NULL, NULL, &path);
 	if (path)
-		found = collect_debug_path(c, path, NULL);
+		found = collect_debug_path(c, path, NULL, false);
 	dwfl_end(d);
 	dwarf_copies_free(&copies);
 	return found;
