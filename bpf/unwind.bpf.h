@@ -355,7 +355,7 @@ INLINE u32 unwind_find_rule(struct unwind_walk *w, u64 at)
 
 #ifndef DESCRY_AGENT
 #include "bpf/java.bpf.h"
-#define UNWIND_CODE(w) ((w)->s->java.data ? java_step(w) : 0)
+#define UNWIND_CODE(w) ((w)->o->java && (w)->s->java.data ? java_step(w) : 0)
 #endif
 #include "wire/step.h"
 

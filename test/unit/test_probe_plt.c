@@ -17,7 +17,7 @@
 /* Bytes of all blocks that are not freed. Unit tests are built with ASan. */
 size_t __sanitizer_get_current_allocated_bytes(void) __attribute__((weak));
 
-enum { FILES = 3, NAMES = 48 << 20, TOO_LARGE = 100 << 20 };
+enum { FILES = 3, NAMES = 24 << 20, TOO_LARGE = 100 << 20 };
 
 /* Makes a file that imports puts() through its GOT, whose .dynstr has `names` bytes. */
 static void make(const char *path, uint64_t names)

@@ -62,7 +62,8 @@ uint32_t gen_fixed_map(struct gen *g, enum map_role role)
 		*at = (int)gen_map(g, role, "globals", BPF_MAP_TYPE_ARRAY, 4, 8, 1, 0);
 		break;
 	case MAP_RODATA:
-		*at = (int)gen_map(g, role, "rodata", BPF_MAP_TYPE_ARRAY, 4, 8, 1, 0);
+		*at = (int)gen_map(g, role, "rodata", BPF_MAP_TYPE_ARRAY, 4, 8, 1,
+				   BPF_F_RDONLY_PROG);
 		break;
 	case MAP_SCRATCH:
 		*at = (int)gen_map(g, role, "scratch", BPF_MAP_TYPE_ARRAY, 4, 8, SCRATCH_SLOTS, 0);

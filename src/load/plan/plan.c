@@ -9,6 +9,7 @@
 #include "load/host.h"
 #include "load/inproc/memory/owner.h"
 #include "load/split/split.h"
+#include "program/runtime/jvm/jvm.h"
 
 /* In the order of the words of -x engine, behind "auto". */
 static const struct engine_type *const types[] = { &engine_kernel, &engine_interp, &engine_inproc };
@@ -207,12 +208,32 @@ static bool is_family(const struct engine_plan *p, const struct attempt *t)
 		reaches_children(p->bound));
 }
 
+/* Returns true when one of the named processes is a JVM. A command and its children, and the
+ * processes of the machine, may be one when this machine has a JVM. */
+static bool meets_java(const void *arg)
+{
+	const struct engine_plan *p = arg;
+	bool any = !p->ntargets || opt_on(p->options, OPT_FOLLOW);
+
+	for (uint32_t i = 0; i < p->ntargets; i++) {
+		if (p->named[i].is_command)
+			any = true;
+		else if (jvm_is_in(p->named[i].pid))
+			return true;
+	}
+	return any && jvm_is_here();
+}
+
 static struct image *make_image(struct engine_plan *p, const struct engine_type *type)
 {
 	struct compile_target target = type->target;
 
 	target.find_cpus = host_find_cpus;
 	target.find_clocks = host_find_clocks;
+	if (!target.inside) {
+		target.meets_java = meets_java;
+		target.meets_java_arg = p;
+	}
 	target.family = target.inside && is_family(p, &p->tries[p->at]);
 	return compile_image(p->bound, p->types, p->diags, p->options, &target, p->ir_out);
 }

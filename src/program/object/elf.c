@@ -19,7 +19,7 @@ enum {
 	 * file of a process. Chromium's .eh_frame has 17 MB. */
 	LOADED_MAX = 64 << 20,
 	HOLLOW_MIN = 32 << 20, /* smaller contents may be a hole */
-	NAME_CHARS = 64, /* longer names of sections are not looked for */
+	NAME_CHARS = 64,       /* longer names of sections are not looked for */
 };
 
 bool image_read(const struct object *o, uint64_t off, uint64_t n, void *buf)

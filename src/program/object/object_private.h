@@ -75,9 +75,9 @@ bool image_is_debug_of(const struct object *debug, const uint8_t *id, uint32_t i
 		       const uint32_t *crc);
 /* Returns true for a path through another process's root, or to one of its files. */
 bool image_path_is_foreign(const char *path);
-/* Returns true when the debug file, found beside the file `main`, may name its functions: it belongs
- * to main's owner, to root or to this user, and not everybody may write it. Names become breakpoints
- * in main, so its neighbours must not choose them. */
+/* Returns true when the debug file, found beside the file `main`, may name its functions: it
+ * belongs to main's owner, to root or to this user, and not everybody may write it. Names become
+ * breakpoints in main, so its neighbours must not choose them. */
 struct stat;
 bool image_trusts_neighbour(const struct stat *main, const struct object *debug);
 /* Frees the data of symtab.c and usdt_notes.c. */

@@ -45,8 +45,8 @@ void symbols_kernel_each(struct symbols *s,
 			 void *arg);
 
 /* Finds a user address of process pid, by the mappings at this time (CLOCK_MONOTONIC ns), as far as
- * known. time 0: by the present mappings, or the last. Strings live until symbols_tidy(). Also finds
- * JIT symbols of /tmp/perf-PID.map. */
+ * known. time 0: by the present mappings, or the last. Strings live until symbols_tidy(). Also
+ * finds JIT symbols of /tmp/perf-PID.map. */
 bool symbols_user(struct symbols *s, pid_t pid, uint64_t time, uint64_t addr, struct place *ret);
 /* Answers queries about process space->pid from the space, for instance a core file, until
  * symbols_space_gone(). */

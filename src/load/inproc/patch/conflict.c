@@ -88,7 +88,7 @@ static void places_collect(struct conflict_look *l, const struct image *img)
 }
 
 /* Looks for probes at the bytes that each record says are patched. */
-static bool find_places(void *arg, const struct wire_undo *u, uint32_t n)
+static bool probes_find_at(void *arg, const struct wire_undo *u, uint32_t n)
 {
 	struct conflict_look *l = arg;
 
@@ -124,7 +124,7 @@ static struct err *look_into(pid_t pid, struct conflict_look *l)
 	l->found = NULL;
 	e = e ?: undo_areas(c, bases, &n);
 	for (uint32_t i = 0; i < n && !e && !l->found; i++) {
-		e = undo_log_scan(c, bases[i], &left, &tracer, find_places, l);
+		e = undo_log_scan(c, bases[i], &left, &tracer, probes_find_at, l);
 		/* An area may be damaged, and the next one whole. */
 		if (e && e->code == EINVAL) {
 			err_free(e);
