@@ -23,8 +23,7 @@ struct compile_target {
 	bool family;
 	bool unwind; /* the engine keeps unwind tables: ustack() walks by them, not by frame pointers */
 	/* Returns true when a walk of a user stack may meet a JVM. The code for Java's frames costs
-	 * the verifier more than that for all others. Called when there are such walks. NULL: false.
-	 */
+	 * the verifier more than the rest. Called when there are such walks. NULL: false. */
 	bool (*meets_java)(const void *arg);
 	const void *meets_java_arg;
 	const int32_t *cpu_chip, *cpu_node; /* index: CPU number */
