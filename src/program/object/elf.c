@@ -17,7 +17,7 @@ enum {
 	CONTENTS_MAX = 512 << 20, /* of a section; a sparse file may hold terabytes */
 	/* Of sections that a program needs to run, and of .debug_frame, which are read for each
 	 * file of a process. Chromium's .eh_frame has 17 MB. */
-	LOADED_MAX = 64 << 20,
+	LOADED_MAX = 256 << 20,
 	HOLLOW_MIN = 32 << 20, /* smaller contents may be a hole */
 	NAME_CHARS = 64,       /* longer names of sections are not looked for */
 };
@@ -56,12 +56,13 @@ const struct section *image_find(const struct object *o, const char *name)
 }
 
 /* Returns true for contents of which the file holds less than an eighth: memory for the rest would
- * cost its owner nothing. A filesystem that compresses rarely does better. */
+ * cost its owner nothing. A filesystem that compresses rarely does better. Some of FUSE give no
+ * number of blocks. */
 static bool is_hollow(const struct object *o, uint64_t n)
 {
 	struct stat st;
 
-	return o->fd >= 0 && n > HOLLOW_MIN && !fstat(o->fd, &st) &&
+	return o->fd >= 0 && n > HOLLOW_MIN && !fstat(o->fd, &st) && st.st_blocks &&
 	       (uint64_t)st.st_blocks * 512 < n / 8;
 }
 

@@ -125,7 +125,7 @@ bool object_text_mapping_addr(const struct object *o, uint64_t off, uint64_t *re
 /* Reads up to n bytes of text at a link-time address (for decoding). Returns the count. */
 uint32_t object_read(const struct object *o, uint64_t addr, void *buf, uint32_t n);
 /* Returns a section's contents, malloc()ed, and its link-time address, or NULL when the file has
- * none, or has more than 64 MB of it (512 MB of .debug_*). Unpacks compressed sections. */
+ * none, or has more than 256 MB of it (512 MB of .debug_*). Unpacks compressed sections. */
 uint8_t *object_section(const struct object *o, const char *name, uint64_t *ret_addr,
 			size_t *ret_n);
 /* Returns .eh_frame in the same way. Without section headers finds it by PT_GNU_EH_FRAME (it then

@@ -31,15 +31,6 @@ static uint32_t own_number(pid_t pid)
 	return process_status(pid, "NSpid:", PROCESS_STATUS_LAST);
 }
 
-/* Returns true when the process is not known yet, has the number `own` in its own namespace, and
- * has the shared memory mapped. Only such a process can be the child that wrote `own`, because
- * children get this memory from their parents. (A process that shares descriptors with a traced one
- * can copy those of an attach and map the memory; it is then treated as a child.) */
-static bool is_child(const struct inproc_engine *e, pid_t pid, uint32_t own)
-{
-	return own_number(pid) == own && !process_is_attached(e, pid) && process_has_area(e, pid);
-}
-
 /* Returns the named process that this one descends from, by the ancestors that still exist. When
  * all of them have ended, returns the first named process. */
 static pid_t root_of(const struct inproc_engine *e, pid_t pid)
@@ -107,6 +98,21 @@ static void adopt(struct inproc_engine *e, uint32_t i, pid_t pid)
 	process_remember(e, p->pid);
 }
 
+/* Adopts the process when it is not known yet and has the shared memory mapped. Only such a process
+ * can be the child that wrote its own number into the list at `i`, because children get this memory
+ * from their parents. (A process that shares descriptors with a traced one can copy those of an
+ * attach and map the memory; it is then treated as a child.) */
+static bool adopt_child(struct inproc_engine *e, uint32_t i, pid_t pid)
+{
+	const uint64_t begun = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+	const bool is = !process_is_attached(e, pid) && process_has_area(e, pid);
+
+	if (is)
+		adopt(e, i, pid);
+	e->family.adopt_took += clock_ns(CLOCK_THREAD_CPUTIME_ID) - begun;
+	return is;
+}
+
 /* A child that has given its number in its own pid namespace, and that is not found here by that
  * number. It is in another namespace, has ended, or executes another program. */
 struct missing {
@@ -115,31 +121,25 @@ struct missing {
 };
 typedef VEC(struct missing) missing_vec;
 
-/* One pass over /proc, for all of them, until the thread has had `end` ns of the processor's time.
- * Returns how many were found; *ret_whole: false when the time was over. */
-static uint32_t search(struct inproc_engine *e, missing_vec *missing, uint64_t end, bool *ret_whole)
+/* One pass over /proc, for all of them. Returns how many were found; *ret_whole: false when the
+ * processes with such numbers took more time than a round has. */
+static uint32_t search(struct inproc_engine *e, missing_vec *missing, bool *ret_whole)
 {
 	cleanup_dir DIR *d = opendir("/proc");
 	uint32_t n = 0;
 
 	*ret_whole = true;
-	for (pid_t pid; n < missing->n && procdir_next(d, &pid);) {
+	for (pid_t pid; n < missing->n && *ret_whole && procdir_next(d, &pid);) {
 		const uint32_t own = own_number(pid);
 
-		if (clock_ns(CLOCK_THREAD_CPUTIME_ID) >= end) {
-			*ret_whole = false;
-			break;
-		}
-
-		for (uint32_t k = 0; k < missing->n; k++) {
+		for (uint32_t k = 0; k < missing->n && *ret_whole; k++) {
 			struct missing *m = &missing->v[k];
 
-			if (m->found || m->own != own || process_is_attached(e, pid) ||
-			    !process_has_area(e, pid))
+			if (m->found || m->own != own)
 				continue;
-			adopt(e, m->i, pid);
-			m->found = true;
-			n++;
+			*ret_whole = e->family.adopt_took < PACE_ROUND;
+			m->found = *ret_whole && adopt_child(e, m->i, pid);
+			n += m->found;
 		}
 	}
 	return n;
@@ -156,7 +156,7 @@ static void give_up(struct inproc_engine *e, const struct missing *m)
 
 /* Adopts those that are there; the others are over. Returns how many were adopted, or are left for
  * the next round because this one has made its searches or has no more time. */
-static uint32_t adopt_missing(struct inproc_engine *e, missing_vec *missing, uint64_t end)
+static uint32_t adopt_missing(struct inproc_engine *e, missing_vec *missing)
 {
 	bool whole;
 	uint32_t n;
@@ -164,7 +164,7 @@ static uint32_t adopt_missing(struct inproc_engine *e, missing_vec *missing, uin
 	if (!missing->n || !e->family.searches)
 		return missing->n;
 	e->family.searches--;
-	n = search(e, missing, end, &whole);
+	n = search(e, missing, &whole);
 	for (uint32_t k = 0; k < missing->n && whole; k++)
 		if (!missing->v[k].found)
 			give_up(e, &missing->v[k]);
@@ -213,7 +213,7 @@ uint32_t processes_sweep(struct inproc_engine *e, uint64_t end)
 
 /* Looks for children that have numbered themselves. Those already handled have a pid. Children that
  * are not followed have no shared memory, so they have no number. */
-static uint32_t adopt_until(struct inproc_engine *e, uint64_t end)
+static uint32_t adopt_listed(struct inproc_engine *e)
 {
 	uint32_t n = __atomic_load_n(&e->common->child_count, __ATOMIC_ACQUIRE), adopted = 0;
 	missing_vec missing = { 0 };
@@ -223,32 +223,30 @@ static uint32_t adopt_until(struct inproc_engine *e, uint64_t end)
 
 		if (!own || e->list[i].pid)
 			continue;
-		if (clock_ns(CLOCK_THREAD_CPUTIME_ID) >= end) {
+		if (e->family.adopt_took >= PACE_ROUND) {
 			adopted++; /* left for the next round */
 			break;
 		}
-		if (own <= INT32_MAX && is_child(e, (pid_t)own, own)) {
-			adopt(e, i, (pid_t)own);
+		if (own <= INT32_MAX && own_number((pid_t)own) == own &&
+		    adopt_child(e, i, (pid_t)own))
 			adopted++;
-		} else {
+		else
 			vec_push(&missing, ((struct missing){ .i = i, .own = own }));
-		}
 	}
-	adopted += adopt_missing(e, &missing, end);
+	adopted += adopt_missing(e, &missing);
 	vec_fini(&missing);
 	return adopted;
 }
 
 uint32_t processes_adopt(struct inproc_engine *e)
 {
-	const uint64_t begun = clock_ns(CLOCK_THREAD_CPUTIME_ID);
 	uint32_t adopted;
 
 	if (!e->area->follow || (!e->area->closing && now_ns() < e->family.adopt_next))
 		return 0;
-	adopted = adopt_until(e, begun + PACE_ROUND);
-	e->family.adopt_next =
-		pace_next(now_ns(), clock_ns(CLOCK_THREAD_CPUTIME_ID) - begun, ADOPT_SHARE);
+	e->family.adopt_took = 0;
+	adopted = adopt_listed(e);
+	e->family.adopt_next = pace_next(now_ns(), e->family.adopt_took, ADOPT_SHARE);
 	return adopted;
 }
 

@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/procdir.h"
+#include "base/procmem.h"
 #include "base/sorted.h"
 #include "data/options.h"
 #include "load/inproc/patch/conflict.h"
@@ -150,8 +151,8 @@ static bool is_probed(const struct conflict_look *l, pid_t pid)
 	return false;
 }
 
-/* Returns true when the process has memory at the place of an area's code. Does not read the list
- * of mappings, which a process can make long. */
+/* Returns true when the process has memory at the place of an area's code, or a page there that
+ * does not come. Does not read the list of mappings, which a process can make long. */
 static bool has_areas(pid_t pid)
 {
 	cleanup_free char *path = xasprintf("/proc/%d/mem", (int)pid);
@@ -159,11 +160,12 @@ static bool has_areas(pid_t pid)
 	bool any = false;
 	char byte;
 
-	for (uint32_t i = 0; i < WIRE_BASES && fd >= 0 && !any; i++) {
-		const uint64_t base = WIRE_BASE + i * WIRE_BASE_STEP;
+	for (uint32_t i = 0; i < 2 * WIRE_BASES && fd >= 0 && !any; i++) {
+		const uint64_t base = WIRE_BASE + i / 2 * WIRE_BASE_STEP;
 
-		any = pread(fd, &byte, 1, (off_t)base) == 1 ||
-		      pread(fd, &byte, 1, (off_t)(base + WIRE_FACTS)) == 1;
+		errno = 0;
+		any = procmem_pread(pid, fd, &byte, 1, i % 2 ? base + WIRE_FACTS : base) == 1 ||
+		      errno == ETIMEDOUT;
 	}
 	return any;
 }

@@ -265,6 +265,8 @@ struct inproc_family {
 	/* answers of process_has_area() in this round, by struct process_life */
 	struct hash *looked;
 	uint64_t adopt_next; /* CLOCK_MONOTONIC ns before which no child is adopted; 0: at once */
+	uint64_t adopt_took; /* ns of the processor's time of the last processes_adopt(), for its
+			      * children */
 	/* indexes in `processes` at which the next rounds continue */
 	uint32_t ranges_at, unwind_at;
 	uint32_t learn_at;   /* the slot, likewise */
