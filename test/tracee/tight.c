@@ -1,5 +1,6 @@
 /* Functions whose places can be patched, and some whose cannot: tight_N ends in a ret that is a
- * branch's target, with the next function right behind it. usage: tight ROUNDS [PAUSE-ms] */
+ * branch's target, with the next function right behind it. The branch has no
+ * room either, because another one leads behind it. usage: tight ROUNDS [PAUSE-ms] */
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
@@ -8,8 +9,10 @@
 	".globl " name "\n.type " name ",@function\n" name ":\n" \
 	"	lea 1(%rdi), %eax\n" \
 	"	test $3, %dil\n" \
-	"	jnz 1f\n" \
-	"	add $7, %eax\n" \
+	"	js 2f\n" \
+	"	js 4f\n" \
+	"4:	jnz 1f\n" \
+	"2:	add $7, %eax\n" \
 	"1:	ret\n" \
 	".size " name ", . - " name "\n"
 
