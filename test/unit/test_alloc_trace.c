@@ -5,26 +5,16 @@
 #include <errno.h>
 
 #include "base/io.h"
-#include "memory/alloc/live_blocks.h"
-#include "memory/alloc/shared_lines.h"
-#include "memory/alloc/size_classes.h"
 #include "memory/alloc/alloc_record.h"
 #include "memory/alloc/replay.h"
 #include "memory/alloc/alloc_report.h"
 #include "memory/alloc/trace_ahead.h"
+#include "random_number.h"
 #include "wire/alloc.h"
 
 enum { EVENTS = 60000 };
 
 static char path[] = "/tmp/descry-alloc-XXXXXX";
-static uint64_t state = 1;
-
-static uint64_t random_number(void)
-{
-	state = state * 6364136223846793005ull + 1442695040888963407ull;
-	return state >> 20;
-}
-
 static struct alloc_event event(uint32_t i)
 {
 	struct alloc_event e = { .op = random_number() % ALLOC_LOST,
@@ -54,7 +44,7 @@ static void write_file(void)
 	frames[1] = alloc_writer_frame(w, "main", 4);
 	assert_int_equal(alloc_writer_stack(w, frames, 2), 1);
 	assert_int_equal(alloc_writer_stack(w, frames + 1, 1), 2);
-	state = 1;
+	random_state = 1;
 	for (uint32_t i = 0; i < EVENTS; i++) {
 		struct alloc_event e = event(i);
 
@@ -76,7 +66,7 @@ static void same(void **unused)
 	for (int round = 0; round < 2; round++) {
 		uint32_t n = 0;
 
-		state = 1;
+		random_state = 1;
 		while (alloc_next(t, &e, &err)) {
 			struct alloc_event want = event(n++);
 
@@ -221,116 +211,6 @@ static void nodes(void **unused)
 		err_free(err);
 		alloc_close(t);
 	}
-}
-
-static void live(void **unused)
-{
-	static uint64_t size[512];
-	struct live l = { 0 };
-	uint32_t n = 0;
-
-	(void)unused;
-	for (int i = 0; i < 200000; i++) {
-		uint32_t k = (uint32_t)(random_number() % 512);
-		struct live_block b = { .addr = 0x1000 + k * 16ull,
-					.size = 1 + random_number() % 99 };
-		struct live_block old = { 0 };
-
-		if (random_number() & 1) {
-			assert_int_equal(live_put(&l, &b, &old), !size[k]);
-			assert_int_equal(old.size, size[k]);
-			n += !size[k];
-			size[k] = b.size;
-		} else {
-			assert_int_equal(live_take(&l, b.addr, &old), size[k] != 0);
-			assert_int_equal(old.size, size[k]);
-			n -= size[k] != 0;
-			size[k] = 0;
-		}
-		assert_int_equal(l.n, n);
-	}
-	live_fini(&l);
-}
-
-/* What malloc_usable_size(3) says of glibc 2.36, jemalloc 5.3 and mimalloc 2.0.9. */
-static void classes(void **unused)
-{
-	static const uint64_t want[][1 + CLASSES_N] = {
-		{ 1, 32, 8, 8 },
-		{ 24, 32, 32, 32 },
-		{ 25, 48, 32, 32 },
-		{ 57, 80, 64, 64 },
-		{ 129, 144, 160, 160 },
-		{ 1000, 1008, 1024, 1024 },
-		{ 1025, 1040, 1280, 1280 },
-		{ 4097, 4112, 5120, 5120 },
-		{ 65537, 65552, 81920, 81920 },
-		{ 200000, 200704, 229376, 262144 },
-	};
-	struct size_classes_table t;
-
-	(void)unused;
-	size_classes_init(&t);
-	for (uint32_t i = 0; i < ARRAY_SIZE(want); i++)
-		for (int c = 0; c < CLASSES_N; c++)
-			assert_int_equal(size_classes_get(&t, c, want[i][0]), want[i][1 + c]);
-	for (int c = 0; c < CLASSES_N; c++) {
-		for (uint64_t size = 0; size < 300000; size++)
-			assert_true(size_classes_get(&t, c, size) >= size);
-		assert_int_equal(size_classes_bytes(c, UINT64_MAX), UINT64_MAX);
-	}
-}
-
-/* Against an array of all lines. */
-static void lines(void **unused)
-{
-	enum { BLOCKS = 200, ROOM = 4096, LINES = ROOM / 64 + 3, MANY = UINT32_MAX };
-	struct {
-		uint64_t addr, size;
-	} v[BLOCKS] = { 0 };
-	struct {
-		uint32_t thread, blocks;
-	} model[LINES] = { 0 };
-	struct shared_lines l = { 0 };
-
-	(void)unused;
-	for (int i = 0; i < 20000; i++) {
-		uint32_t k = (uint32_t)(random_number() % BLOCKS);
-		uint32_t thread = 1 + (uint32_t)(random_number() % 3);
-		bool leaves = v[k].addr, want = false;
-		uint64_t first, last;
-
-		if (!leaves) {
-			v[k].addr = 1 + random_number() % ROOM;
-			v[k].size = random_number() % 150;
-		}
-		first = v[k].addr / 64;
-		last = (v[k].addr + (v[k].size ? v[k].size - 1 : 0)) / 64;
-		for (uint64_t at = first;; at = last) {
-			if (leaves) {
-				model[at].blocks--;
-			} else {
-				bool other = model[at].blocks && model[at].thread != thread;
-
-				want |= other;
-				model[at].thread = other ? MANY : thread;
-				model[at].blocks++;
-			}
-			if (at == last)
-				break;
-		}
-		if (leaves) {
-			shared_lines_remove(&l, v[k].addr, v[k].size);
-			v[k].addr = 0;
-		} else {
-			assert_int_equal(shared_lines_add(&l, v[k].addr, v[k].size, thread), want);
-		}
-	}
-	for (uint32_t k = 0; k < BLOCKS; k++)
-		if (v[k].addr)
-			shared_lines_remove(&l, v[k].addr, v[k].size);
-	assert_int_equal(l.n, 0);
-	shared_lines_fini(&l);
 }
 
 static void sums(void **unused)
@@ -832,9 +712,6 @@ int main(void)
 		cmocka_unit_test(same),
 		cmocka_unit_test(damage),
 		cmocka_unit_test(nodes),
-		cmocka_unit_test(live),
-		cmocka_unit_test(classes),
-		cmocka_unit_test(lines),
 		cmocka_unit_test(sums),
 		cmocka_unit_test(too_large),
 		cmocka_unit_test(no_room),

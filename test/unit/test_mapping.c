@@ -61,11 +61,47 @@ static void test_mapping_order(void **state)
 	assert_int_equal(m.n, 0);
 }
 
+/* Every way in which a mapping can lie over others, against an array with the file of each page. */
+static void test_put(void **state)
+{
+	enum { PAGE = 4096, PAGES = 12 };
+	struct mappings list = { 0 };
+	uint32_t file[PAGES] = { 0 }, put = 1;
+
+	for (uint32_t round = 0; round < 3; round++)
+		for (uint32_t a = 0; a < PAGES; a++)
+			for (uint32_t b = a + 1; b <= PAGES; b += 1 + round, put++) {
+				const struct mapping m = { .start = a * PAGE,
+							   .end = b * PAGE,
+							   .file = put,
+							   .offset = put * 0x100000ull + a * PAGE,
+							   .path = "" };
+
+				mappings_put(&list, &m);
+				for (uint32_t i = a; i < b; i++)
+					file[i] = put;
+				for (uint32_t i = 0; i < list.n; i++) {
+					assert_true(list.v[i].start < list.v[i].end);
+					assert_true(!i || list.v[i - 1].end <= list.v[i].start);
+					assert_int_equal(list.v[i].offset,
+							 list.v[i].file * 0x100000ull +
+								 list.v[i].start);
+				}
+				for (uint32_t i = 0; i < PAGES; i++) {
+					const struct mapping *at = mappings_find(&list, i * PAGE);
+
+					assert_int_equal(at ? at->file : 0, file[i]);
+				}
+			}
+	mappings_free(&list);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_mapping_list),
 		cmocka_unit_test(test_mapping_order),
+		cmocka_unit_test(test_put),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
