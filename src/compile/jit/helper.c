@@ -71,12 +71,9 @@ uint32_t jit_native(const char *routine)
 	for (uint32_t i = 0; i < ARRAY_SIZE(natives); i++)
 		if (!strcmp(natives[i].name, routine))
 			return natives[i].id;
-	for (uint32_t i = 0; i < WIRE_VECTORS; i++) {
-		const char name[] = { 'd', '_', 'v', 'e', 'c', 't', 'o', 'r', (char)('0' + i), 0 };
-
-		if (!strcmp(name, routine))
-			return JIT_VECTOR + i;
-	}
+	if (!strncmp(routine, "d_vector", 8) && routine[8] >= '0' &&
+	    routine[8] < '0' + WIRE_VECTORS)
+		return JIT_VECTOR + (uint32_t)(routine[8] - '0');
 	return 0;
 }
 
