@@ -64,7 +64,8 @@ static int malloc_report_print(const struct malloc_options *o, const struct allo
 	return status;
 }
 
-/* A page is asked for by its name's end, unless --of asks for one flame graph. */
+/* Returns true when the report is an HTML page: -o names a file that ends in .html, and --of does
+ * not select one flame graph. */
 static bool is_page(const struct malloc_options *o)
 {
 	size_t n = o->path ? strlen(o->path) : 0;

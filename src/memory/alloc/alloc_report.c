@@ -23,7 +23,7 @@ struct reading {
 	uint64_t from, to; /* times of the present point of the course */
 	struct size_classes_table classes;
 	uint32_t first_thread; /* that allocated */
-	bool several;          /* another one did, too: lines count */
+	bool several;          /* a second thread has allocated, so blocks may share cache lines */
 	struct shared_lines lines;
 };
 
