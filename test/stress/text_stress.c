@@ -160,6 +160,11 @@ static void add_syscalls(struct text *t, site_list *all)
 	}
 }
 
+static uint64_t split_ret(const struct text_split *s)
+{
+	return s ? s->ret : 0;
+}
+
 /* Joins sites that overlap. A point that is there twice (aliases, parts) fires once. */
 static void make_patches(struct module *m, site_list *all)
 {
@@ -183,9 +188,18 @@ static void make_patches(struct module *m, site_list *all)
 		}
 		point.at = (uint8_t)(s->addr + s->at - p->site.addr);
 		for (uint32_t k = 0; k < p->points.n; k++)
-			known |= p->points.v[k].at == point.at && p->points.v[k].kind == point.kind;
-		if (!known && p->points.n < TEXT_POINTS_MAX)
-			vec_push(&p->points, point);
+			known |= p->points.v[k].at == point.at &&
+				 p->points.v[k].kind == point.kind &&
+				 split_ret(p->points.v[k].split) == s->split.ret;
+		if (known || p->points.n == TEXT_POINTS_MAX)
+			continue;
+		if (s->split.ret) {
+			struct text_split *kept = xmalloc(sizeof(*kept));
+
+			*kept = s->split;
+			point.split = kept; /* as long as the module */
+		}
+		vec_push(&p->points, point);
 	}
 }
 
