@@ -2,6 +2,13 @@
 #define _GNU_SOURCE
 #include "base/mem.h"
 
+#include <malloc.h>
+
+enum {
+	IDLE_MAX = 4 << 20, /* freed bytes that the heap keeps */
+	LOOK_EVERY_S = 5,
+};
+
 /* The only place where a host tool ends for lack of memory. */
 __attribute__((noreturn)) static void out_of_memory(size_t n)
 {
@@ -173,4 +180,15 @@ void vec_grow_(void **v, uint32_t *cap, uint64_t need, size_t elem)
 		out_of_memory(want * elem);
 	*v = xrealloc(*v, want * elem);
 	*cap = (uint32_t)want;
+}
+
+void mem_give_back(uint64_t now)
+{
+	static uint64_t looked;
+
+	if (now - looked < LOOK_EVERY_S * 1000000000ull)
+		return;
+	looked = now;
+	if (mallinfo2().fordblks > IDLE_MAX)
+		(void)malloc_trim(0);
 }

@@ -22,6 +22,10 @@ char *xasprintf(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 char *xvasprintf(const char *fmt, va_list ap) __attribute__((format(printf, 1, 0)));
 void *xmemdup(const void *p, size_t n);
 
+/* Gives memory that was freed back to the system, when it is many megabytes. Costs nothing within
+ * seconds of the last call. now: CLOCK_MONOTONIC, ns. For loops that run for hours. */
+void mem_give_back(uint64_t now);
+
 /* An arena. Its allocations live until arena_fini() frees all of them at once. Memory is zeroed and
  * 16-byte aligned. */
 struct arena {
