@@ -258,7 +258,8 @@ int cmd_heap(int argc, char **argv)
 			  (!a.histogram && !a.retained && !a.unreachable && !a.duplicates &&
 			   !a.find && !a.diff && !a.page),
 		.contents = a.duplicates,
-		.counts = (a.histogram || a.diff) && !a.retained && !a.unreachable &&
+		/* A difference is that of reachable objects, which needs the references. */
+		.counts = a.histogram && !a.diff && !a.retained && !a.unreachable &&
 			  !a.duplicates && !a.paths && !a.refs && !a.find && !a.page,
 	};
 	a.shown.name = argv[optind];

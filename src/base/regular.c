@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include "base/regular.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <linux/magic.h>
 #include <stdbool.h>
@@ -44,16 +45,30 @@ static bool is_made(int fd)
 	return false;
 }
 
-int regular_open(const char *path)
+static int open_regular(const char *path, bool made_too)
 {
 	/* A descriptor of this kind names the file and does not open it. */
 	cleanup_close int at = open(path, O_PATH | O_CLOEXEC);
 	char link[32];
 	struct stat st;
 
-	if (at < 0 || fstat(at, &st) || !S_ISREG(st.st_mode) || is_made(at))
+	if (at < 0 || fstat(at, &st))
 		return -1;
+	if (!S_ISREG(st.st_mode) || (!made_too && is_made(at))) {
+		errno = ENOEXEC;
+		return -1;
+	}
 	snprintf(link, sizeof(link), "/proc/self/fd/%d", at);
 	/* O_NONBLOCK: another process may hold a lease on the file. */
 	return open(link, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+}
+
+int regular_open(const char *path)
+{
+	return open_regular(path, false);
+}
+
+int regular_open_program(const char *path)
+{
+	return open_regular(path, true);
 }

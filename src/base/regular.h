@@ -7,5 +7,8 @@
  * lines from another reader. So it also refuses the files of /proc, /sys and their like, by their
  * filesystem: a path or a link to them may look like any other. */
 int regular_open(const char *path);
+/* The same for a file that is read as a program, which may be one of /proc, such as that of a
+ * process's executable. On failure sets errno, ENOEXEC for what is no regular file. */
+int regular_open_program(const char *path);
 
 #endif

@@ -239,7 +239,7 @@ static struct module *analyse(const char *path)
 			reason_of(s.reason)->entry++;
 		add_site(&all, &s);
 		/* cold parts belong to their functions */
-		if (!entries_only && !(s.kind == WIRE_STUB_MID && s.mode == TEXT_PATCH))
+		if (!entries_only && s.kind != WIRE_STUB_MID)
 			add_returns(m, t, start, &all);
 		if (offset_seed)
 			add_offset(t, start, end, &all);

@@ -89,6 +89,9 @@ struct event {
 struct waiting {
 	uint64_t time; /* first: runs_sort() */
 	const uint8_t *p;
+	/* Of the record, as they were checked: somebody may write the file meanwhile. */
+	uint32_t type;
+	uint16_t misc, size;
 };
 
 struct perfdata {
@@ -449,18 +452,17 @@ static void take_sample(struct perfdata *d, struct bytes b, uint16_t misc)
 	d->in->stacks++;
 }
 
-static void deliver(struct perfdata *d, const uint8_t *p)
+static void deliver(struct perfdata *d, const struct waiting *w)
 {
-	struct bytes b = bytes_of(p, 8, "perf.data");
-	uint32_t type = bytes_u32(&b), pid, tid, ppid;
-	uint16_t misc = bytes_u16(&b), size = bytes_u16(&b);
+	struct bytes b = bytes_of(w->p + 8, w->size - 8u, "perf.data");
+	uint32_t pid, tid, ppid;
+	uint16_t removed;
 	const char *s;
 	uint64_t v;
 
-	b = bytes_of(p + 8, size - 8u, "perf.data");
-	switch (type) {
+	switch (w->type) {
 	case RECORD_MMAP:
-	case RECORD_MMAP2: take_map(d, b, type, misc); break;
+	case RECORD_MMAP2: take_map(d, b, w->type, w->misc); break;
 	case RECORD_LOST:
 		bytes_u64(&b);
 		d->lost += bytes_u64(&b);
@@ -485,12 +487,12 @@ static void deliver(struct perfdata *d, const uint8_t *p)
 		v = bytes_u64(&b);
 		pid = bytes_u32(&b); /* bytes of code */
 		bytes_u16(&b);
-		misc = bytes_u16(&b); /* 1: the symbol is removed */
+		removed = bytes_u16(&b) & 1;
 		s = bytes_cstr(&b);
 		if (s)
-			perfspace_ksymbol(d->space, v, pid, s, misc & 1);
+			perfspace_ksymbol(d->space, v, pid, s, removed);
 		break;
-	case RECORD_SAMPLE: take_sample(d, b, misc); break;
+	case RECORD_SAMPLE: take_sample(d, b, w->misc); break;
 	}
 }
 
@@ -503,7 +505,7 @@ static void flush(struct perfdata *d, uint64_t limit)
 		return;
 	runs_sort(d->queue.v, d->queue.n, sizeof(*d->queue.v));
 	for (; i < d->queue.n && d->queue.v[i].time <= limit; i++)
-		deliver(d, d->queue.v[i].p);
+		deliver(d, &d->queue.v[i]);
 	memmove(d->queue.v, d->queue.v + i, (d->queue.n - i) * sizeof(*d->queue.v));
 	d->queue.n -= i;
 }
@@ -570,11 +572,10 @@ static struct err *records(struct perfdata *d, struct bytes *b)
 		const uint8_t *p = b->pos;
 		struct bytes head = bytes_of(p, 8, "perf.data"), body;
 		uint32_t type = bytes_u32(&head);
-		uint16_t size;
+		uint16_t misc = bytes_u16(&head), size;
 		uint64_t more, time;
 		struct err *e;
 
-		bytes_u16(&head);
 		size = bytes_u16(&head);
 		if (size < 8)
 			return err_new(0, "perf.data: a record of %u bytes at byte %zu", size,
@@ -597,7 +598,7 @@ static struct err *records(struct perfdata *d, struct bytes *b)
 		time = time_of(d, type, &body);
 		if (time > d->newest)
 			d->newest = time;
-		vec_push(&d->queue, (struct waiting){ time, p });
+		vec_push(&d->queue, (struct waiting){ time, p, type, misc, size });
 	}
 	return NULL;
 }

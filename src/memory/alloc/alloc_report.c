@@ -380,6 +380,10 @@ struct err *alloc_report_make(struct alloc_trace *t, struct alloc_report **ret)
 		while (alloc_next(t, &event, &e))
 			;
 	}
+	e = e ?: alloc_unchanged(t);
+	/* The owner of the file may have written it between the readings. */
+	if (r->sites.n > t->stacks.n)
+		r->sites.n = t->stacks.n;
 	if (e)
 		alloc_report_free(r);
 	else

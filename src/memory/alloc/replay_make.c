@@ -13,7 +13,8 @@ struct lane {
 	uint64_t calls;
 	bool timed; /* it has had an AT: */
 	uint64_t at;
-	uint64_t chunk; /* whose operations are */
+	uint64_t meeting; /* whose calls it has waited for */
+	uint64_t chunk;   /* whose operations are */
 	struct replay_op ops[REPLAY_CHUNK];
 	uint32_t nops;
 	VEC(uint32_t) free;   /* slots */
@@ -37,6 +38,7 @@ struct last_call {
 enum {
 	SIZE_BITS = 47, /* no process can have a larger block */
 	SLOT_BYTES = 2 * sizeof(uint64_t),
+	APART_MIN = 32 << 20,
 	BLOCK_OWN = 32, /* a header, and the least size */
 	ALIGNED_OWN =
 		8192, /* a block at a multiple of pages has its first and last one for itself */
@@ -50,6 +52,9 @@ struct making {
 	VEC(struct lane *) lanes;
 	VEC(struct lane *) idle;
 	VEC(struct last_call) slots;
+	VEC(uint64_t) met; /* by lane: its calls before the last meeting */
+	uint64_t meetings;
+	uint64_t apart; /* bytes allocated since that */
 	bool same_threads;
 	uint64_t bytes;  /* of live blocks */
 	uint64_t in_use; /* memory that allocators need for these, about */
@@ -113,22 +118,58 @@ static struct lane *lane_of(struct making *m, struct recorded_thread *t)
 	return l;
 }
 
+/* Lets a lane wait until another has made so many calls. */
+static void wait_for_lane(struct making *m, struct lane *l, uint32_t other, uint64_t calls)
+{
+	struct replay_op wait = { .kind = REPLAY_WAIT, .slot = other, .size = calls };
+
+	if (other == l->number)
+		return;
+	while (l->waited.n <= other)
+		vec_add(&l->waited);
+	if (l->waited.v[other] >= calls)
+		return;
+	l->waited.v[other] = calls;
+	put_op(m, l, &wait);
+}
+
+/* Returns the memory that allocators need for a block, about. align: 0 for none */
+static uint64_t memory_of(uint64_t size, uint64_t align)
+{
+	return size + BLOCK_OWN + (align < ALIGNED_OWN ? align : ALIGNED_OWN);
+}
+
+/* Lets the lanes meet, each time they have allocated a part of the peak. A lane that ran ahead of the
+ * frees of others could otherwise hold any multiple of the memory that the recorded program held. */
+static void meet(struct making *m, struct lane *l, const struct replay_op *op)
+{
+	const uint64_t part = m->head.peak_room / 4;
+
+	const uint64_t memory = op->kind == REPLAY_FREE ? 0
+							: memory_of(op->size, 1ull << op->align);
+
+	m->apart += memory;
+	if (m->apart > (part > APART_MIN ? part : APART_MIN)) {
+		m->apart = memory;
+		m->meetings++;
+		m->met.n = 0;
+		for (uint32_t i = 0; i < m->lanes.n; i++)
+			vec_push(&m->met, m->lanes.v[i]->calls);
+	}
+	if (l->meeting == m->meetings)
+		return;
+	l->meeting = m->meetings;
+	for (uint32_t i = 0; i < m->met.n; i++)
+		wait_for_lane(m, l, i, m->met.v[i]);
+}
+
 static void put_call(struct making *m, struct lane *l, const struct replay_op *op)
 {
 	struct last_call *c = &m->slots.v[op->slot];
 
-	if (c->calls && c->lane != l->number) {
-		while (l->waited.n <= c->lane)
-			vec_add(&l->waited);
-		if (l->waited.v[c->lane] < c->calls) {
-			struct replay_op wait = { .kind = REPLAY_WAIT,
-						  .slot = c->lane,
-						  .size = c->calls };
-
-			l->waited.v[c->lane] = c->calls;
-			put_op(m, l, &wait);
-		}
-	}
+	meet(m, l, op);
+	if (c->calls)
+		wait_for_lane(m, l, c->lane, c->calls);
 	put_op(m, l, op);
 	*c = (struct last_call){ l->number, ++l->calls };
 	m->head.ncalls++;
@@ -147,7 +188,7 @@ static void replay_make_enter(struct making *m, struct lane *l, const struct all
 {
 	struct live_block b = { .addr = e->addr, .size = e->size, .stack = slot }, old;
 
-	b.time = e->size + BLOCK_OWN + (align < ALIGNED_OWN ? align : ALIGNED_OWN);
+	b.time = memory_of(e->size, align);
 	if (!live_put(&m->live, &b, &old)) {
 		m->head.skipped++; /* its free was lost */
 		leave(m, l, &old);
@@ -196,9 +237,9 @@ static void returned(struct making *m, struct lane *l, const struct alloc_event 
 					.slot = t->from.stack };
 
 		m->bytes -= t->from.size;
-		m->in_use -= t->from.time;
 		put_call(m, l, &op);
 		replay_make_enter(m, l, e, op.slot, 0);
+		m->in_use -= t->from.time; /* both are there while the bytes are copied */
 	} else if (e->addr) {
 		allocate(m, l, e, REPLAY_MALLOC);
 	}
@@ -209,9 +250,14 @@ static void returned(struct making *m, struct lane *l, const struct alloc_event 
  * calls. */
 static struct err *check_room(const struct making *m)
 {
-	const uint64_t growth = live_growth(&m->live), slots = m->slots.n * (uint64_t)SLOT_BYTES,
+	const uint64_t growth = live_growth(&m->live),
+		       ahead = m->lanes.n < 2                      ? 0
+			       : m->head.peak_room / 4 > APART_MIN ? m->head.peak_room / 4
+								   : APART_MIN,
+		       slots = m->slots.n * (uint64_t)SLOT_BYTES,
 		       needs = (growth > m->head.peak_room + slots ? growth
 								   : m->head.peak_room + slots) +
+			       ahead +
 			       (m->head.nchunks + m->lanes.n) * REPLAY_CHUNK *
 				       sizeof(struct replay_op);
 
@@ -332,6 +378,7 @@ struct err *replay_make(struct alloc_trace *t, bool same_threads, struct replay_
 		replay_make_take(&m, &event);
 		m.e = m.e ?: check_room(&m);
 	}
+	m.e = m.e ?: alloc_unchanged(t);
 	if (!m.e)
 		end_lanes(&m);
 	for (uint32_t i = 0; i < m.lanes.n; i++) {
@@ -340,6 +387,7 @@ struct err *replay_make(struct alloc_trace *t, bool same_threads, struct replay_
 		free(m.lanes.v[i]);
 	}
 	vec_fini(&m.lanes);
+	vec_fini(&m.met);
 	vec_fini(&m.idle);
 	vec_fini(&m.slots);
 	live_fini(&m.live);

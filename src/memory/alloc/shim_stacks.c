@@ -207,7 +207,7 @@ static void write_node(struct shim_stacks *s, struct alloc_writer *w, uint32_t i
 		own->depth = up->depth;
 		frame = number_frame(s, w, own->epoch, pc);
 	}
-	if (id - s->last > ALLOC_NODES_GAP || !shim_stacks_room(s, NODE_DEFINED))
+	if ((id > s->last && id - s->last > ALLOC_NODES_GAP) || !shim_stacks_room(s, NODE_DEFINED))
 		return;
 	own->depth++;
 	key[0] = parent ? up->stack : 0;
@@ -216,7 +216,9 @@ static void write_node(struct shim_stacks *s, struct alloc_writer *w, uint32_t i
 	if (is_new)
 		*at = id;
 	own->stack = (uint32_t)*at;
-	s->last = id;
+	/* Threads fill their nodes in any order: a lower number may come behind a higher one. */
+	if (id > s->last)
+		s->last = id;
 	if (is_new)
 		alloc_writer_node(w, id, key[0], frame);
 	else

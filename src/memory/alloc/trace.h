@@ -162,8 +162,10 @@ void alloc_close(struct alloc_trace *t);
 bool alloc_next(struct alloc_trace *t, struct alloc_event *ret, struct err **ret_err);
 /* Ends the reading, because a reader needs more than `room`. */
 struct err *alloc_no_room(struct alloc_trace *t, uint64_t needs);
-/* Begins anew. */
+/* Begins anew. Everything that was read is gone. */
 void alloc_rewind(struct alloc_trace *t);
+/* Returns an error when the file has changed since alloc_open(): two readings may differ. */
+struct err *alloc_unchanged(struct alloc_trace *t);
 /* The value of an INFO entry, or NULL. */
 const char *alloc_info(const struct alloc_trace *t, const char *name);
 

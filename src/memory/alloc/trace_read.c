@@ -386,12 +386,23 @@ struct err *alloc_no_room(struct alloc_trace *t, uint64_t needs)
 		r->name, (unsigned long long)(needs >> 20), (unsigned long long)(t->room >> 20));
 }
 
+struct err *alloc_unchanged(struct alloc_trace *t)
+{
+	struct reader *r = reader_of(t);
+
+	return r->file.fd < 0 ? NULL : mapped_check(&r->file, r->name);
+}
+
 void alloc_rewind(struct alloc_trace *t)
 {
 	struct reader *r = reader_of(t);
 
-	t->threads.n = t->frames.n = t->stacks.n = t->stack_frames.n = t->infos.n = 0;
-	t->nodes.n = 0;
+	vec_fini(&t->threads);
+	vec_fini(&t->frames);
+	vec_fini(&t->stacks);
+	vec_fini(&t->stack_frames);
+	vec_fini(&t->nodes);
+	vec_fini(&t->infos);
 	vec_push(&t->threads, 0);
 	vec_add(&t->frames)->text = "";
 	vec_add(&t->stacks);

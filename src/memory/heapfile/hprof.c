@@ -141,7 +141,7 @@ static bool pass(struct hprof *h)
 		if (h->skim && h->skimmed)
 			return true;
 	}
-	h->error = unpack_err(&h->in);
+	h->error = h->error ?: unpack_err(&h->in);
 	if (h->skim && !h->error)
 		h->skimmed = unpack_offset(&h->in);
 	return !h->error;

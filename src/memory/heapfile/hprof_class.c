@@ -255,6 +255,8 @@ bool hprof_class_dump(struct hprof *h)
 		uint32_t class = hprof_graph_class(h, hprof_class(h, h->class_class));
 
 		c = hprof_class_laid_out(h, h->class_class);
+		if (h->error)
+			return false;
 		graph_object(h->graph, id, class, c ? hprof_instance_size(h, c) : 0);
 		for (unsigned i = 0; i < ARRAY_SIZE(labels); i++)
 			graph_edge(h->graph, hprof_id(h, p + s + 4 + i * s),

@@ -65,10 +65,9 @@ static void references(struct hprof *h, const struct hprof_class *c, uint32_t n)
 {
 	const struct hprof_ref *r = h->refs.v + c->ref;
 
-	for (uint32_t i = 0; i < c->nrefs; i++)
-		if (r[i].at + h->id_size <= n)
-			graph_edge(h->graph, hprof_id(h, h->in.pos + r[i].at), r[i].label,
-				   r[i].strength);
+	/* In the order of `at`: an instance with fewer bytes than its class has no more. */
+	for (uint32_t i = 0; i < c->nrefs && r[i].at + h->id_size <= n; i++)
+		graph_edge(h->graph, hprof_id(h, h->in.pos + r[i].at), r[i].label, r[i].strength);
 }
 
 static bool instance_read(struct hprof *h)

@@ -108,7 +108,7 @@ void java_marks_find(struct java_reader *x)
 			 n = (p->top - p->bottom) / x->align, marked = p->bottom;
 
 		if (p->bottom < b.start || bit % 8 || !jvm_word(x->jvm, p->g1 + at, &marked) ||
-		    marked <= p->bottom)
+		    marked <= p->bottom || marked > p->top)
 			continue;
 		p->marks = memory_at(x->copy, b.bits + bit / 8, (n + 7) / 8);
 		if (p->marks)

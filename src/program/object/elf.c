@@ -7,6 +7,7 @@
 #include <zlib.h>
 #include <zstd.h>
 
+#include "base/regular.h"
 #include "program/object/object_private.h"
 
 enum {
@@ -401,16 +402,18 @@ static struct object *object_new(const char *path, int fd)
 
 struct err *object_open(const char *path, struct object **ret)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	int fd = regular_open_program(path);
 	struct object *o;
 	struct stat st;
 	struct err *e;
 
 	if (fd < 0)
-		return err_errno(errno, "%s", path);
-	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode)) {
+		return errno == ENOEXEC ? err_new(ENOEXEC, "%s: not a regular file", path)
+					: err_errno(errno, "%s", path);
+	if (fstat(fd, &st) < 0) {
+		e = err_errno(errno, "%s", path);
 		close(fd);
-		return err_new(ENOEXEC, "%s: not a regular file", path);
+		return e;
 	}
 	o = object_new(path, fd);
 	(void)file_state_read(fd, &o->state);
@@ -482,7 +485,7 @@ bool object_reopen(struct object *o)
 
 	if (object_is_open(o))
 		return true;
-	fd = open(o->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	fd = regular_open_program(o->path);
 	if (fd < 0)
 		return false;
 	if (!file_state_read(fd, &now) || !file_state_same(&now, &o->state)) {

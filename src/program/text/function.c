@@ -193,12 +193,30 @@ void text_code_put(struct text_code *c)
 	vec_fini(&c->insns);
 	vec_fini(&c->jumps);
 	vec_fini(&c->tables);
+	vec_fini(&c->outside);
 	free(c);
 }
 
 bool text_is_too_large(const struct text_range *r)
 {
 	return r->end > r->start && r->end - r->start > FUNCTION_MAX;
+}
+
+const char *text_no_code(const struct text *t, const struct text_range *r)
+{
+	if (!r)
+		return "no function is known to start there";
+	if (text_is_too_large(r))
+		return "the function is larger than 16 MB";
+	if (!t->work_left)
+		return "to decode the functions of this file takes too long";
+	return "its code is not in the file";
+}
+
+bool text_may_work(struct text *t, uint64_t n)
+{
+	t->work_left = t->work_left > n ? t->work_left - n : 0;
+	return t->work_left > 0;
 }
 
 struct text_code *text_code(struct text *t, struct text_range *r)
@@ -213,7 +231,7 @@ struct text_code *text_code(struct text *t, struct text_range *r)
 		}
 	if (!g || r->end <= r->start || r->end - g->addr > g->size)
 		return NULL;
-	if (text_is_too_large(r)) {
+	if (text_is_too_large(r) || !text_may_work(t, r->end - r->start)) {
 		r->irregular = true; /* any of its bytes may be a short branch */
 		return NULL;
 	}
@@ -261,10 +279,14 @@ void text_mark_around(struct text *t, uint64_t lo, uint64_t hi)
 	uint32_t i = text_range_from(t, from);
 
 	/* Go back to the range that covers `from`, and to all ranges inside it. */
-	while (i && t->ranges.v[i - 1].inner)
+	while (i && t->ranges.v[i - 1].inner && text_may_work(t, 1))
 		i--;
 	if (i)
 		i--;
+	if (!t->work_left) {
+		scan_gap(t, from, to); /* as if nothing were known of the functions */
+		return;
+	}
 	for (; i < t->ranges.n && t->ranges.v[i].start < to; i++) {
 		struct text_range *r = &t->ranges.v[i];
 

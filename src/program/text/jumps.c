@@ -3,17 +3,19 @@
  * An indirect jump through a pointer can only lead to a taken address (MARK_TAKEN covers the
  * module). A jump to a computed address can lead anywhere. Such an address is traced back to `lea
  * table(%rip)` and `movslq (table,index,4)` on every path, and the table's entries become marks. If
- * this fails, the function is unresolved. A table is read beyond its length, because a bounds check
- * cannot be trusted. Entries that lead out of the function mean nothing (compilers point
- * unreachable cases anywhere). */
+ * this fails, the function is unresolved. A table is read up to the next one, because a bounds check
+ * cannot be trusted. Entries that lead to the start of another function or to no code mean nothing
+ * (compilers point unreachable cases anywhere). */
 #include "base/sorted.h"
 #include "program/text/text_private.h"
 
 enum {
-	TABLE_ENTRIES = 16384, /* read at most */
+	TABLE_ENTRIES = 1 << 20, /* read at most */
 	TABLE_BASES = 8,
+	TABLE_OUTSIDE = 16, /* entries in a row that do not lead into the function */
 	TRACE_STEPS = 100000,
 	TRACE_DEPTH = 1000,
+	FUNCTION_STEPS = 1000000, /* of all jumps, and some for each instruction */
 };
 
 struct edge {
@@ -26,6 +28,8 @@ struct trace {
 	uint32_t nedges;
 	uint16_t *seen; /* by instruction: registers traced from there */
 	uint32_t steps, depth;
+	uint64_t left;                                  /* steps of all jumps */
+	enum { NOT_KNOWN, NO, YES } taken_label, frame; /* has_taken_label(), has_frame() */
 	bool strict;
 };
 
@@ -137,8 +141,9 @@ static bool follow(struct trace *tr, const struct follow *f, uint32_t i, int reg
 	for (;;) {
 		uint64_t addr = tr->c->start + tr->c->insns.v[i].off;
 
-		if (tr->steps++ > TRACE_STEPS)
+		if (tr->steps++ > TRACE_STEPS || !tr->left)
 			return false;
+		tr->left--;
 		switch (f->define(tr, f->arg, i, &reg)) {
 		case STEP_DONE: return true;
 		case STEP_FAIL: return false;
@@ -157,9 +162,15 @@ static bool follow(struct trace *tr, const struct follow *f, uint32_t i, int reg
 
 static bool trace_before(struct trace *tr, const struct follow *f, uint32_t i, int reg)
 {
-	cleanup_free uint16_t *seen = xcalloc(tr->c->insns.n, sizeof(*seen));
+	cleanup_free uint16_t *seen = NULL;
+	const uint64_t cost = tr->c->insns.n / 64;
 	uint16_t *outer = tr->seen;
 	bool ok;
+
+	if (tr->left <= cost)
+		return false;
+	tr->left -= cost;
+	seen = xcalloc(tr->c->insns.n, sizeof(*seen));
 
 	tr->seen = seen;
 	ok = follow_before(tr, f, i, reg);
@@ -222,24 +233,54 @@ static bool constant_before(struct trace *tr, uint32_t i, int reg, struct bases 
 	return trace_before(tr, &f, i, reg) && ret->n;
 }
 
-/* Reads a relative table. Marks the entries that lead into the function (or into cold parts). */
-static void read_table(struct trace *tr, uint64_t table, uint64_t base)
+/* Adds the part of the function that has addr. Returns false when addr is in none. */
+static bool add_outside(struct trace *tr, uint64_t addr)
+{
+	struct text_range *r = text_part_at(tr->t, addr);
+	struct text_code *c = tr->c;
+
+	if (!r)
+		return false;
+	text_mark(tr->t, addr, MARK_BRANCH);
+	for (uint32_t i = 0; i < c->outside.n; i++)
+		if (c->outside.v[i] >= r->start && c->outside.v[i] < r->end)
+			return true;
+	vec_push(&c->outside, addr);
+	return true;
+}
+
+/* Returns true for the middle of another function. A case that never happens may lead to a start. */
+static bool is_elsewhere(const struct trace *tr, uint64_t addr)
+{
+	const struct text_range *r = text_range_cover(tr->t, addr);
+
+	return r && addr != r->start;
+}
+
+/* Reads a relative table. Marks the entries that lead into the function and its parts. Returns false
+ * when the table is too long. */
+static bool read_table(struct trace *tr, uint64_t table, uint64_t base)
 {
 	const struct text_segment *g = text_segment_at(tr->t, table);
 	struct text_code *c = tr->c;
-	uint64_t left;
+	uint64_t left, next = text_table_end(tr->t, table);
+	bool elsewhere = false;
 
 	if (!g)
-		return;
+		return true;
 	for (uint32_t i = 0; i < c->tables.n; i++)
 		if (c->tables.v[i].addr == table && c->tables.v[i].base == base)
-			return;
+			return true;
 	vec_push(&c->tables, (struct table){ table, base });
 	left = (g->size - (table - g->addr)) / 4;
-	for (uint64_t i = 0; i < left && i < TABLE_ENTRIES; i++) {
+	if (left > (next - table) / 4)
+		left = (next - table) / 4;
+	for (uint64_t i = 0, none = 0; i < left && none < TABLE_OUTSIDE; i++, none++) {
 		int32_t w;
 		uint64_t to;
 
+		if (i == TABLE_ENTRIES || !text_may_work(tr->t, 1))
+			return false;
 		memcpy(&w, g->bytes + (table - g->addr) + i * 4, 4);
 		to = base + (uint64_t)(int64_t)w;
 		if (text_inside(c, to)) {
@@ -248,10 +289,15 @@ static void read_table(struct trace *tr, uint64_t table, uint64_t base)
 			text_mark(tr->t, to, MARK_BRANCH);
 			if (k != UINT32_MAX)
 				c->insns.v[k].table_target = true;
-		} else if (to >= tr->t->lo && to < tr->t->hi && text_is_odd(tr->t, to)) {
-			text_mark(tr->t, to, MARK_BRANCH);
+		} else if (!add_outside(tr, to)) {
+			elsewhere |= is_elsewhere(tr, to);
+			continue;
 		}
+		/* Entries behind the last one that leads here are not of this table. */
+		c->shares |= elsewhere;
+		none = 0;
 	}
+	return true;
 }
 
 /* Returns the last definition of reg on the straight path before i, or UINT32_MAX. */
@@ -308,7 +354,8 @@ static bool resolve_table(struct trace *tr, uint32_t i, int x, int y)
 		return false;
 	for (uint32_t k = 0; k < tables.n; k++)
 		for (uint32_t m = 0; m < bases.n; m++)
-			read_table(tr, tables.v[k], bases.v[m]);
+			if (!read_table(tr, tables.v[k], bases.v[m]))
+				return false;
 	return true;
 }
 
@@ -412,12 +459,16 @@ static bool entry_argument(struct trace *tr, void *arg, int reg)
 }
 
 /* Returns true when the address of a label in the function is taken. */
-static bool has_taken_label(const struct text *t, const struct text_code *c)
+static bool has_taken_label(struct trace *tr)
 {
-	for (uint32_t i = 1; i < c->insns.n; i++)
-		if (text_marked(t, c->start + c->insns.v[i].off, MARK_TAKEN))
-			return true;
-	return false;
+	const struct text_code *c = tr->c;
+
+	for (uint32_t i = 1; i < c->insns.n && !tr->taken_label; i++)
+		if (text_marked(tr->t, c->start + c->insns.v[i].off, MARK_TAKEN))
+			tr->taken_label = YES;
+	if (!tr->taken_label)
+		tr->taken_label = NO;
+	return tr->taken_label == YES;
 }
 
 /* Returns true when the stack at addr is as at the function's entry, or when there are no unwind
@@ -441,12 +492,16 @@ static bool at_entry_depth(struct text *t, uint64_t addr)
 }
 
 /* Returns true when the function has a frame somewhere. */
-static bool has_frame(struct text *t, const struct text_code *c)
+static bool has_frame(struct trace *tr)
 {
-	for (uint32_t i = 1; i < c->insns.n; i++)
-		if (!at_entry_depth(t, c->start + c->insns.v[i].off))
-			return true;
-	return false;
+	const struct text_code *c = tr->c;
+
+	for (uint32_t i = 1; i < c->insns.n && !tr->frame; i++)
+		if (!at_entry_depth(tr->t, c->start + c->insns.v[i].off))
+			tr->frame = YES;
+	if (!tr->frame)
+		tr->frame = NO;
+	return tr->frame == YES;
 }
 
 static enum jump_kind resolve(struct trace *tr, uint32_t i)
@@ -471,16 +526,16 @@ static enum jump_kind resolve(struct trace *tr, uint32_t i)
 	}
 	if (p.table || p.in_table_inside)
 		return JUMP_INTRA;
-	if (p.static_table || !has_taken_label(tr->t, c))
+	if (p.static_table || !has_taken_label(tr))
 		return JUMP_TAIL;
 	if (!at_entry_depth(tr->t, addr))
 		return JUMP_INTRA;
-	return has_frame(tr->t, c) ? JUMP_TAIL : JUMP_UNRESOLVED;
+	return has_frame(tr) ? JUMP_TAIL : JUMP_UNRESOLVED;
 }
 
 void text_resolve(struct text *t, struct text_code *c)
 {
-	struct trace tr = { .t = t, .c = c };
+	struct trace tr = { .t = t, .c = c, .left = FUNCTION_STEPS + 10ull * c->insns.n };
 	VEC(struct edge) edges = { 0 };
 
 	for (uint32_t i = 0; i < c->insns.n; i++) {

@@ -7,6 +7,7 @@
  * only reach 128 bytes, and function.c finds them where needed. */
 #include <elf.h>
 #include <errno.h>
+#include <sys/stat.h>
 
 #include "base/bytes.h"
 #include "base/sorted.h"
@@ -18,7 +19,13 @@ enum {
 	READ_STEP = 4 << 20,
 	MAX_GAP = 64, /* bytes between two FDEs */
 	MAX_LSDA_SITES = 1 << 20,
+	HOLLOW = 8, /* a compressing filesystem may show so few of a file's bytes as blocks */
+	HOLLOW_MIN = 32 << 20,
+	WORK = 16, /* decoded bytes for each byte of a file; a real one takes up to 3 */
+	WORK_MIN = 64 << 20,
 };
+static const uint64_t TEXTS_MAX = 2ull << 30; /* bytes that all texts hold */
+static uint64_t held;                         /* of TEXTS_MAX */
 
 /* --- segments and marks --- */
 
@@ -73,10 +80,19 @@ bool text_bytes(const struct text *t, uint64_t addr, void *buf, uint32_t n)
 	return true;
 }
 
+/* Returns how many bytes the file can have in earnest: a hole of a sparse file is not code. */
+static uint64_t size_of_file(const struct text *t)
+{
+	struct stat st;
+
+	return object_stat(t->object, &st) ? (uint64_t)st.st_blocks * 512 : t->held;
+}
+
 static struct err *read_segments(struct text *t)
 {
+	const uint64_t most = size_of_file(t) * HOLLOW + HOLLOW_MIN;
 	struct object_segment s;
-	uint64_t total = 0;
+	struct stat st;
 
 	t->lo = UINT64_MAX;
 	for (uint32_t i = 0; object_segment(t->object, i, &s); i++) {
@@ -103,10 +119,14 @@ static struct err *read_segments(struct text *t)
 			if (got < want)
 				break;
 		}
-		total += g.size;
-		if (total > 4ull << 30) {
+		t->held += g.size;
+		held += g.size;
+		if (held > TEXTS_MAX || (t->held > most && object_stat(t->object, &st))) {
 			free(g.bytes);
-			return err_new(EFBIG, "%s: more than 4 GB of code and data",
+			return err_new(EFBIG,
+				       held > TEXTS_MAX
+					       ? "%s: more than 2 GB of code and data in all files"
+					       : "%s: its code and data lie in a hole of the file",
 				       object_path(t->object));
 		}
 		if (!g.size) {
@@ -189,9 +209,12 @@ static void scan_text(struct text *t, const struct text_segment *g)
 					  MARK_BRANCH);
 			break;
 		case 0x8d: /* lea disp(%rip) */
-			if ((b[i + 1] & 0xc7) == 0x05 && i + 6 <= g->size)
-				text_mark(t, next + 6 + (uint64_t)(int64_t)(int32_t)le32(b + i + 2),
-					  MARK_TAKEN);
+			if ((b[i + 1] & 0xc7) != 0x05 || i + 6 > g->size)
+				break;
+			next += 6 + (uint64_t)(int64_t)(int32_t)le32(b + i + 2);
+			text_mark(t, next, MARK_TAKEN);
+			if (i && (b[i - 1] & 0xfb) == 0x48) /* of 64 bits */
+				vec_push(&t->tables, next);
 			break;
 		}
 	}
@@ -281,6 +304,7 @@ static void scan_dynamic(struct text *t)
 		scan_relocations(t, rela, relasz, symtab);
 	if (jmprel)
 		scan_relocations(t, jmprel, pltrelsz, symtab);
+	text_restartable_read(t, rela, relasz);
 }
 
 /* --- symbols, FDEs --- */
@@ -389,6 +413,8 @@ static void collect_fdes(struct text *t, struct cfi *c)
 			 (struct text_range){ .start = f->start,
 					      .end = f->end,
 					      .lsda = f->lsda,
+					      .alone = !text_any_mark(t, f->start, f->start + 1) &&
+						       !text_marked(t, f->start, MARK_CALLED),
 					      .odd_cfa = WIRE_UNWIND_RULE_KIND(rule) !=
 								 WIRE_UNWIND_RSP ||
 							 WIRE_UNWIND_RULE_OFF(rule) != 1 });
@@ -505,22 +531,22 @@ static void make_ranges(struct text *t)
 	t->ranges.n = out;
 	/* The C library's FDE of the signal return begins a byte early, in the middle of a nop, for
 	 * unwinders, which look up the call before a return address. */
+	out = 0;
 	for (uint32_t i = 0; i < t->ranges.n; i++) {
 		struct text_range *r = &t->ranges.v[i];
 
-		if (!text_is_sigreturn(t, r->start + 1))
-			continue;
-		if (i + 1 < t->ranges.n && r[1].start == r->start + 1) {
+		if (!text_is_sigreturn(t, r->start + 1)) {
+			t->ranges.v[out++] = *r;
+		} else if (i + 1 < t->ranges.n && r[1].start == r->start + 1) {
 			r[1].inner &= r->inner;
 			if (r[1].end < r->end)
 				r[1].end = r->end;
-			memmove(r, r + 1, (t->ranges.n - i - 1) * sizeof(*r));
-			t->ranges.n--;
 		} else {
 			r->start++;
+			t->ranges.v[out++] = *r;
 		}
 	}
-	out = t->ranges.n;
+	t->ranges.n = out;
 	/* The C library's clone ends its FDE in front of the system call, from which the child
 	 * returns without a caller. */
 	for (uint32_t i = 0; i + 1 < out; i++) {
@@ -540,16 +566,19 @@ static void make_ranges(struct text *t)
 			r->end = i + 1 < out && t->ranges.v[i + 1].start - r->start < 4096
 					 ? t->ranges.v[i + 1].start
 					 : r->start + 1;
-		if (!r->inner && (r->cold || r->odd_cfa))
+		if (!r->inner && (r->cold || ((r->odd_cfa || r->alone) &&
+					      !text_marked(t, r->start, MARK_CALLED) &&
+					      !text_marked(t, r->start, MARK_TAKEN))))
 			vec_push(&t->odd, i);
 	}
 }
 
-bool text_is_odd(const struct text *t, uint64_t addr)
+struct text_range *text_part_at(const struct text *t, uint64_t addr)
 {
 	uint32_t i = partition_point(t->odd.n, k, t->ranges.v[t->odd.v[k]].end <= addr);
 
-	return i < t->odd.n && addr >= t->ranges.v[t->odd.v[i]].start;
+	return i < t->odd.n && addr >= t->ranges.v[t->odd.v[i]].start ? &t->ranges.v[t->odd.v[i]]
+								      : NULL;
 }
 
 uint32_t text_range_from(const struct text *t, uint64_t addr)
@@ -600,10 +629,12 @@ struct err *text_open(struct object *o, struct text **ret)
 			scan_text(t, &t->segments.v[i]);
 		scan_data(t, &t->segments.v[i]);
 	}
+	t->work_left = WORK_MIN + WORK * size_of_file(t);
 	scan_dynamic(t);
+	make_ranges(t);
 	mark_symtab(t, ".symtab");
 	mark_symtab(t, ".dynsym");
-	make_ranges(t);
+	text_tables_mark(t);
 	*ret = t;
 	return NULL;
 }
@@ -622,6 +653,9 @@ void text_free(struct text *t)
 	vec_fini(&t->segments);
 	vec_fini(&t->ranges);
 	vec_fini(&t->odd);
+	vec_fini(&t->restartable);
+	vec_fini(&t->tables);
+	held -= t->held;
 	unwind_image_free(t->unwind);
 	free(t);
 }

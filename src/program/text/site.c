@@ -8,7 +8,7 @@ const char TEXT_GO[] =
 	"built by Go, whose runtime walks its own stacks and would meet an address it does not know";
 static const char NO_START[] = "no function is known to start there";
 static const char NO_BYTES[] = "its code is not in the file";
-static const char TOO_LARGE[] = "the function is larger than 16 MB";
+static const char RESTARTABLE[] = "a restartable sequence, which the kernel knows by its addresses";
 static const char BRANCHED[] = "a branch leads into the bytes that a jump would displace";
 static const char CALLS[] = "a call would be displaced, and not as the last instruction";
 static const char TOO_SHORT[] = "fewer than 5 bytes, and no padding behind them";
@@ -57,6 +57,11 @@ static void trap(struct text *t, const struct text_code *c, uint32_t i, enum wir
 	if (n->kind == INSN_STUCK || n->kind == INSN_END || n->kind == INSN_BAD ||
 	    (n->kind == INSN_CALL && !can_push(t, c, i))) {
 		none(s, c->start + n->off, kind, STUCK);
+		return;
+	}
+	/* The signal of a trap would abort the sequence each time. */
+	if (text_is_restartable(t, c->start + n->off, c->start + n->off + n->len)) {
+		none(s, c->start + n->off, kind, RESTARTABLE);
 		return;
 	}
 	*s = (struct text_site){ .addr = c->start + n->off,
@@ -165,6 +170,8 @@ static const char *try_span(struct text *t, const struct text_code *c, uint32_t 
 			return TOO_SHORT;
 		len = TEXT_JUMP;
 	}
+	if (text_is_restartable(t, addr, addr + len))
+		return RESTARTABLE;
 	text_mark_around(t, addr, addr + len);
 	if (is_branched(t, c, a, addr, addr + len))
 		return BRANCHED;
@@ -222,11 +229,7 @@ struct err *text_entry(struct text *t, uint64_t func, struct text_site *ret)
 	uint32_t i = 0;
 
 	if (t->go || !r || !(c = text_code(t, r))) {
-		none(ret, func, kind,
-		     t->go                  ? TEXT_GO
-		     : !r                   ? NO_START
-		     : text_is_too_large(r) ? TOO_LARGE
-					    : NO_BYTES);
+		none(ret, func, kind, t->go ? TEXT_GO : text_no_code(t, r));
 		return NULL;
 	}
 	/* A function that is not called uses the flags and red zone of the code that jumps here. */
@@ -260,11 +263,9 @@ struct err *text_offset(struct text *t, uint64_t func, uint64_t off, struct text
 		return text_entry(t, func, ret);
 	if (t->go || !r || off >= r->end - r->start || !(c = text_code(t, r))) {
 		none(ret, func + off, WIRE_STUB_MID,
-		     t->go                      ? TEXT_GO
-		     : !r                       ? NO_START
-		     : off >= r->end - r->start ? "behind the function's end"
-		     : text_is_too_large(r)     ? TOO_LARGE
-						: NO_BYTES);
+		     t->go                           ? TEXT_GO
+		     : r && off >= r->end - r->start ? "behind the function's end"
+						     : text_no_code(t, r));
 		return NULL;
 	}
 	i = text_insn_at(c, off);
@@ -308,7 +309,7 @@ static void add_part(struct returns *r, struct text_range *range)
 	}
 	c = text_code(r->t, range);
 	if (!c)
-		r->reason = text_is_too_large(range) ? TOO_LARGE : NO_BYTES;
+		r->reason = text_no_code(r->t, range);
 	else
 		r->parts[r->nparts++] = c;
 }
@@ -335,6 +336,11 @@ static void find_parts(struct returns *r)
 			r->reason = UNRESOLVED;
 		else if (c->falls_off)
 			r->reason = FALLS_OFF;
+		else if (c->shares)
+			r->reason = SHARED_TAIL;
+		for (uint32_t i = 0; i < c->outside.n && !r->reason; i++)
+			if (!inside_parts(r, c->outside.v[i]))
+				add_part(r, text_part_at(r->t, c->outside.v[i]));
 		for (uint32_t i = 0; i < c->insns.n && !r->reason; i++) {
 			const struct insn *n = &c->insns.v[i];
 

@@ -1,7 +1,8 @@
 /* Private to program/text/: the loaded module, its marks, decoded functions.
  *
  * module.c loads the object and marks the targets of branches. function.c decodes a function.
- * jumps.c resolves its indirect jumps. site.c chooses the bytes to displace, and
+ * jumps.c resolves its indirect jumps. tables.c finds jump tables.
+ * rseq.c finds restartable sequences. site.c chooses the bytes to displace, and
  * ret_split.c those around a return that has no room. stub.c writes stubs. */
 #ifndef DESCRY_PROGRAM_TEXT_TEXT_PRIVATE_H
 #define DESCRY_PROGRAM_TEXT_TEXT_PRIVATE_H
@@ -36,6 +37,7 @@ struct text_range {
 	bool cold;    /* its name contains .cold */
 	bool odd_cfa; /* by .eh_frame the CFA at its start is not rsp+8: it is not called */
 	bool unresolved, irregular;
+	bool alone; /* no call, jump or address in the file leads to its start */
 };
 
 enum insn_kind {
@@ -73,6 +75,9 @@ struct jump {
 struct table {
 	uint64_t addr, base;
 };
+struct text_span {
+	uint64_t start, end;
+};
 
 struct text_code {
 	uint32_t refs;
@@ -82,6 +87,8 @@ struct text_code {
 	VEC(struct insn) insns;
 	VEC(struct jump) jumps;   /* indirect ones */
 	VEC(struct table) tables; /* those read already */
+	VEC(uint64_t) outside;    /* targets of tables in parts elsewhere */
+	bool shares;              /* a table leads into the middle of another function */
 	bool unresolved;          /* some of jumps is unresolved */
 	bool irregular;           /* INSN_BAD reached, or a branch into an instruction */
 	bool falls_off;           /* its last instruction continues behind its end */
@@ -94,7 +101,11 @@ struct text {
 	uint64_t lo, hi; /* around all executable segments */
 	bool fixed, go;
 	VEC(struct text_range) ranges;
-	VEC(uint32_t) odd; /* indices of ranges, not inner, that are cold or have an odd CFA */
+	VEC(uint64_t) tables; /* addresses taken by lea, ascending: where jump tables may begin */
+	VEC(struct text_span) restartable; /* no byte of these may be displaced */
+	uint64_t work_left; /* bytes that may still be decoded: a file's functions may overlap */
+	uint64_t held;      /* bytes of segments, of TEXTS_MAX */
+	VEC(uint32_t) odd;  /* indices of ranges, not inner, that are parts: see text_part_at() */
 	struct text_code *cache[CODE_CACHE];
 	uint32_t next;
 	uint32_t decoded, unresolved, irregular;
@@ -123,8 +134,8 @@ bool text_is_sigreturn(const struct text *t, uint64_t addr);
 uint32_t text_range_from(const struct text *t, uint64_t addr);
 /* Returns the range that starts at addr, or NULL. */
 struct text_range *text_range_at(struct text *t, uint64_t addr);
-/* Returns true when addr lies in code that is jumped into from elsewhere. */
-bool text_is_odd(const struct text *t, uint64_t addr);
+/* Returns the part of some function that lies elsewhere and has addr, or NULL. */
+struct text_range *text_part_at(const struct text *t, uint64_t addr);
 /* Returns the range, not an inner one, that covers addr. */
 struct text_range *text_range_cover(struct text *t, uint64_t addr);
 
@@ -133,8 +144,12 @@ struct text_range *text_range_cover(struct text *t, uint64_t addr);
  * symbol may claim gigabytes. */
 bool text_is_too_large(const struct text_range *r);
 /* Decodes range r. The caller releases it with text_code_put(). Returns NULL when the file does not
- * have its bytes, or the function is too large. */
+ * have its bytes, the function is too large, or so much was decoded that this file gets no more. */
 struct text_code *text_code(struct text *t, struct text_range *r);
+/* Takes n bytes from those that may be decoded. Returns false when there are no more. */
+bool text_may_work(struct text *t, uint64_t n);
+/* Returns the reason why text_code() returned NULL for r, which may be NULL. */
+const char *text_no_code(const struct text *t, const struct text_range *r);
 void text_code_put(struct text_code *c);
 static inline void cleanup_code_(struct text_code **c)
 {
@@ -180,6 +195,18 @@ bool text_place_falling(struct text *t, const struct text_code *c, uint32_t i,
 bool text_split_ret(struct text *t, struct text_code *const *parts, uint32_t nparts,
 		    const struct text_code *c, uint32_t i, enum wire_stub_kind kind,
 		    struct text_sites *ret);
+
+/* --- tables.c --- */
+/* Sorts t->tables, and marks the code that their entries lead to. */
+void text_tables_mark(struct text *t);
+/* Returns where a jump table ends at the latest: where the next one may begin. */
+uint64_t text_table_end(const struct text *t, uint64_t table);
+
+/* --- rseq.c --- */
+/* Reads the restartable sequences of the file, whose relocations are at rela. */
+void text_restartable_read(struct text *t, uint64_t rela, uint64_t relasz);
+/* Returns true when a byte of [lo, hi) lies in a restartable sequence. */
+bool text_is_restartable(const struct text *t, uint64_t lo, uint64_t hi);
 
 /* --- jumps.c --- */
 /* Resolves each indirect jump, and finds the instructions that are reachable through it. */

@@ -1,0 +1,67 @@
+/* Relative jump tables, found without decoding: all that code which takes the address of data by lea
+ * may use as one. A compiler puts one table behind another, and the code of each takes its address.
+ * So a table ends where the next address is taken. Its entries are distances from its start. They
+ * may lead into a part of the function that lies far away, or, in assembly, into any code. */
+#include <elf.h>
+
+#include "base/sorted.h"
+#include "program/text/text_private.h"
+
+enum { UNREACHABLE_MAX = 4 /* entries that may lead to no code before others do */ };
+
+static int by_value(const void *a, const void *b)
+{
+	return COMPARE(*(const uint64_t *)a, *(const uint64_t *)b);
+}
+
+uint64_t text_table_end(const struct text *t, uint64_t table)
+{
+	uint32_t i = partition_point(t->tables.n, k, t->tables.v[k] <= table);
+
+	return i < t->tables.n ? t->tables.v[i] : UINT64_MAX;
+}
+
+static void mark_table(struct text *t, uint64_t table)
+{
+	const struct text_segment *g = text_segment_at(t, table);
+	uint64_t at = table, end = text_table_end(t, table);
+	uint64_t hits = 0, misses = 0;
+
+	if (!g)
+		return;
+	if (end > g->addr + g->size)
+		end = g->addr + g->size;
+	/* Other data, such as an array of small numbers, has few words that look like entries. */
+	for (; end - at >= 4 && misses <= hits + UNREACHABLE_MAX; at += 4) {
+		int32_t w;
+		uint64_t to;
+
+		memcpy(&w, g->bytes + (at - g->addr), sizeof(w));
+		to = table + (uint64_t)(int64_t)w;
+		if (to < t->lo || to >= t->hi) {
+			misses++;
+			continue;
+		}
+		hits++;
+		text_mark(t, to, MARK_BRANCH);
+	}
+}
+
+void text_tables_mark(struct text *t)
+{
+	struct object_segment s;
+	uint32_t n = 0;
+
+	/* The table of .eh_frame_hdr, whose entries are such distances too, ends the last one. */
+	for (uint32_t i = 0; object_segment(t->object, i, &s); i++)
+		if (s.type == PT_GNU_EH_FRAME)
+			vec_push(&t->tables, s.addr);
+	if (t->tables.n)
+		qsort(t->tables.v, t->tables.n, sizeof(*t->tables.v), by_value);
+	for (uint32_t i = 0; i < t->tables.n; i++)
+		if (!n || t->tables.v[n - 1] != t->tables.v[i])
+			t->tables.v[n++] = t->tables.v[i];
+	t->tables.n = n;
+	for (uint32_t i = 0; i < t->tables.n; i++)
+		mark_table(t, t->tables.v[i]);
+}

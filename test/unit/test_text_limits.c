@@ -1,0 +1,175 @@
+/* Machine code written by hand: places that only code far away, or a table beside the code, forbids,
+ * and files that would take too long. */
+#include "text_make.h"
+
+#include <fcntl.h>
+
+/* cmp $3,%edi; ja 9f; lea table(%rip),%rdx; mov %edi,%edi; movslq (%rdx,%rdi,4),%rax; add
+ * %rdx,%rax; notrack jmp *%rax; 24: jmp f.cold; nop; nop; 9: ret */
+static const char switch_code[] =
+	"\x83\xff\x03\x77\x1a\x48\x8d\x15\xf4\x21\0\0\x89\xff\x48\x63\x04\xba"
+	"\x48\x01\xd0\x3e\xff\xe0\xe9\x93\0\0\0\x90\x90\xc3";
+/* add $1,%edi; mov 0(%rip),%eax; ret */
+static const char cold_code[] = "\x83\xc7\x01\x8b\x05\0\0\0\0\xc3";
+
+enum { COLD = 0xb0 };
+
+static struct made make_cold(const int32_t *table, bool jumps)
+{
+	char code[0x100];
+
+	memset(code, 0x90, sizeof(code));
+	memcpy(code, switch_code, sizeof(switch_code) - 1);
+	if (!jumps)
+		memset(code + 24, 0x90, 5);
+	memcpy(code + COLD, cold_code, sizeof(cold_code) - 1);
+	return make(code, sizeof(code), table, 16,
+		    SYMBOLS(FUNC("f", 0, 32), FUNC("f.cold", COLD, 10)));
+}
+
+static void test_cold_part(void **state)
+{
+	const int32_t into[] = { T + 24 - D, T + COLD - D, T + COLD + 3 - D, T + 24 - D };
+	const int32_t start[] = { T + 24 - D, T + COLD - D, T + 24 - D, T + 24 - D };
+	struct made m = make_cold(into, true);
+
+	/* The part is asked for first. Its function has the table that leads into it. */
+	begin(&m);
+	expect_reason(entry(&m, COLD), TEXT_TRAP, "a branch leads into");
+	end(&m);
+	m = make_cold(start, true);
+	begin(&m);
+	expect_site(entry(&m, COLD), TEXT_PATCH, COLD, 0, 9, 9);
+	end(&m);
+	/* Only the table leads to the part: it is a part all the same, with its own return. */
+	m = make_cold(into, false);
+	begin(&m);
+	expect_reason(entry(&m, COLD), TEXT_TRAP, "a branch leads into");
+	expect_site(offset(&m, COLD, 9), TEXT_PATCH, COLD + 9, 0, 5, 1);
+	assert_int_equal(returns(&m, 0), 2);
+	assert_true(exits[1].addr + exits[1].at == T + COLD + 9 ||
+		    exits[1].split.ret == T + COLD + 9);
+	end(&m);
+}
+
+/* In assembly a table may lead into another function. */
+static void test_foreign_label(void **state)
+{
+	const int32_t into[] = { T + 24 - D, T + COLD + 3 - D, T + 24 - D, T + 24 - D };
+	char code[0x100];
+	struct made m;
+
+	memset(code, 0x90, sizeof(code));
+	memcpy(code, switch_code, sizeof(switch_code) - 1);
+	memset(code + 24, 0x90, 5);
+	memcpy(code + COLD, cold_code, sizeof(cold_code) - 1);
+	/* 0xa0: call b */
+	memcpy(code + 0xa0, "\xe8\x0b\0\0\0\xc3", 6);
+	m = make(code, sizeof(code), into, sizeof(into),
+		 SYMBOLS(FUNC("a", 0, 32), FUNC("b", COLD, 10), FUNC("c", 0xa0, 6)));
+	begin(&m);
+	expect_reason(entry(&m, COLD), TEXT_TRAP, "a branch leads into");
+	assert_int_equal(returns(&m, 0), -1);
+	assert_non_null(strstr(exits_reason, "middle of other code"));
+	end(&m);
+}
+
+static void test_restartable(void **state)
+{
+	/* f: mov %rdi,%rax; 3: mov %rsi,(%rdx); 6: mov $1,%ecx; 11: mov $2,%ecx; 16: ret. The first
+	 * two are a sequence. Behind f four bytes that belong to its end, and g: the same code */
+	static const char code[] = "\x48\x89\xf8\x48\x89\x32\xb9\x01\0\0\0\xb9\x02\0\0\0\xc3\x90";
+	const uint64_t record[] = { 0, T, 6, T + 0x40 };
+	struct made m = make(CODE(code), record, sizeof(record), SYMBOLS(FUNC("f", 0, 17)));
+	Elf64_Ehdr *h = (void *)m.e.image;
+	Elf64_Shdr *s = (void *)(m.e.image + h->e_shoff);
+	char *names = (char *)m.e.image + s[h->e_shstrndx].sh_offset;
+
+	begin(&m);
+	expect_site(entry(&m, 0), TEXT_PATCH, 0, 0, 6, 6);
+	end(&m);
+	m = make(CODE(code), record, sizeof(record), SYMBOLS(FUNC("f", 0, 17)));
+	h = (void *)m.e.image;
+	s = (void *)(m.e.image + h->e_shoff);
+	names = (char *)m.e.image + s[h->e_shstrndx].sh_offset;
+	strcpy(names + s[7].sh_name, "__rseq_cs");
+	s[2].sh_name = s[7].sh_name;
+	begin(&m);
+	expect_reason(entry(&m, 0), TEXT_NONE, "a restartable sequence");
+	expect_reason(offset(&m, 0, 3), TEXT_NONE, "a restartable sequence");
+	expect_site(offset(&m, 0, 6), TEXT_PATCH, 6, 0, 5, 5);
+	end(&m);
+}
+
+/* Writes a file whose text is a hole, with functions that all reach from their start to its end. */
+static struct object *make_overlapping(uint64_t size, uint32_t nsymbols)
+{
+	struct elf_make e = elf_make(NULL, 0, 0);
+	Elf64_Ehdr *h = (void *)e.image;
+	Elf64_Phdr *p = (void *)(e.image + sizeof(*h));
+	Elf64_Shdr *s = (void *)(e.image + h->e_shoff);
+	cleanup_free Elf64_Sym *symbols = xcalloc(nsymbols, sizeof(*symbols));
+	char path[] = "/tmp/descry-overlapping-XXXXXX";
+	struct object *o;
+	int fd = mkstemp(path);
+
+	assert_true(fd >= 0);
+	for (uint32_t i = 0; i < nsymbols; i++)
+		symbols[i] = (Elf64_Sym){ .st_name = 1 + i % 5, /* of those of sections */
+					  .st_info = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC),
+					  .st_shndx = 1,
+					  .st_value = 0x100000 + i * 2ull,
+					  .st_size = size - i * 2ull };
+	p[0].p_offset = p[0].p_vaddr = s[1].sh_offset = s[1].sh_addr = 0x100000;
+	p[0].p_filesz = p[0].p_memsz = s[1].sh_size = size;
+	p[1].p_type = PT_NULL;
+	s[3].sh_offset = 0x10000;
+	s[3].sh_link = h->e_shstrndx;
+	s[3].sh_size = nsymbols * sizeof(*symbols);
+	assert_int_equal(pwrite(fd, e.image, e.size, 0), e.size);
+	assert_int_equal(pwrite(fd, symbols, s[3].sh_size, 0x10000), s[3].sh_size);
+	assert_int_equal(ftruncate(fd, 0x100000 + (off_t)size), 0);
+	assert_null(object_open(path, &o));
+	unlink(path);
+	close(fd);
+	free(e.image);
+	return o;
+}
+
+static void test_overlapping(void **state)
+{
+	struct object *o = make_overlapping(15 << 20, 1000);
+	uint32_t none = 0;
+	struct text *t;
+	struct err *e;
+
+	assert_null(text_open(o, &t));
+	for (uint32_t i = 0; i < 1000; i++) {
+		struct text_site s;
+
+		assert_null(text_entry(t, 0x100000 + i * 2ull, &s));
+		none += s.mode == TEXT_NONE && strstr(s.reason, "takes too long");
+	}
+	/* 79 MB may be decoded, which is five of them. */
+	assert_in_range(none, 990, 999);
+	text_free(t);
+	object_free(o);
+	o = make_overlapping(600 << 20, 1);
+	e = text_open(o, &t);
+	assert_non_null(e);
+	assert_non_null(strstr(e->text, "in a hole of the file"));
+	err_free(e);
+	object_free(o);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_cold_part),
+		cmocka_unit_test(test_foreign_label),
+		cmocka_unit_test(test_restartable),
+		cmocka_unit_test(test_overlapping),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
