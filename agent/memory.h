@@ -12,13 +12,21 @@ typedef uint64_t __attribute__((may_alias, aligned(1))) any64;
 typedef uint32_t __attribute__((may_alias, aligned(1))) any32;
 typedef uint8_t __attribute__((may_alias)) any8;
 
+/* A probe may fire while the traced code has the direction flag set, as copies of overlapping memory
+ * do. The red zone of the function around must stay. */
+#define MEM_FORWARD(rep) \
+	"lea -128(%%rsp), %%rsp\n pushfq\n cld\n " rep "\n popfq\n lea 128(%%rsp), %%rsp"
+
 static __attribute__((unused)) void mem_copy(void *dst, const void *src, uint64_t n)
 {
 	any8 *d = dst;
 	const any8 *s = src;
 
 	if (n >= 512) {
-		__asm__ volatile("rep movsb" : "+D"(d), "+S"(s), "+c"(n) : : "memory");
+		__asm__ volatile(MEM_FORWARD("rep movsb")
+				 : "+D"(d), "+S"(s), "+c"(n)
+				 :
+				 : "memory");
 		return;
 	}
 	for (; n >= 32; n -= 32, d += 32, s += 32) {
@@ -46,7 +54,10 @@ static __attribute__((unused)) void mem_zero(void *dst, uint64_t n)
 	any8 *d = dst;
 
 	if (n >= 512) {
-		__asm__ volatile("rep stosb" : "+D"(d), "+c"(n) : "a"(0) : "memory");
+		__asm__ volatile(MEM_FORWARD("rep stosb")
+				 : "+D"(d), "+c"(n)
+				 : "a"(0)
+				 : "memory");
 		return;
 	}
 	for (; n >= 32; n -= 32, d += 32) {
