@@ -10,6 +10,7 @@
 #include "program/text/text.h"
 
 enum { MAX_FUNCTIONS = 512, MAX_RETS = 4096 }; /* of one function, through its tail jumps */
+enum { RELOCATIONS_MAX = 1 << 28 };
 
 /* A word that the dynamic linker has set to a function's address. */
 struct word {
@@ -34,6 +35,7 @@ struct returns {
 		struct text *text;
 	} * texts; /* of each object, opened on first use */
 	uint32_t ntexts;
+	uint64_t work; /* relocations read, of RELOCATIONS_MAX */
 	VEC(struct words) words;
 };
 
@@ -311,13 +313,17 @@ static bool has(const uint64_t *v, uint32_t n, uint64_t value)
 
 /* Adds the functions whose addresses stand in the object's data, as in tables of methods: one of
  * them is where a jump through a pointer leads, if it stays in the object. */
-static uint32_t add_pointed(struct text *t, const struct process_object *po, uint64_t *queue,
-			    uint32_t n)
+static uint32_t add_pointed(struct returns *r, struct text *t, const struct process_object *po,
+			    uint64_t *queue, uint32_t n)
 {
 	size_t size;
 	uint64_t addr;
-	cleanup_free uint8_t *p = object_section(po->object, ".rela.dyn", &addr, &size);
+	cleanup_free uint8_t *p = NULL;
 
+	if (r->work >= RELOCATIONS_MAX)
+		return n;
+	p = object_section(po->object, ".rela.dyn", &addr, &size);
+	r->work += p ? size / sizeof(Elf64_Rela) : 0;
 	for (size_t i = 0; p && i < size / sizeof(Elf64_Rela) && n < MAX_FUNCTIONS; i++) {
 		uint64_t start, end, to;
 		Elf64_Rela rela;
@@ -364,7 +370,7 @@ static struct err *collect(struct returns *r, struct text *t, const struct proce
 			if (!target) {
 				/* Not through the pointers of those that are only pointed to. */
 				if (!pointed && i == 0)
-					n = add_pointed(t, po, queue, n);
+					n = add_pointed(r, t, po, queue, n);
 				pointed = true;
 				continue;
 			}

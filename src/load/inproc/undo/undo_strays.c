@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
+#include "base/clock.h"
 #include "base/procdir.h"
 #include "load/inproc/undo/undo_private.h"
 
@@ -103,6 +104,7 @@ static void find_sockets(struct control *c, uint64_t base, struct strays *s)
 struct err *undo_strays(struct control *c, uint64_t code_inode, uint64_t base, int timeout_ms,
 			struct undo_report *r)
 {
+	const uint64_t until = clock_ns(CLOCK_MONOTONIC) + (uint64_t)timeout_ms * 1000000;
 	struct strays s = { 0 };
 	struct err *e = NULL;
 	int64_t got;
@@ -119,7 +121,8 @@ struct err *undo_strays(struct control *c, uint64_t code_inode, uint64_t base, i
 		s.fds.n = s.pages.n = 0;
 		find_files(control_pid(c), code_inode, &s);
 		find_sockets(c, base, &s);
-		for (uint32_t i = 0; !e && i < s.fds.n; i++) {
+		/* A close() may take seconds, when the process itself serves the file (FUSE). */
+		for (uint32_t i = 0; !e && i < s.fds.n && clock_ns(CLOCK_MONOTONIC) < until; i++) {
 			e = control_syscall(c, SYS_close, (uint64_t[6]){ (uint64_t)s.fds.v[i] },
 					    &got);
 			r->closed += !e && !got;
