@@ -6,28 +6,19 @@
  * and of most stubs are linked by rbp. The innermost frame may be half built; the instructions
  * there show it. What they do not show ends the stack: the innermost frame's return address must
  * lie behind a call in the code cache. */
-#include "bpf/java_state.bpf.h"
+#include "bpf/machine.bpf.h"
 
 /* Results of java_step(). */
 enum { JAVA_NOT_CODE, JAVA_CALLER, JAVA_END };
 
-enum { JAVA_RAX = 0, JAVA_RBX = 3, JAVA_R13 = 13, JAVA_FREE = 0xff, JAVA_CODES_SHIFT = 16 };
-
-INLINE bool java_user(struct unwind_walk *w, u64 *dst, u64 addr)
-{
-	return !UNWIND_USER(w, dst, 8, addr);
-}
+enum { JAVA_RAX = 0, JAVA_RBX = 3, JAVA_R13 = 13, JAVA_FREE = 0xff };
 
 /* Returns the facts about the process's JVM; NULL: it has none. */
 INLINE const struct wire_java *java_data(struct unwind_walk *w)
 {
-	const u32 *words = unwind_chunk(w->chunks, w->s->java.data);
-	const struct wire_language *l;
+	const struct wire_language *l = machine_data(w, WIRE_LANGUAGE_JAVA);
 
-	if (!words)
-		return NULL;
-	l = (const void *)(words + (w->s->java.data & (0x10000 - WIRE_LANGUAGE_WORDS)));
-	return l->frames == WIRE_LANGUAGE_JAVA ? &l->java : NULL;
+	return l ? &l->java : NULL;
 }
 
 /* A member of what lies in s->java.bytes: WIRE_JAVA_MEMBER(). */
@@ -68,7 +59,7 @@ CALLBACK java_is_return(struct unwind_walk *w, u64 addr)
 		return false;
 	if (java_is_interpreter(j, addr) || addr == j->stub_return)
 		return true;
-	if (!java_user(w, &w->s->word, addr - 8))
+	if (!machine_user(w, &w->s->word, addr - 8))
 		return false;
 	k = w->s->word;
 	return (k >> 24 & 0xff) == 0xe8 || (k >> 48 & 0xf8ff) == 0xd0ff ||
@@ -119,28 +110,6 @@ CALLBACK java_blob(struct unwind_walk *w, u64 addr)
 	return addr >= code && addr - v->at < java_member(w->s, j->blob_size);
 }
 
-/* Sets s->frame to the word of s->id, and requests the name when it is met for the first time. */
-INLINE void java_word(struct unwind_walk *w, u64 code, u64 entry, u64 at)
-{
-	u32 *codes = unwind_chunk(w->chunks, WIRE_UNWIND_CODES << 16);
-	struct unwind_state *s = w->s;
-	u32 slot = (u32)s->id & ((1u << JAVA_CODES_SHIFT) - 1), ask = s->ask;
-	u32 word = (u32)(s->id >> JAVA_CODES_SHIFT) | 1u << 31;
-
-	if (s->java.addresses)
-		return;
-	s->frame = wire_language_word(s->id, at);
-	if (!codes || codes[slot] == word)
-		return;
-	s->code = code;
-	s->entry = entry;
-	s->ask = WIRE_UNWIND_ASK_CODE;
-	if (!bpf_ringbuf_output(w->wanted, &s->tgid, sizeof(struct wire_unwind_ask),
-				BPF_RB_FORCE_WAKEUP))
-		codes[slot] = word;
-	s->ask = ask;
-}
-
 /* Reads what identifies a Method. check: also that it leads to a class with its constants. */
 CALLBACK java_method(struct unwind_walk *w, u64 method, bool check)
 {
@@ -149,20 +118,20 @@ CALLBACK java_method(struct unwind_walk *w, u64 method, bool check)
 	struct java_state *v = &s->java;
 
 	if (!j || !method || method & 7 ||
-	    !java_user(w, &v->constant[0], method + j->method_const) ||
+	    !machine_user(w, &v->constant[0], method + j->method_const) ||
 	    UNWIND_USER(w, v->bytes, WIRE_JAVA_CONST, v->constant[0]))
 		return false;
 	v->constants = java_member(s, WIRE_JAVA_MEMBER(j->const_constants, 8));
 	v->constant[1] = java_member(s, WIRE_JAVA_MEMBER(j->const_name & ~7, 8));
 	v->bytecodes = v->constant[0] + j->const_size;
 	v->nbytecodes = java_member(s, WIRE_JAVA_MEMBER(j->const_code_size, 2));
-	if (!java_user(w, &v->class, v->constants + j->constants_class) ||
-	    !java_user(w, &v->name[0], v->class + j->class_name) ||
-	    !java_user(w, &v->name[1], v->name[0]))
+	if (!machine_user(w, &v->class, v->constants + j->constants_class) ||
+	    !machine_user(w, &v->name[0], v->class + j->class_name) ||
+	    !machine_user(w, &v->name[1], v->name[0]))
 		return false;
 	v->name[1] &= ~(0xffffull << (j->symbol_count & 7) * 8);
 	if (check &&
-	    (!java_user(w, &s->word, v->class + j->class_constants) || s->word != v->constants))
+	    (!machine_user(w, &s->word, v->class + j->class_constants) || s->word != v->constants))
 		return false;
 	s->id = wire_language_java_id(s->tgid, method, v->constant, v->constants, v->name);
 	return true;
@@ -201,8 +170,8 @@ INLINE long java_entry(struct unwind_walk *w)
 	struct java_state *v = &s->java;
 	u64 bp = s->bp;
 
-	java_word(w, v->rbx, 0, 0);
-	if (!java_user(w, &s->pair[1], s->sp))
+	machine_word(w, v->rbx, 0, 0);
+	if (!machine_user(w, &s->pair[1], s->sp))
 		return java_stop(w);
 	if (!java_is_return(w, s->pair[1])) {
 		if (bp - s->sp <= 16) {
@@ -255,7 +224,7 @@ CALLBACK java_interpreted(struct unwind_walk *w)
 	    UNWIND_USER(w, v->words, sizeof(v->words), s->bp - WIRE_JAVA_FRAME_BELOW) ||
 	    !java_method(w, v->words[WIRE_JAVA_METHOD], innermost)) {
 		if (innermost && java_method(w, v->rbx, true))
-			java_word(w, v->rbx, 0, WIRE_LANGUAGE_BEFORE);
+			machine_word(w, v->rbx, 0, WIRE_LANGUAGE_BEFORE);
 		return java_stop(w);
 	}
 	bcp = v->words[WIRE_JAVA_BCP];
@@ -264,7 +233,7 @@ CALLBACK java_interpreted(struct unwind_walk *w)
 		bcp = v->r13;
 	if ((innermost || v->called) && bcp - v->bytecodes < v->nbytecodes)
 		at = bcp - v->bytecodes;
-	java_word(w, v->words[WIRE_JAVA_METHOD], 0, at);
+	machine_word(w, v->words[WIRE_JAVA_METHOD], 0, at);
 	sp = v->words[WIRE_JAVA_SENDER_SP];
 	if (sp < s->bp + 16 || sp - s->bp > WIRE_JAVA_FRAME_MAX || sp & 7)
 		sp = s->bp + 16;
@@ -355,7 +324,7 @@ CALLBACK java_pushed(u32 i, struct unwind_walk *w)
 	struct java_state *v = &w->s->java;
 
 	v->hop = 0;
-	if (!java_user(w, &w->s->pair[1], v->segments))
+	if (!machine_user(w, &w->s->pair[1], v->segments))
 		return 1;
 	if (java_is_return(w, w->s->pair[1])) {
 		v->hop = 1;
@@ -382,7 +351,7 @@ INLINE long java_stub(struct unwind_walk *w)
 	struct java_state *v = &s->java;
 
 	v->segments = s->sp;
-	v->hop = java_user(w, &s->pair[1], s->sp) && java_is_return(w, s->pair[1]);
+	v->hop = machine_user(w, &s->pair[1], s->sp) && java_is_return(w, s->pair[1]);
 	if (!v->hop && java_is_linked(w) && java_is_return(w, s->pair[1]))
 		return java_go(w, s->pair[1], s->bp + 16, s->pair[0], false);
 	if (!v->hop)
@@ -417,13 +386,13 @@ CALLBACK java_compiled(struct unwind_walk *w, u64 at)
 		    (pc == java_member(s, j->deopt[0]) || pc == java_member(s, j->deopt[1]) ||
 		     pc - v->at == java_member(s, j->deopt_offset[0]) ||
 		     pc - v->at == java_member(s, j->deopt_offset[1])) &&
-		    java_user(w, &s->word, s->sp + java_member(s, j->original_pc)) &&
+		    machine_user(w, &s->word, s->sp + java_member(s, j->original_pc)) &&
 		    s->word - v->at < java_member(s, j->blob_size))
 			pc = s->word;
 	}
 	v->place = frame || s->call ? WIRE_JAVA_PLACE(pc, s->call) : WIRE_JAVA_NOWHERE;
 	s->id = wire_language_blob_id(s->tgid, v->at, about, v->place);
-	java_word(w, v->at, v->place, 0);
+	machine_word(w, v->at, v->place, 0);
 	if (!s->call)
 		return frame ? java_interrupted(w, frame, incomplete) : java_stub(w);
 	if (frame) {

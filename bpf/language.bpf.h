@@ -326,7 +326,7 @@ INLINE void language_walk(struct language_walk *w, void *processes,
 	if (!words || !w->codes)
 		return;
 	w->l = (const void *)(words + (at & (0x10000 - WIRE_LANGUAGE_WORDS)));
-	if (w->l->frames == WIRE_LANGUAGE_JAVA || LANGUAGE_POINTER(w, o) ||
+	if (w->l->frames >= WIRE_LANGUAGE_JAVA || LANGUAGE_POINTER(w, o) ||
 	    !language_read(w, &s->word, w->l->root) || !s->word)
 		return;
 	if (w->l->frames == WIRE_LANGUAGE_RUBY)

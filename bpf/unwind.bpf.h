@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* User stacks by unwind tables (wire/wire_unwind.h): finds the tables. wire/step.h has the
  * steps. */
-#include "bpf/java_state.bpf.h"
+#include "bpf/machine_state.bpf.h"
 #include "wire/offsets.h"
 
 /* Byte offsets in struct pt_regs of x86-64. */
@@ -35,8 +35,12 @@ struct unwind_state {
 	u32 tgid, ask; /* a struct wire_unwind_ask, with what follows */
 	u64 code, entry, id;
 #ifndef DESCRY_AGENT
-	struct java_state java;
-	u64 frame; /* the word of the frame, if it is one of Java */
+	struct machine_state machine;
+	union {
+		struct java_state java;
+		struct javascript_state js;
+	};
+	u64 frame; /* the word of the frame, if a language's machine made its code */
 #endif
 };
 _Static_assert(sizeof(struct unwind_state) <= WIRE_UNWIND_STATE * 8, "room behind a stack");
@@ -355,7 +359,11 @@ INLINE u32 unwind_find_rule(struct unwind_walk *w, u64 at)
 
 #ifndef DESCRY_AGENT
 #include "bpf/java.bpf.h"
-#define UNWIND_CODE(w) ((w)->o->java && (w)->s->java.data ? java_step(w) : 0)
+#include "bpf/javascript.bpf.h"
+#define UNWIND_CODE(w) ((w)->o->java && (w)->s->machine.data ? java_step(w) : 0)
+#define UNWIND_LINKED(w, i) \
+	((w)->o->javascript && (w)->s->machine.data ? javascript_step(w, i) \
+						    : unwind_frame_pointer(w, i))
 #endif
 #include "wire/step.h"
 
@@ -402,7 +410,8 @@ ROUTINE s64 d_ustack_start(struct unwind_walk *w, void *processes)
 	s->word = s->mm = s->zero = s->code = s->entry = s->id = s->ask = 0;
 #ifndef DESCRY_AGENT
 	w->known = NULL;
-	s->java.data = 0;
+	s->machine.data = 0;
+	s->js.maps[0] = s->js.maps[1] = s->js.maps[2] = s->js.maps[3] = 0;
 #endif
 	s->tgid = bpf_get_current_pid_tgid() >> 32;
 	space = unwind_open_mm(w);
@@ -417,7 +426,7 @@ ROUTINE s64 d_ustack_start(struct unwind_walk *w, void *processes)
 			s->tag = wire_unwind_mix(p->version);
 			if (p->n)
 				w->known = unwind_known_chunk(w->chunks);
-			s->java.data = p->language;
+			s->machine.data = p->language;
 #endif
 		} else {
 			/* The process runs another program now, and the list belongs to the old
@@ -484,7 +493,7 @@ ROUTINE s64 d_ustack(void *chunks, void *processes, void *wanted, struct wire_st
 #ifndef DESCRY_AGENT
 	w.s = (struct unwind_state *)((struct wire_walk *)dst)->state;
 	w.wanted = wanted;
-	w.s->java.addresses = dst->n & WIRE_UNWIND_ADDRESSES;
+	w.s->machine.addresses = dst->n & WIRE_UNWIND_ADDRESSES;
 #endif
 	dst->n = 0;
 	dst->end = 1 + WIRE_UNWIND_END_NO_USER;

@@ -10,8 +10,9 @@
  *
  * The tracer puts them in the places of the loop's native frames (program/runtime/merge.c).
  *
- * Java's functions have native frames. Their words stand among the native ones, in true order, and
- * bit 62 is 0 (bpf/jvm.bpf.h).
+ * The functions of Java and JavaScript have native frames. Their words stand among the native ones,
+ * in true order, and bit 62 is 0 (bpf/java.bpf.h, bpf/javascript.bpf.h). The word
+ * WIRE_LANGUAGE_HIDDEN stands for a native frame that is not shown.
  */
 #ifndef DESCRY_WIRE_LANGUAGE_H
 #define DESCRY_WIRE_LANGUAGE_H
@@ -23,6 +24,7 @@
 #define WIRE_LANGUAGE_IDS ((1ull << 44) - 1)
 #define WIRE_LANGUAGE_ID(word) ((word)&WIRE_LANGUAGE_IDS)
 #define WIRE_LANGUAGE_AT(word) ((uint32_t)((word) >> 44 & WIRE_LANGUAGE_BEFORE))
+#define WIRE_LANGUAGE_HIDDEN WIRE_LANGUAGE_FRAME
 enum { WIRE_LANGUAGE_BEFORE = 0x3ffff, WIRE_LANGUAGE_ABOUT = 3 };
 
 /* Returns the id of a code object, from its process, its address and three of its pointers (names
@@ -71,6 +73,29 @@ static inline uint64_t wire_language_blob_id(uint32_t pid, uint64_t blob,
 	return wire_unwind_mix(wire_language_id(pid, blob, about) ^ place) & WIRE_LANGUAGE_IDS;
 }
 
+/* Returns the id of a function of JavaScript. The collector moves objects, so it has no address: of
+ * a function in a script, the script's number times two, plus one, and the function's number in the
+ * script; of one that is built in, 0 and the hash and length of its name. Others have their address
+ * and that of their name, and may lose their names. */
+static inline uint64_t wire_language_v8_id(uint32_t pid, uint64_t script, uint64_t function)
+{
+	const uint64_t about[WIRE_LANGUAGE_ABOUT] = { function, 0, 0 };
+
+	return wire_language_id(pid, script, about);
+}
+
+/* Returns the id of a function of JavaScript at a place (WIRE_JAVA_PLACE()) in code that was
+ * compiled for it, from the bytes around it: other code may have been there before. */
+static inline uint64_t wire_language_v8_place(uint64_t id, uint64_t place, const uint64_t code[4])
+{
+	uint64_t h = wire_unwind_mix(id ^ place);
+
+	h = wire_unwind_mix(h ^ code[0] ^ code[1] << 1);
+	h = wire_unwind_mix(h ^ code[2] ^ code[3] << 1);
+	return h & WIRE_LANGUAGE_IDS;
+}
+enum { WIRE_V8_BEFORE = 16 }; /* bytes of code that are read before a place */
+
 /* A place in a piece of code. called: it is a return address. It is the `entry` of a request. That
  * of a Method is 0. */
 #define WIRE_JAVA_PLACE(pc, called) ((pc) | (uint64_t)(called) << 63)
@@ -90,7 +115,9 @@ enum {
 	WIRE_LANGUAGE_CFRAMES,
 	WIRE_LANGUAGE_SHIMS,
 	WIRE_LANGUAGE_RUBY,
-	WIRE_LANGUAGE_JAVA, /* native frames: d_ustack walks them */
+	/* native frames: d_ustack walks them */
+	WIRE_LANGUAGE_JAVA,
+	WIRE_LANGUAGE_V8,
 };
 
 /* Byte offsets, as in struct python_layout. */
@@ -149,6 +176,44 @@ enum {
 	WIRE_JAVA_RETURN = 9,
 };
 
+/* The objects of V8 that a walk examines. */
+enum { WIRE_V8_FUNCTION, WIRE_V8_SHARED, WIRE_V8_SCRIPT, WIRE_V8_BYTECODES, WIRE_V8_KINDS };
+
+/* Byte offsets in V8's objects, and the types that their Maps have (src/program/runtime/v8/v8.h). */
+struct wire_v8 {
+	uint64_t blob, blob_size; /* built-in code: address in the file */
+	uint32_t map_type, type_map;
+	uint32_t types[WIRE_V8_KINDS]; /* several types follow that of a function */
+	uint32_t type_no_string;       /* the types of strings are below this one */
+	uint32_t function_shared, shared_name, shared_script, shared_flags;
+	uint32_t script_number;
+	uint32_t bytecodes_length, bytecodes_data;
+	uint32_t opcodes;
+	uint32_t builtin_exit; /* mark of the frame of a call of C++ */
+};
+
+enum {
+	WIRE_V8_FUNCTIONS = 16,   /* types behind that of a function */
+	WIRE_V8_OBJECT_WORDS = 9, /* of an object that are read at most */
+	WIRE_V8_FUNCTION_WORDS = 5,
+	WIRE_V8_SHARED_WORDS = 8,
+	WIRE_V8_FRAME_MAX = 1 << 26,
+	/* a frame: words from rbp - 40 on */
+	WIRE_V8_FRAME_BELOW = 40,
+	WIRE_V8_PLACE = 0,
+	WIRE_V8_FRAME_BYTECODES = 1,
+	WIRE_V8_FRAME_FUNCTION = 3,
+	WIRE_V8_CONTEXT = 4, /* or the kind of frame */
+	WIRE_V8_RBP = 5,
+	WIRE_V8_RETURN = 6,
+	WIRE_V8_EXIT_FUNCTION = 8,
+	WIRE_V8_FRAME_WORDS = 9,
+	/* a String: hash and length lie in the second word */
+	WIRE_V8_NAME = 8,
+	WIRE_V8_HASH_FORM = 3, /* bits of the hash that say what it is */
+	WIRE_V8_HASH_WHOLE = 2,
+};
+
 /* MRI 2.7 to 3.4. */
 enum {
 	/* rb_execution_context_t */
@@ -188,6 +253,7 @@ struct wire_language {
 		struct wire_python python;
 		struct wire_ruby ruby;
 		struct wire_java java;
+		struct wire_v8 v8;
 		uint32_t words[60];
 	};
 };

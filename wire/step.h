@@ -20,6 +20,9 @@
  *	UNWIND_CODE(w)		if defined: steps from a frame of code that a language's machine has
  *				made to its caller. Returns 0 when the code is not of that kind, 1,
  *				or 2: the walk ends. s->frame: what stands for the frame
+ *	UNWIND_LINKED(w, i)	if defined: steps from code without unwind tables, in the place of
+ *				unwind_frame_pointer(w, i). s->frame is the address, or what it
+ *				sets it to
  *	unwind_mapping(w, at)	finds the mapping of an address: start, size; false: there is none
  *	unwind_find_rule(w, at)	the rule of an address of the mapping found last
  */
@@ -192,7 +195,15 @@ CALLBACK unwind_frame(u32 i, struct unwind_walk *w)
 	w->s->guess = 0;
 	switch (WIRE_UNWIND_RULE_KIND(rule)) {
 	case WIRE_UNWIND_STOP: w->s->end = WIRE_UNWIND_END_ROOT; return 1;
-	case WIRE_UNWIND_NONE: stop = unwind_frame_pointer(w, i); break;
+	case WIRE_UNWIND_NONE:
+#ifdef UNWIND_LINKED
+		w->s->frame = w->s->pc;
+		stop = UNWIND_LINKED(w, i);
+		w->dst->pc[i] = w->s->frame;
+#else
+		stop = unwind_frame_pointer(w, i);
+#endif
+		break;
 	case WIRE_UNWIND_SIGRETURN: stop = unwind_signal(w); break;
 	default: stop = unwind_step(w, rule, i);
 	}

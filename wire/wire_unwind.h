@@ -214,9 +214,9 @@ struct wire_unwind_offsets {
 	WIRE_UNWIND_OFFSETS(X)
 #undef X
 	uint32_t mm_vdso; /* mm_struct.context.vdso */
-	/* 0: walks do not look for Java's frames. Read-only data, so that the verifier leaves their
-	 * code out. */
-	uint32_t java;
+	/* 0: walks do not look for Java's, or JavaScript's, frames. Read-only data, so that the
+	 * verifier leaves their code out. */
+	uint32_t java, javascript;
 };
 
 /* The argument of d_ustack: the stack is its result, and its state lies behind. */

@@ -22,10 +22,10 @@ struct compile_target {
 	/* Only with inside. See struct image. */
 	bool family;
 	bool unwind; /* the engine keeps unwind tables: ustack() walks by them, not by frame pointers */
-	/* Returns true when a walk of a user stack may meet a JVM. The code for Java's frames costs
-	 * the verifier more than the rest. Called when there are such walks. NULL: false. */
-	bool (*meets_java)(const void *arg);
-	const void *meets_java_arg;
+	/* Return true when a walk of a user stack may meet a JVM, or V8. The code for Java's frames
+	 * costs the verifier more than the rest. Called when there are such walks. NULL: false. */
+	bool (*meets_java)(const void *arg), (*meets_javascript)(const void *arg);
+	const void *meets_arg;
 	const int32_t *cpu_chip, *cpu_node; /* index: CPU number */
 	const int32_t *cpu_mhz;             /* 0: not known */
 	uint32_t ncpus;

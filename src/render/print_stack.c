@@ -321,6 +321,8 @@ bool stack_frame(struct sink *s, bool user, uint32_t pid, uint64_t pc, bool call
 {
 	struct frame f = { .address = pc };
 
+	if (user && pc == WIRE_LANGUAGE_HIDDEN)
+		return true;
 	if (user && is_language(pc)) {
 		uint32_t many = 1;
 

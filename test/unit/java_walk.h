@@ -12,7 +12,7 @@ typedef uint64_t u64;
 typedef int32_t s32;
 typedef int64_t s64;
 
-#include "bpf/java_state.bpf.h"
+#include "bpf/machine_state.bpf.h"
 
 enum { JAVA_WALK_ASKS = 256 };
 
@@ -104,7 +104,7 @@ static inline u32 java_made_walk(struct java_made *m, struct jvm_memory *memory,
 		return 0;
 	memcpy(m->words + WIRE_LANGUAGE_WORDS, &l, sizeof(l));
 	m->state = (struct unwind_state){ .pc = pc, .sp = sp, .bp = bp, .call = called };
-	m->state.java.data = WIRE_LANGUAGE_WORDS;
+	m->state.machine.data = WIRE_LANGUAGE_WORDS;
 	m->state.tgid = (u32)memory->made.space.pid;
 	while (r == JAVA_CALLER && m->state.n < WIRE_STACK_FRAMES) {
 		r = java_step(&w);

@@ -68,7 +68,9 @@ static struct ir_val unwind_offsets(struct gen *g)
 						     ? WIRE_NO_OFFSET
 						     : o.inode_mtime_sec + 8;
 		}
-		o.java = g->target->meets_java && g->target->meets_java(g->target->meets_java_arg);
+		o.java = g->target->meets_java && g->target->meets_java(g->target->meets_arg);
+		o.javascript = g->target->meets_javascript &&
+			       g->target->meets_javascript(g->target->meets_arg);
 		g->unwind_offsets_at = gen_rodata(g, &o, sizeof(o), 8) + 1;
 	}
 	return ir_map_value(g->f, gen_fixed_map(g, MAP_RODATA), g->unwind_offsets_at - 1);

@@ -9,7 +9,7 @@
 #include "load/host.h"
 #include "load/inproc/memory/owner.h"
 #include "load/split/split.h"
-#include "program/runtime/jvm/jvm.h"
+#include "program/runtime/runtime.h"
 
 /* In the order of the words of -x engine, behind "auto". */
 static const struct engine_type *const types[] = { &engine_kernel, &engine_interp, &engine_inproc };
@@ -208,20 +208,28 @@ static bool is_family(const struct engine_plan *p, const struct attempt *t)
 		reaches_children(p->bound));
 }
 
-/* Returns true when one of the named processes is a JVM. A command and its children, and the
- * processes of the machine, may be one when this machine has a JVM. */
-static bool meets_java(const void *arg)
+/* Returns true when one of the named processes has the runtime. A command and its children, and the
+ * processes of the machine, may have it when this machine has it. */
+static bool meets(const struct engine_plan *p, const struct runtime_type *type)
 {
-	const struct engine_plan *p = arg;
 	bool any = !p->ntargets || opt_on(p->options, OPT_FOLLOW);
 
 	for (uint32_t i = 0; i < p->ntargets; i++) {
-		if (p->named[i].is_command)
-			any = true;
-		else if (jvm_is_in(p->named[i].pid))
+		if (runtime_is_in(type, p->named[i].pid))
 			return true;
+		any |= p->named[i].is_command;
 	}
-	return any && jvm_is_here();
+	return any && runtime_is_here(type);
+}
+
+static bool meets_java(const void *arg)
+{
+	return meets(arg, &runtime_jvm);
+}
+
+static bool meets_javascript(const void *arg)
+{
+	return meets(arg, &runtime_v8);
 }
 
 static struct image *make_image(struct engine_plan *p, const struct engine_type *type)
@@ -232,7 +240,8 @@ static struct image *make_image(struct engine_plan *p, const struct engine_type 
 	target.find_clocks = host_find_clocks;
 	if (!target.inside) {
 		target.meets_java = meets_java;
-		target.meets_java_arg = p;
+		target.meets_javascript = meets_javascript;
+		target.meets_arg = p;
 	}
 	target.family = target.inside && is_family(p, &p->tries[p->at]);
 	return compile_image(p->bound, p->types, p->diags, p->options, &target, p->ir_out);

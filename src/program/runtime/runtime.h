@@ -30,8 +30,11 @@ struct wire_language;
 
 struct runtime_type {
 	const char *name; /* "python": that of its enum frame_kind */
-	/* Returns true when the file name of a library suggests the interpreter. The program's
-	 * own file is always opened. */
+	/* With kernel_only: the name of its program, and files that a machine with the runtime
+	 * usually has; NULL is the last. */
+	const char *program, *const *usual;
+	/* Returns true when the name of a file suggests the interpreter. The program's own file is
+	 * always opened, except by runtime_find_met(). */
 	bool (*is_library)(const char *name);
 	/* Opens the interpreter in an object that is mapped with this bias. *ret then owns the
 	 * object. Without an interpreter, returns NULL and sets *ret to NULL. */
@@ -90,6 +93,15 @@ struct err *runtime_find_met(struct space *s, size_t *budget, struct runtime **r
 bool runtime_is_library(const char *path);
 /* The same for programs of the in-process engine. */
 bool runtime_is_library_inside(const char *path);
+
+/* --- expected.c --- */
+/* Returns true when a process has mapped a file whose name suggests the runtime. */
+bool runtime_is_in(const struct runtime_type *type, pid_t pid);
+/* Returns true when this machine has the runtime: in PATH, in a usual place, or as a process whose
+ * program has its name. */
+bool runtime_is_here(const struct runtime_type *type);
+
+/* --- runtime.c --- */
 void runtime_frames(struct runtime *r, const struct space_thread *t, runtime_frame_vec *ret);
 /* The walk of a thread's native stack, in which the runtime steps through its own code. It adds up
  * to RUNTIME_FRAMES_MAX frames. */

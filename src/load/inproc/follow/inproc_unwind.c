@@ -161,7 +161,7 @@ static void find_language(struct inproc_engine *e, pid_t pid)
 				 (struct later){ pid, now_ns() + ms * 1000000ull });
 		return;
 	}
-	if (l.frames == WIRE_LANGUAGE_JAVA)
+	if (l.frames >= WIRE_LANGUAGE_JAVA)
 		return; /* the agent has no walk of its frames */
 	at = hash_put(&e->unwind->languages, &key, sizeof(key), NULL);
 	*at = unwind_store_words_at(e->unwind->store, (uint32_t)*at, &l, WIRE_LANGUAGE_WORDS,

@@ -85,8 +85,12 @@ static bool is_loop(const struct runtime *r, uint64_t addr)
 	return jvm_is_code((struct jvm *)(uintptr_t)r, addr);
 }
 
+static const char *const usual[] = { "/usr/lib/jvm", "/usr/java", "/opt/java", NULL };
+
 const struct runtime_type runtime_jvm = {
 	.name = "java",
+	.program = "java",
+	.usual = usual,
 	.is_library = is_library,
 	.open = jvm_open,
 	.step = jvm_step,

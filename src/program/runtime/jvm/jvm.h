@@ -283,10 +283,4 @@ void jvm_add(struct jvm *j, const struct jvm_method *m, int64_t bci, bool sure,
 /* Returns the JavaThread of a thread, 0: it has none. */
 uint64_t jvm_thread(struct jvm *j, uint32_t tid);
 
-/* Returns true when the process has libjvm.so mapped. */
-bool jvm_is_in(pid_t pid);
-/* Returns true when this machine has a JVM: in its usual directories, or as a process whose program
- * is called java. */
-bool jvm_is_here(void);
-
 #endif

@@ -137,7 +137,9 @@ static void add_function(struct frame *f, const struct v8_function *fn)
 	struct v8 *v = f->v;
 	uint64_t bytecodes = slot(f, v->n.frame_bytecodes), pc = f->c->pc;
 	bool called = !f->interrupted;
+	struct v8_at inlined[V8_INLINED_MAX];
 	int32_t place = -1;
+	uint32_t n;
 
 	if (!fn->script) {
 		v8_add(fn, -1, f->ret);
@@ -146,7 +148,10 @@ static void add_function(struct frame *f, const struct v8_function *fn)
 	if (f->interrupted && !f->made)
 		called = find_caller_code(f, &pc);
 	if (f->has_code && f->code.kind != (uint32_t)v->n.code_baseline) {
-		if (called && v8_optimized(v, &f->code, fn, pc, f->ret))
+		n = called ? v8_optimized(v, &f->code, fn, pc, inlined) : 0;
+		for (uint32_t i = 0; i < n; i++)
+			vec_push(f->ret, v8_frame(&inlined[i]));
+		if (n)
 			return;
 	} else if (v8_type(v, &bytecodes) == v->n.type_bytecodes && bytecodes == fn->bytecodes) {
 		place = f->has_code ? v8_baseline_place(v, &f->code, bytecodes, pc, called)

@@ -1,6 +1,8 @@
 /* JavaScript functions: name, script, and the lines of their bytecodes. */
+#include <string.h>
 
 #include "program/runtime/v8/v8.h"
+#include "wire/language.h"
 
 enum {
 	LAST_FUNCTION = 16, /* the types of JSFunction and of its subclasses follow each other */
@@ -65,30 +67,79 @@ static uint64_t script_of(struct v8 *v, uint64_t shared)
 	return v8_type(v, &script) == v->n.type_script ? script : 0;
 }
 
+/* Returns the hash and the length of a function's name, if it is a string. 0: it is not. */
+static uint64_t name_number(struct v8 *v, uint64_t name)
+{
+	const int32_t type = v8_type(v, &name);
+	uint64_t word;
+
+	if (type < 0 || type >= v->n.type_no_string)
+		return 0;
+	word = v8_get(v, name, WIRE_V8_NAME);
+	return (word & WIRE_V8_HASH_FORM) == WIRE_V8_HASH_WHOLE ? word : 0;
+}
+
+uint64_t v8_function_id(struct v8 *v, uint64_t shared)
+{
+	const uint32_t pid = (uint32_t)v->runtime.space->pid;
+	uint64_t script, name, number;
+
+	if (v8_type(v, &shared) != v->n.type_shared)
+		return 0;
+	script = script_of(v, shared);
+	if (script)
+		return wire_language_v8_id(pid, v8_script_number(v, script),
+					   v8_get(v, shared, (uint32_t)v->n.shared_flags) >> 32);
+	name = v8_get(v, shared, (uint32_t)v->n.shared_name);
+	number = name_number(v, name);
+	return number ? wire_language_v8_id(pid, 0, number)
+		      : wire_language_v8_id(pid, shared & ~1ull, name);
+}
+
+/* Reads what V8 may have made since a function was read. */
+static void read_code(struct v8 *v, uint64_t shared, struct v8_function *f)
+{
+	const uint8_t *positions;
+	uint32_t n;
+
+	f->pass = v->pass;
+	f->bytecodes = f->script ? bytecodes_of(v, shared) : 0;
+	if (!f->bytecodes || f->positions)
+		return;
+	positions = v8_bytes(v, v8_get(v, f->bytecodes, v->version->bytecodes_positions),
+			     (uint32_t)v->n.array_data, &n);
+	if (!positions || !v8_afford(v, n))
+		return;
+	f->positions = memcpy(arena_alloc(&v->names, n), positions, n);
+	f->npositions = n;
+}
+
 const struct v8_function *v8_function(struct v8 *v, uint64_t shared)
 {
 	struct v8_function *f;
+	struct v8_key key;
 	uint64_t *known, script;
 
 	if (v8_type(v, &shared) != v->n.type_shared)
 		return NULL;
-	known = hash_get(&v->functions, &shared, sizeof(shared));
-	if (known)
-		return (const struct v8_function *)(uintptr_t)*known;
+	key = (struct v8_key){ shared, v8_function_id(v, shared) };
+	known = hash_get(&v->functions, &key, sizeof(key));
+	if (known) {
+		f = (struct v8_function *)(uintptr_t)*known;
+		if (f->pass != v->pass)
+			read_code(v, shared, f);
+		return f;
+	}
 	if (!v8_afford(v, sizeof(*f)))
 		return NULL;
 	f = arena_new(&v->names, struct v8_function);
-	*hash_put(&v->functions, &shared, sizeof(shared), NULL) = (uintptr_t)f;
+	*hash_put(&v->functions, &key, sizeof(key), NULL) = (uintptr_t)f;
 	f->address = shared;
 	f->name = name_of(v, shared);
 	script = script_of(v, shared);
-	if (!script)
-		return f;
-	f->script = v8_script(v, script);
-	f->bytecodes = bytecodes_of(v, shared);
-	if (f->bytecodes)
-		f->positions = v8_bytes(v, v8_get(v, f->bytecodes, v->version->bytecodes_positions),
-					(uint32_t)v->n.array_data, &f->npositions);
+	if (script)
+		f->script = v8_script(v, script);
+	read_code(v, shared, f);
 	return f;
 }
 
@@ -139,12 +190,19 @@ static uint32_t v8_line(const struct v8_function *f, int32_t place)
 	return found < 0 ? 0 : v8_script_line(f->script, (uint32_t)found);
 }
 
+struct runtime_frame v8_frame(const struct v8_at *at)
+{
+	const struct v8_function *f = at->function;
+
+	return (struct runtime_frame){
+		.code = f->address,
+		.function = f->name ?: "<anonymous>",
+		.file = f->script ? f->script->file : "[v8]",
+		.line = v8_line(f, at->place),
+	};
+}
+
 void v8_add(const struct v8_function *f, int32_t place, runtime_frame_vec *ret)
 {
-	vec_push(ret, (struct runtime_frame){
-			      .code = f->address,
-			      .function = f->name ?: "<anonymous>",
-			      .file = f->script ? f->script->file : "[v8]",
-			      .line = v8_line(f, place),
-		      });
+	vec_push(ret, v8_frame(&(struct v8_at){ f, place }));
 }

@@ -3,7 +3,14 @@
 
 #include "program/runtime/v8/v8.h"
 
-enum { POINTER = 1, TAG_MASK = 3, WEAK = 2, BYTES_MAX = 1 << 22, FORWARDS_MAX = 2 };
+enum {
+	POINTER = 1,
+	TAG_MASK = 3,
+	WEAK = 2,
+	BYTES_MAX = 1 << 22,
+	FORWARDS_MAX = 2,
+	TYPE_SIZE = 32, /* bytes that a Map's type takes */
+};
 
 bool v8_word(const struct v8 *v, uint64_t addr, uint64_t *ret)
 {
@@ -47,8 +54,10 @@ static int32_t type_of_map(struct v8 *v, uint64_t map)
 	if (v8_is_pointer(own) &&
 	    (uint16_t)v8_u32(v, own - POINTER + at) == (uint16_t)v->n.type_map)
 		type = (uint16_t)v8_u32(v, map - POINTER + at);
-	if (v8_afford(v, sizeof(uint64_t) * 4))
+	if (v8_afford(v, TYPE_SIZE)) {
+		v->passing_size += TYPE_SIZE;
 		*hash_put(&v->types, &map, sizeof(map), NULL) = (uint64_t)(type + 1);
+	}
 	return type;
 }
 
@@ -77,12 +86,31 @@ uint64_t v8_member(struct v8 *v, uint64_t object, uint32_t at, int32_t type)
 	return v8_type(v, &member) == type ? member : 0;
 }
 
+static size_t *budget_of(struct v8 *v)
+{
+	return v->runtime.budget ? v->runtime.budget : &v->budget;
+}
+
 bool v8_afford(struct v8 *v, size_t n)
 {
-	if (n > v->budget)
+	size_t *budget = budget_of(v);
+
+	if (n > *budget)
 		return false;
-	v->budget -= n;
+	*budget -= n;
 	return true;
+}
+
+void v8_pass(struct v8 *v)
+{
+	*budget_of(v) += v->passing_size;
+	v->passing_size = 0;
+	v->pass++;
+	hash_fini(&v->types);
+	hash_fini(&v->arrays);
+	arena_fini(&v->passing);
+	arena_init(&v->passing);
+	v->codes.n = 0;
 }
 
 /* An array that was read, followed by its bytes. */
@@ -105,7 +133,8 @@ const uint8_t *v8_bytes(struct v8 *v, uint64_t array, uint32_t at, uint32_t *ret
 		    !v8_small(v8_get(v, object, (uint32_t)v->n.array_length), &n) || n <= 0 ||
 		    n > BYTES_MAX || !v8_afford(v, sizeof(*b) + (size_t)n))
 			return NULL;
-		b = arena_alloc(&v->names, sizeof(*b) + (size_t)n);
+		v->passing_size += sizeof(*b) + (size_t)n;
+		b = arena_alloc(&v->passing, sizeof(*b) + (size_t)n);
 		b->n = space_read_some(v->runtime.space, object - POINTER + at, b->v, (uint32_t)n);
 		if (b->n != (uint32_t)n)
 			return NULL;

@@ -4,7 +4,7 @@
 
 #include "program/runtime/v8/v8.h"
 
-enum { FRAMES_MAX = 256, SAFEPOINTS_MAX = 1 << 20, OPERANDS_MAX = 9, STEPS_MAX = 1 << 16 };
+enum { SAFEPOINTS_MAX = 1 << 20, OPERANDS_MAX = 9, STEPS_MAX = 1 << 16 };
 
 /* A translation in a table of many. It may repeat opcodes of an earlier one, its basis. */
 struct translation {
@@ -94,7 +94,7 @@ static uint32_t read_frames(struct translation *t, struct inlined *ret)
 			if (want)
 				return 0;
 			want = (uint32_t)to_signed(t->operands[k->op.begin_frames]);
-			if (!want || want > FRAMES_MAX)
+			if (!want || want > V8_INLINED_MAX)
 				return 0;
 			continue;
 		}
@@ -186,34 +186,32 @@ static uint64_t element(const struct v8 *v, uint64_t array, uint32_t index)
 	return v8_get(v, array, (uint32_t)v->n.array_data + index * 8) & ~2ull;
 }
 
-bool v8_optimized(struct v8 *v, const struct v8_code *c, const struct v8_function *f, uint64_t pc,
-		  runtime_frame_vec *ret)
+uint32_t v8_optimized(struct v8 *v, const struct v8_code *c, const struct v8_function *f,
+		      uint64_t pc, struct v8_at ret[V8_INLINED_MAX])
 {
 	const struct v8_version *k = v->version;
-	const struct v8_function *functions[FRAMES_MAX];
 	uint64_t data = v8_get(v, c->object, k->code_data), literals;
-	struct inlined inlined[FRAMES_MAX];
+	struct inlined inlined[V8_INLINED_MAX];
 	struct translation t = { .version = k };
 	uint32_t deopt, n;
 	int32_t start;
 
 	if (!find_safepoint(v, c, pc, &deopt) || v8_type(v, &data) == V8_NO_TYPE ||
 	    !v8_small(element(v, data, k->deopt_first + 3 * deopt + 1), &start))
-		return false;
+		return 0;
 	t.bytes = v8_bytes(v, element(v, data, 0), (uint32_t)v->n.array_data, &t.n);
 	if (!t.bytes || start < 0 || (uint32_t)start >= t.n)
-		return false;
+		return 0;
 	t.i = (uint32_t)start;
 	n = read_frames(&t, inlined);
 	literals = element(v, data, k->deopt_literals);
-	for (uint32_t i = 0; i < n; i++) {
-		functions[i] = v8_function(v, element(v, literals, inlined[i].literal));
-		if (!functions[i])
-			return false;
+	for (uint32_t i = 0; i < n; i++) { /* outermost first */
+		struct v8_at *at = &ret[n - 1 - i];
+
+		at->function = v8_function(v, element(v, literals, inlined[i].literal));
+		at->place = inlined[i].place;
+		if (!at->function)
+			return 0;
 	}
-	if (!n || functions[0] != f)
-		return false;
-	while (n--)
-		v8_add(functions[n], inlined[n].place, ret);
-	return true;
+	return n && ret[n - 1].function == f ? n : 0;
 }

@@ -70,9 +70,20 @@ static const char *without_scheme(const char *name)
 	return name && !strncmp(name, "file://", 7) ? name + 7 : name;
 }
 
+uint64_t v8_script_number(const struct v8 *v, uint64_t address)
+{
+	int32_t number;
+
+	/* behind the ends of its lines */
+	if (!v8_small(v8_get(v, address, (uint32_t)v->n.script_ends + 8), &number))
+		return 0;
+	return (uint64_t)(uint32_t)number << 1 | 1;
+}
+
 const struct v8_script *v8_script(struct v8 *v, uint64_t address)
 {
-	const uint64_t *known = hash_get(&v->scripts, &address, sizeof(address));
+	const struct v8_key key = { address, v8_script_number(v, address) };
+	const uint64_t *known = hash_get(&v->scripts, &key, sizeof(key));
 	uint32_t at = (uint32_t)v->n.script_name;
 	struct v8_script *s;
 
@@ -81,7 +92,7 @@ const struct v8_script *v8_script(struct v8 *v, uint64_t address)
 	if (!v8_afford(v, sizeof(*s)))
 		return NULL;
 	s = arena_new(&v->names, struct v8_script);
-	*hash_put(&v->scripts, &address, sizeof(address), NULL) = (uintptr_t)s;
+	*hash_put(&v->scripts, &key, sizeof(key), NULL) = (uintptr_t)s;
 	s->file = without_scheme(v8_text(v, v8_get(v, address, at)));
 	if (!v8_small(v8_get(v, address, at + 8), &s->line) || s->line < 0)
 		s->line = 0;

@@ -19,7 +19,7 @@ static const struct {
 
 static bool is_library(const char *name)
 {
-	return !strncmp(name, "libnode.so", 10);
+	return !strncmp(name, "libnode.so", 10) || !strcmp(name, "node") || !strcmp(name, "nodejs");
 }
 
 static bool published(struct v8 *v, const char *symbol, int32_t *ret)
@@ -98,7 +98,7 @@ static bool returned(const struct v8 *v, const char *function, uint32_t width, u
 	return space_read_some(v->runtime.space, addr, ret, width) == width;
 }
 
-static struct err *find_builtins(struct v8 *v)
+struct err *v8_builtins_find(struct v8 *v)
 {
 	if (!returned(v, "_ZN2v88internal7Isolate23CurrentEmbeddedBlobCodeEv", 8, &v->blob) ||
 	    !returned(v, "_ZN2v88internal7Isolate27CurrentEmbeddedBlobCodeSizeEv", 4,
@@ -115,6 +115,7 @@ static void v8_free(struct runtime *r)
 
 	object_free(v->object);
 	arena_fini(&v->names);
+	arena_fini(&v->passing);
 	hash_fini(&v->types);
 	hash_fini(&v->functions);
 	hash_fini(&v->scripts);
@@ -141,9 +142,10 @@ static struct err *v8_open(struct space *s, struct object *o, uint64_t bias, str
 	v->budget = BUDGET;
 	v->work = WORK;
 	arena_init(&v->names);
+	arena_init(&v->passing);
 	e = find_version(v);
 	e = e ?: read_numbers(v);
-	e = e ?: find_builtins(v);
+	e = e ?: v8_builtins_find(v);
 	if (!e) {
 		if (object_symbol_value(
 			    o, "_ZN2v88internal11interpreter9Bytecodes14kBytecodeSizesE", &addr))
@@ -163,12 +165,21 @@ static bool is_code(const struct runtime *r, uint64_t addr)
 	return v8_is_code((struct v8 *)(uintptr_t)r, addr, &made);
 }
 
+static const char *const usual[] = { "/usr/bin/node", "/usr/bin/nodejs", "/usr/local/bin/node",
+				     NULL };
+
 const struct runtime_type runtime_v8 = {
 	.name = "javascript",
+	.program = "node",
+	.usual = usual,
 	.is_library = is_library,
 	.open = v8_open,
 	.step = v8_step,
 	.is_loop = is_code,
 	.is_part = is_code,
+	.wire = v8_wire,
+	.kernel_only = true,
+	.learn = v8_learn,
+	.describe = v8_describe,
 	.free = v8_free,
 };

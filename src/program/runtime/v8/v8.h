@@ -49,6 +49,8 @@
 	  "class_SharedFunctionInfo__script__Tagged_HeapObject_", "") \
 	X(script_source, 1, "class_Script__source__Object", "", "") \
 	X(script_name, 1, "class_Script__name__Object", "", "") \
+	X(script_ends, 1, "class_Script__line_ends__Object", "", "") \
+	X(shared_flags, 1, "class_SharedFunctionInfo__flags__int", "", "") \
 	X(bytecodes_data, 1, "class_BytecodeArray__data__uintptr_t", "", "") \
 	X(string_length, 1, "class_String__length__int32_t", "", "") \
 	X(string_one_byte, 1, "class_SeqOneByteString__chars__char", "", "") \
@@ -126,12 +128,25 @@ struct v8_script {
 /* A function, read from its SharedFunctionInfo. */
 struct v8_function {
 	uint64_t address;
+	uint32_t pass; /* v8_pass() in which it was read */
 	const char *name;
 	const struct v8_script *script; /* NULL: built into V8 */
 	uint64_t bytecodes;             /* 0: none */
-	const uint8_t *positions;       /* the table; NULL: V8 has not made it */
+	const uint8_t *positions;       /* a copy of the table; NULL: V8 has not made it */
 	uint32_t npositions;
 };
+
+/* What stays of an object when another takes its address. */
+struct v8_key {
+	uint64_t address, id;
+};
+
+/* A function and the place that it executes, -1: not known. */
+struct v8_at {
+	const struct v8_function *function;
+	int32_t place;
+};
+enum { V8_INLINED_MAX = 256 };
 
 struct v8_range {
 	uint64_t start, end;
@@ -149,10 +164,14 @@ struct v8 {
 	VEC(struct v8_range) ranges;
 	bool ranges_read;
 	struct arena names;
-	struct hash types;     /* address of a Map: instance type + 1 */
-	struct hash functions; /* address of a SharedFunctionInfo: struct v8_function * */
-	struct hash scripts;   /* address of a Script: struct v8_script * */
-	struct hash arrays;    /* address of an array of bytes: the bytes read */
+	struct hash functions; /* struct v8_key of a SharedFunctionInfo: struct v8_function * */
+	struct hash scripts;   /* struct v8_key of a Script: struct v8_script * */
+	/* Facts that hold only until objects are moved: see v8_pass(). */
+	struct arena passing;
+	size_t passing_size; /* bytes in it */
+	uint32_t pass;
+	struct hash types;  /* address of a Map: instance type + 1 */
+	struct hash arrays; /* address of an array of bytes: the bytes read, in `passing` */
 	VEC(struct v8_code) codes;
 	size_t budget; /* bytes of names and tables that may still be read */
 	uint64_t work; /* bytes that may still be searched */
@@ -161,6 +180,10 @@ struct v8 {
 /* --- versions.c --- */
 /* Returns NULL when the version is not known. */
 const struct v8_version *v8_version_find(int32_t major, int32_t minor);
+
+/* --- v8.c --- */
+/* Finds the built-in code. Its size is 0 until V8 begins. */
+struct err *v8_builtins_find(struct v8 *v);
 
 /* --- memory.c --- */
 enum { V8_NO_TYPE = -1 };
@@ -178,8 +201,10 @@ int32_t v8_type(struct v8 *v, uint64_t *object);
 /* Reads a member that leads to an object of a type. Returns 0 when it does not. */
 uint64_t v8_member(struct v8 *v, uint64_t object, uint32_t at, int32_t type);
 bool v8_afford(struct v8 *v, size_t n);
-/* Returns the bytes of an array, which begin at an offset in it. They live as long as v. NULL: they
- * cannot be read. */
+/* Forgets what holds only until objects are moved, because the process has run. */
+void v8_pass(struct v8 *v);
+/* Returns the bytes of an array, which begin at an offset in it. They live until v8_pass(). NULL:
+ * they cannot be read. */
 const uint8_t *v8_bytes(struct v8 *v, uint64_t array, uint32_t at, uint32_t *ret_n);
 /* Reads a number of seven bits a byte, the lowest first. Reads 0 behind the end. */
 uint32_t v8_number(const uint8_t *p, uint32_t n, uint32_t *i);
@@ -197,6 +222,8 @@ bool v8_string_open(struct v8 *v, uint64_t object, struct v8_string *ret);
 const char *v8_text(struct v8 *v, uint64_t object);
 
 /* --- scripts.c --- */
+/* Returns the number of a script, which no other has. 0: it cannot be read. */
+uint64_t v8_script_number(const struct v8 *v, uint64_t address);
 const struct v8_script *v8_script(struct v8 *v, uint64_t address);
 /* Returns the line of a position in the script's source, 0: not known. */
 uint32_t v8_script_line(const struct v8_script *s, uint32_t position);
@@ -206,6 +233,9 @@ uint32_t v8_script_line(const struct v8_script *s, uint32_t position);
 const struct v8_function *v8_function(struct v8 *v, uint64_t shared);
 /* Returns the function of a JSFunction. */
 const struct v8_function *v8_function_of(struct v8 *v, uint64_t function);
+/* Returns the id of the function of a SharedFunctionInfo (wire/language.h), 0: there is none. */
+uint64_t v8_function_id(struct v8 *v, uint64_t shared);
+struct runtime_frame v8_frame(const struct v8_at *at);
 /* Adds a frame. place < 0: the line is not known. */
 void v8_add(const struct v8_function *f, int32_t place, runtime_frame_vec *ret);
 
@@ -220,13 +250,20 @@ int32_t v8_baseline_place(struct v8 *v, const struct v8_code *c, uint64_t byteco
 			  bool called);
 
 /* --- optimized.c --- */
-/* Adds the functions that optimized code executes at a return address, innermost first. Returns
- * false when the code's tables do not have the address, or belong to another function. */
-bool v8_optimized(struct v8 *v, const struct v8_code *c, const struct v8_function *f, uint64_t pc,
-		  runtime_frame_vec *ret);
+/* Finds the functions that optimized code executes at a return address, innermost first. Returns
+ * their number, 0 when the code's tables do not have the address, or belong to another function. */
+uint32_t v8_optimized(struct v8 *v, const struct v8_code *c, const struct v8_function *f,
+		      uint64_t pc, struct v8_at ret[V8_INLINED_MAX]);
 
 /* --- frames.c --- */
 bool v8_step(struct runtime *r, const struct space_thread *t, struct unwind_cursor *c,
 	     runtime_frame_vec *ret);
+
+/* --- v8_met.c --- */
+/* See struct runtime_type. */
+bool v8_wire(struct runtime *r, struct wire_language *ret);
+const void *v8_learn(struct runtime *r, uint64_t address, uint64_t entry, uint64_t id);
+uint32_t v8_describe(struct runtime *r, const void *code, uint32_t at, uint32_t i,
+		     struct runtime_frame *ret);
 
 #endif

@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Frames of JavaScript: from code of V8 to its caller, as program/runtime/v8/ does it.
+ *
+ * rbp links all frames. A frame has its function, which leads to the number of its script and to its
+ * own number there. The innermost frame may be half built; the instructions there show it. V8's code
+ * is in pages without a file, and in a part of V8's own text; neither has unwind tables. */
+#include "bpf/machine.bpf.h"
+
+enum { JS_RDI = 5, JS_R9 = 9, JS_R12 = 12, JS_R15 = 15, JS_HANDLERS = 8, JS_CHECKS_MAX = 16 };
+
+/* What the instructions at the innermost place show of the frame. */
+enum {
+	JS_WHOLE,
+	JS_NONE,   /* the return address is on top of the stack */
+	JS_PUSHED, /* ... below the caller's rbp */
+	JS_LINKED, /* rbp is set, and the function is not in the frame yet */
+};
+
+/* wire/step.h */
+INLINE long unwind_frame_pointer(struct unwind_walk *w, u32 i);
+
+INLINE const struct wire_v8 *js_data(struct unwind_walk *w)
+{
+	const struct wire_language *l = machine_data(w, WIRE_LANGUAGE_V8);
+
+	return l ? &l->v8 : NULL;
+}
+
+INLINE bool js_is_pointer(u64 word)
+{
+	return (word & 7) == 1 && word >> 47 == 0 && word > 4096;
+}
+
+INLINE bool js_is_small(u64 word)
+{
+	return !(u32)word;
+}
+
+/* The word of the object read last that has a member. */
+INLINE u64 js_member(const struct javascript_state *v, u32 at)
+{
+	u32 i = at >> 3 & 15;
+
+	return i < WIRE_V8_OBJECT_WORDS ? v->object[i] : 0;
+}
+
+/* Reads the type in a Map, if it is a Map, to s->word. */
+INLINE bool js_type(struct unwind_walk *w, const struct wire_v8 *j, u64 map)
+{
+	struct unwind_state *s = w->s;
+
+	return js_is_pointer(map) && machine_user(w, &s->word, map - 1) && js_is_pointer(s->word) &&
+	       machine_user(w, &s->word, s->word - 1 + j->map_type) &&
+	       (s->word & 0xffff) == j->type_map &&
+	       machine_user(w, &s->word, map - 1 + j->map_type);
+}
+
+/* Reads an object of a kind to js.object; follows it where the collector has just moved it. Returns
+ * its address, 0: there is none. size: bytes that are read. */
+CALLBACK js_object(struct unwind_walk *w, u64 object, u32 kind, u32 size)
+{
+	const struct wire_v8 *j = js_data(w);
+	struct javascript_state *v = &w->s->js;
+	u64 type;
+
+	kind &= WIRE_V8_KINDS - 1;
+	if (!j || size > sizeof(v->object) || !js_is_pointer(object) ||
+	    UNWIND_USER(w, v->object, size, object - 1))
+		return 0;
+	if (v->object[0] && !(v->object[0] & 3)) {
+		object = v->object[0] + 1;
+		if (!js_is_pointer(object) || UNWIND_USER(w, v->object, size, object - 1))
+			return 0;
+	}
+	if (v->object[0] == v->maps[kind] && v->maps[kind])
+		return object;
+	if (!js_type(w, j, v->object[0]))
+		return 0;
+	type = (w->s->word & 0xffff) - j->types[kind];
+	if (kind == WIRE_V8_FUNCTION ? type > WIRE_V8_FUNCTIONS : type != 0)
+		return 0;
+	v->maps[kind] = v->object[0];
+	return object;
+}
+
+/* Sets s->id to that of a function's object, and s->code to its SharedFunctionInfo. */
+CALLBACK js_function(struct unwind_walk *w, u64 function)
+{
+	const struct wire_v8 *j = js_data(w);
+	struct unwind_state *s = w->s;
+	struct javascript_state *v = &s->js;
+	u64 shared, script, name, number;
+
+	if (!j || !js_object(w, function, WIRE_V8_FUNCTION, WIRE_V8_FUNCTION_WORDS * 8))
+		return false;
+	shared = js_object(w, js_member(v, j->function_shared), WIRE_V8_SHARED,
+			   WIRE_V8_SHARED_WORDS * 8);
+	if (!shared)
+		return false;
+	s->code = shared;
+	script = js_member(v, j->shared_script);
+	name = js_member(v, j->shared_name);
+	number = js_member(v, j->shared_flags) >> 32;
+	if (js_object(w, script, WIRE_V8_SCRIPT, WIRE_V8_OBJECT_WORDS * 8)) {
+		script = js_member(v, j->script_number);
+		if (!js_is_small(script))
+			return false;
+		s->id = wire_language_v8_id(s->tgid, script >> 31 | 1, number);
+		return true;
+	}
+	number = name;
+	script = shared & ~1ull;
+	if (js_is_pointer(name) && !UNWIND_USER(w, s->pair, 16, name - 1) &&
+	    (s->pair[1] & WIRE_V8_HASH_FORM) == WIRE_V8_HASH_WHOLE && js_type(w, j, s->pair[0]) &&
+	    (s->word & 0xffff) < j->type_no_string) {
+		number = s->pair[1];
+		script = 0;
+	}
+	s->id = wire_language_v8_id(s->tgid, script, number);
+	return true;
+}
+
+/* Goes to the caller. guess: the frame was not checked. */
+INLINE long js_go(struct unwind_walk *w, u64 pc, u64 sp, u64 bp, bool guess)
+{
+	struct unwind_state *s = w->s;
+
+	if (sp <= s->sp || sp & 7 || !pc) {
+		s->end = WIRE_UNWIND_END_BAD;
+		return 1;
+	}
+	s->pc = pc;
+	s->sp = sp;
+	s->bp = bp;
+	s->call = 1;
+	s->guess = guess;
+	return 0;
+}
+
+/* The eight bytes behind i bytes of the instructions in js.around, i < 24. */
+INLINE u64 js_bytes(const u64 *around, u32 i)
+{
+	u32 bits = i % 8 * 8;
+
+	return bits ? around[i / 8] >> bits | around[i / 8 + 1] << (64 - bits) : around[i / 8];
+}
+
+/* Returns what the instructions show. *ret_function: rdi has the function, as at the beginning of
+ * each function of JavaScript:
+ *
+ *	checks; push %rbp; mov %rsp, %rbp; push %rsi; push %rdi */
+INLINE u32 js_partial(const u64 *around, bool *ret_function)
+{
+	const u64 begins = 0x5756e5894855, mask = 0xffffffffffff;
+	u64 k = around[1];
+	u32 op = k & 0xff;
+	bool found = false;
+
+	*ret_function = false;
+	if (op == 0xc3 || op == 0xc2)
+		return JS_NONE;
+	if ((u32)k == 0xe5894855) {
+		*ret_function = (k & mask) == begins;
+		return JS_NONE;
+	}
+	if ((k & 0xffffff) == 0xe58948 && around[0] >> 56 == 0x55) {
+		*ret_function = (k >> 24 & 0xffff) == 0x5756;
+		return JS_PUSHED;
+	}
+	if (around[0] >> 32 == 0xe5894855) {
+		*ret_function = (k & 0xffff) == 0x5756;
+		return JS_LINKED;
+	}
+	if (around[0] >> 24 == 0x56e5894855) {
+		*ret_function = op == 0x57;
+		return op == 0x57 ? JS_LINKED : JS_WHOLE;
+	}
+#pragma unroll
+	for (u32 i = 1; i <= JS_CHECKS_MAX; i++)
+		found |= (js_bytes(around, 8 + i) & mask) == begins;
+	*ret_function = found;
+	return found ? JS_NONE : JS_WHOLE;
+}
+
+/* Looks at the next handlers of bytecodes. Returns 1 when one of them begins between the one that
+ * runs and the instruction. */
+CALLBACK js_handlers(u32 i, struct unwind_walk *w)
+{
+	struct javascript_state *v = &w->s->js;
+	u64 between = w->s->pc - v->start;
+
+	v->other = 1;
+	if (UNWIND_USER(w, v->object, 8 * JS_HANDLERS, v->table + i * (8 * JS_HANDLERS)))
+		return 1;
+	v->other = 0;
+#pragma unroll
+	for (int k = 0; k < JS_HANDLERS; k++)
+		v->other |= v->object[k] - v->start - 1 < between;
+	return (long)v->other;
+}
+
+/* Returns the place in the bytecodes that the interpreter executes. While it executes a bytecode,
+ * registers have it; they are used only if the running code belongs to the bytecode there. */
+INLINE u64 js_running(struct unwind_walk *w, const struct wire_v8 *j, u64 bytecodes, u64 length)
+{
+	struct unwind_state *s = w->s;
+	struct javascript_state *v = &s->js;
+	u64 at;
+
+	if (s->n != 1 || UNWIND_REGISTER(w, JS_R12) || s->word != bytecodes ||
+	    UNWIND_REGISTER(w, JS_R9))
+		return WIRE_LANGUAGE_BEFORE;
+	at = s->word - (j->bytecodes_data - 1);
+	if (at >= length || UNWIND_USER(w, v->around, 1, bytecodes + s->word) ||
+	    UNWIND_REGISTER(w, JS_R15))
+		return WIRE_LANGUAGE_BEFORE;
+	v->table = s->word;
+	if (!machine_user(w, &v->start, v->table + (v->around[0] & 0xff) * 8) ||
+	    s->pc - v->start >= WIRE_V8_FRAME_MAX)
+		return WIRE_LANGUAGE_BEFORE;
+	v->other = 0;
+	bpf_loop((j->opcodes + JS_HANDLERS - 1) / JS_HANDLERS, js_handlers, w, 0);
+	return v->other ? WIRE_LANGUAGE_BEFORE : at;
+}
+
+/* Sets s->frame to the word of a frame whose function has s->id. */
+CALLBACK js_named(struct unwind_walk *w, bool built_in)
+{
+	const struct wire_v8 *j = js_data(w);
+	struct unwind_state *s = w->s;
+	struct javascript_state *v = &s->js;
+	u64 at = WIRE_LANGUAGE_BEFORE, shared = s->code, place = 0, bytecodes, length;
+
+	if (!j)
+		return 0;
+	bytecodes = js_object(w, v->frame[WIRE_V8_FRAME_BYTECODES], WIRE_V8_BYTECODES, 16);
+	length = bytecodes && js_is_small(js_member(v, j->bytecodes_length))
+			 ? js_member(v, j->bytecodes_length) >> 32
+			 : 0;
+	if (built_in && !s->call) {
+		at = js_running(w, j, bytecodes, length);
+	} else if (built_in) {
+		u64 saved = v->frame[WIRE_V8_PLACE];
+
+		at = (saved >> 32) - (j->bytecodes_data - 1);
+		if (!js_is_small(saved) || at >= length)
+			at = WIRE_LANGUAGE_BEFORE;
+	} else if ((s->call || length) && !UNWIND_USER(w, v->around, 32, s->pc - WIRE_V8_BEFORE)) {
+		place = WIRE_JAVA_PLACE(s->pc, s->call);
+		s->id = wire_language_v8_place(s->id, place, v->around);
+	}
+	machine_word(w, shared, place, at);
+	return 0;
+}
+
+/* Steps from a frame that is not built, or not any more. */
+INLINE long js_unbuilt(struct unwind_walk *w, u32 partial)
+{
+	struct unwind_state *s = w->s;
+
+	s->end = WIRE_UNWIND_END_UNREADABLE;
+	if (partial == JS_NONE)
+		return machine_user(w, s->pair, s->sp)
+			       ? js_go(w, s->pair[0], s->sp + 8, s->bp, true)
+			       : 1;
+	if (partial == JS_LINKED && (s->bp & 7 || s->bp < s->sp))
+		return js_go(w, 0, 0, 0, true);
+	if (UNWIND_USER(w, s->pair, 16, partial == JS_LINKED ? s->bp : s->sp))
+		return 1;
+	return js_go(w, s->pair[1], (partial == JS_LINKED ? s->bp : s->sp) + 16, s->pair[0], true);
+}
+
+/* Steps from code without unwind tables. s->frame is the address before. */
+CALLBACK javascript_step(struct unwind_walk *w, u32 i)
+{
+	const struct wire_v8 *j = js_data(w);
+	struct unwind_state *s = w->s;
+	struct javascript_state *v = &s->js;
+	u32 partial = JS_WHOLE;
+	bool built_in, function = false;
+	u64 context;
+
+	built_in = j && s->pages && s->pc - s->call - s->bias - j->blob < j->blob_size;
+	if (!j || (s->pages && !built_in))
+		return unwind_frame_pointer(w, i);
+	if (!s->call && !UNWIND_USER(w, v->around, 32, s->pc - 8))
+		partial = js_partial(v->around, &function);
+	if (partial != JS_WHOLE) {
+		if (function && s->n == 1 && !UNWIND_REGISTER(w, JS_RDI) && js_function(w, s->word))
+			machine_word(w, s->code, 0, WIRE_LANGUAGE_BEFORE);
+		else if (!s->machine.addresses)
+			s->frame = WIRE_LANGUAGE_HIDDEN;
+		return js_unbuilt(w, partial);
+	}
+	if (s->bp & 7 || s->bp + 16 <= s->sp || s->bp + 16 - s->sp > WIRE_V8_FRAME_MAX ||
+	    UNWIND_USER(w, v->frame, sizeof(v->frame), s->bp - WIRE_V8_FRAME_BELOW))
+		return unwind_frame_pointer(w, i);
+	context = v->frame[WIRE_V8_CONTEXT];
+	v->function = v->frame[WIRE_V8_FRAME_FUNCTION];
+	if (context == (u64)j->builtin_exit << 1)
+		v->function = v->frame[WIRE_V8_EXIT_FUNCTION];
+	else if (!(context & 1))
+		v->function = 0;
+	if (v->function && js_function(w, v->function))
+		js_named(w, built_in);
+	else if (!built_in)
+		return unwind_frame_pointer(w, i);
+	else if (!s->machine.addresses)
+		s->frame = WIRE_LANGUAGE_HIDDEN;
+	return js_go(w, v->frame[WIRE_V8_RETURN], s->bp + 16, v->frame[WIRE_V8_RBP], false);
+}

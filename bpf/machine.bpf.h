@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* The words of frames of code that a language's machine has made. */
+#ifndef DESCRY_BPF_MACHINE_H
+#define DESCRY_BPF_MACHINE_H
+
+#include "bpf/machine_state.bpf.h"
+
+enum { MACHINE_CODES_SHIFT = 16 };
+
+INLINE bool machine_user(struct unwind_walk *w, u64 *dst, u64 addr)
+{
+	return !UNWIND_USER(w, dst, 8, addr);
+}
+
+/* Returns the facts about the process's machine, if its frames are of this kind, else NULL. */
+INLINE const struct wire_language *machine_data(struct unwind_walk *w, u32 frames)
+{
+	const u32 *words = unwind_chunk(w->chunks, w->s->machine.data);
+	const struct wire_language *l;
+
+	if (!words)
+		return NULL;
+	l = (const void *)(words + (w->s->machine.data & (0x10000 - WIRE_LANGUAGE_WORDS)));
+	return l->frames == frames ? l : NULL;
+}
+
+/* Sets s->frame to the word of s->id, and requests the name when it is met for the first time. */
+INLINE void machine_word(struct unwind_walk *w, u64 code, u64 entry, u64 at)
+{
+	u32 *codes = unwind_chunk(w->chunks, WIRE_UNWIND_CODES << 16);
+	struct unwind_state *s = w->s;
+	u32 slot = (u32)s->id & ((1u << MACHINE_CODES_SHIFT) - 1), ask = s->ask;
+	u32 word = (u32)(s->id >> MACHINE_CODES_SHIFT) | 1u << 31;
+
+	if (s->machine.addresses)
+		return;
+	s->frame = wire_language_word(s->id, at);
+	if (!codes || codes[slot] == word)
+		return;
+	s->code = code;
+	s->entry = entry;
+	s->ask = WIRE_UNWIND_ASK_CODE;
+	if (!bpf_ringbuf_output(w->wanted, &s->tgid, sizeof(struct wire_unwind_ask),
+				BPF_RB_FORCE_WAKEUP))
+		codes[slot] = word;
+	s->ask = ask;
+}
+
+#endif

@@ -1,0 +1,149 @@
+/* The data for programs that walk JavaScript's frames (bpf/javascript.bpf.h), and the functions
+ * that they met. */
+
+#include "program/runtime/v8/v8.h"
+#include "wire/language.h"
+
+enum { LEARN_WORK = 1 << 26 }; /* bytes that are searched for one function */
+
+/* A function that is interpreted, whose place a word has, or the functions at a place in code that
+ * was compiled. */
+struct met {
+	uint32_t n;        /* 0: interpreted, or the place is not known */
+	struct v8_at at[]; /* innermost first; at least one */
+};
+
+/* Returns true when frames and objects are as programs expect. */
+static bool is_usual(const struct v8_numbers *n)
+{
+	const int32_t members[] = { n->function_shared, n->shared_name,     n->shared_script,
+				    n->shared_flags,    n->script_ends + 8, n->array_length };
+	const int32_t ends[] = { WIRE_V8_FUNCTION_WORDS, WIRE_V8_SHARED_WORDS, WIRE_V8_SHARED_WORDS,
+				 WIRE_V8_SHARED_WORDS,   WIRE_V8_OBJECT_WORDS, 2 };
+
+	for (size_t i = 0; i < ARRAY_SIZE(members); i++)
+		if (members[i] < 8 || members[i] % 8 || members[i] / 8 >= ends[i])
+			return false;
+	return n->frame_context == -8 && n->frame_function == -16 && n->frame_bytecodes == -32 &&
+	       n->frame_place == -WIRE_V8_FRAME_BELOW && n->string_length == WIRE_V8_NAME + 4;
+}
+
+bool v8_wire(struct runtime *r, struct wire_language *ret)
+{
+	struct v8 *v = (struct v8 *)r;
+	const struct v8_numbers *n = &v->n;
+
+	if (!v->blob)
+		err_free(v8_builtins_find(v));
+	if (!v->blob || !v->blob_size || !is_usual(n))
+		return false;
+
+	struct wire_v8 w = {
+		.blob = v->blob - v->bias,
+		.blob_size = v->blob_size,
+		.map_type = (uint32_t)n->map_type,
+		.type_map = (uint32_t)n->type_map,
+		.type_no_string = (uint32_t)n->type_no_string,
+		.function_shared = (uint32_t)n->function_shared,
+		.shared_name = (uint32_t)n->shared_name,
+		.shared_script = (uint32_t)n->shared_script,
+		.shared_flags = (uint32_t)n->shared_flags,
+		.script_number = (uint32_t)n->script_ends + 8,
+		.bytecodes_length = (uint32_t)n->array_length,
+		.bytecodes_data = (uint32_t)n->bytecodes_data,
+		.opcodes = v->version->opcodes,
+		.builtin_exit = (uint32_t)n->frame_builtin_exit,
+	};
+
+	w.types[WIRE_V8_FUNCTION] = (uint32_t)n->type_function;
+	w.types[WIRE_V8_SHARED] = (uint32_t)n->type_shared;
+	w.types[WIRE_V8_SCRIPT] = (uint32_t)n->type_script;
+	w.types[WIRE_V8_BYTECODES] = (uint32_t)n->type_bytecodes;
+	*ret = (struct wire_language){ .frames = WIRE_LANGUAGE_V8 };
+	ret->v8 = w;
+	return true;
+}
+
+static bool has_id(struct v8 *v, uint64_t shared, uint64_t place, uint64_t id)
+{
+	uint64_t now = v8_function_id(v, shared), code[4];
+
+	if (!now || !place)
+		return now && now == id;
+	return space_read_some(v->runtime.space, WIRE_JAVA_PLACE_PC(place) - WIRE_V8_BEFORE, code,
+			       sizeof(code)) == sizeof(code) &&
+	       wire_language_v8_place(now, place, code) == id;
+}
+
+static bool belongs_to(struct v8 *v, const struct v8_code *c, const struct v8_function *f)
+{
+	uint64_t data = v8_get(v, c->object, v->version->code_data);
+	int32_t type = v8_type(v, &data);
+
+	if (type == v->n.type_interpreter_data)
+		data = v8_member(v, data, 8, v->n.type_bytecodes);
+	return f->bytecodes && data == f->bytecodes;
+}
+
+/* Finds the functions at a place in compiled code, innermost first. Returns their number. */
+static uint32_t find_functions(struct v8 *v, const struct v8_function *f, uint64_t place,
+			       struct v8_at ret[V8_INLINED_MAX])
+{
+	const uint64_t pc = WIRE_JAVA_PLACE_PC(place);
+	const bool called = WIRE_JAVA_PLACE_CALLED(place);
+	struct v8_code code;
+	uint32_t n = 0;
+
+	ret[0] = (struct v8_at){ f, -1 };
+	if (!v8_code_find(v, pc - called, &code) || code.kind < (uint32_t)v->n.code_baseline)
+		return 1;
+	if (code.kind != (uint32_t)v->n.code_baseline)
+		n = called ? v8_optimized(v, &code, f, pc, ret) : 0;
+	else if (belongs_to(v, &code, f))
+		ret[0].place = v8_baseline_place(v, &code, f->bytecodes, pc, called);
+	if (code.kind != (uint32_t)v->n.code_baseline && !n)
+		ret[0] = (struct v8_at){ f, -1 };
+	return n ?: 1;
+}
+
+const void *v8_learn(struct runtime *r, uint64_t address, uint64_t entry, uint64_t id)
+{
+	struct v8 *v = (struct v8 *)r;
+	struct v8_at at[V8_INLINED_MAX];
+	const struct v8_function *f;
+	struct met *m;
+	uint32_t n = 1;
+
+	v8_pass(v);
+	v->work = LEARN_WORK;
+	if (!has_id(v, address, entry, id))
+		return NULL;
+	f = v8_function(v, address);
+	if (!f)
+		return NULL;
+	at[0] = (struct v8_at){ f, -1 };
+	if (entry)
+		n = find_functions(v, f, entry, at);
+	if (!v8_afford(v, sizeof(*m) + n * sizeof(m->at[0])))
+		return NULL;
+	m = arena_alloc(&v->names, sizeof(*m) + n * sizeof(m->at[0]));
+	m->n = entry ? n : 0;
+	for (uint32_t i = 0; i < n; i++)
+		m->at[i] = at[i];
+	/* Objects may have moved while they were read. */
+	return has_id(v, address, entry, id) ? m : NULL;
+}
+
+uint32_t v8_describe(struct runtime *r, const void *code, uint32_t at, uint32_t i,
+		     struct runtime_frame *ret)
+{
+	const struct met *m = code;
+
+	if (m->n) {
+		*ret = i < m->n ? v8_frame(&m->at[i]) : (struct runtime_frame){ 0 };
+		return m->n;
+	}
+	*ret = v8_frame(&(struct v8_at){ m->at[0].function,
+					 at == WIRE_LANGUAGE_BEFORE ? -1 : (int32_t)at });
+	return 1;
+}
