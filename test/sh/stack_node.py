@@ -15,125 +15,20 @@ import tempfile
 import time
 
 from checks import *
+from node_code import *
 
 DESCRY = os.environ["DESCRY"]
 SAMPLES = int(os.environ.get("SAMPLES", "8"))
 TMP = tempfile.mkdtemp(prefix="descry-stack-node-")
 atexit.register(shutil.rmtree, TMP, True)
 
-# A thread prints its place and waits, below closures, a constructor, a getter, recursion and functions of V8 that call back. Strings are
-# of one byte and of two bytes a character, lines end in all ways.
-PROGRAM = """
-Error.stackTraceLimit = 100;
-Error.prepareStackTrace = (e, sites) => sites.map((s) => [s.getFunctionName(), s.getScriptNameOrSourceURL(), s.getLineNumber()]);
-const { Worker, isMainThread } = require('worker_threads');
-const { writeSync } = require('fs');
-const cell = new Int32Array(new SharedArrayBuffer(4));
-function park() {
-    const o = {};
-    Error.captureStackTrace(o); writeSync(1, JSON.stringify(o.stack) + '\\n'); Atomics.wait(cell, 0, 0);
-}
-function leaf(f, n) {
-    return f(n);
-}
-function middle(f, n) {
-    const r = leaf(f, n) + 1;
-    return r;
-}
-function outer(f, n) {
-    let s = 0;
-    for (let i = 0; i < n; i++)
-        s += middle(f, i);
-    return s;
-}
-const many = [(n) => n, (n) => n * 2, (n) => n * 3, (n) => n * 4, (n) => n * 5];
-for (let i = 0; i < 4000; i++)
-    for (const f of many)
-        outer(f, 5);
-class Order {
-    constructor(n) { this.n = n; if (n == 7) this.total; }
-    save(k) { if (k == 0) outer(park, 1); else this.save(k - 1); }
-    get total() {
-        return this.save(2);
-    }
-}
-function sorts() { [3, 1, 2].sort((a, b) => { new Order(7); return a - b; }); }
-const größe = () => { sorts(); };
-function replaces() { 'abc'.replace(/b/, () => { größe(); return 'x'; }); }\r\nfunction parses() {\r
-    JSON.parse('{"a":1}', function reviver(k, v) { replaces(); return v; });
-}\rfunction applies() { Reflect.apply(parses, null, []); }
-function evals() { (0, eval)('/*€*/\\nparses();\\n//# sourceURL=evaluated.js'); }
-function *generates() { yield (applies(), 1); }
-function spreads() { return [...generates()]; }
-function maps() { return new Map([[1, 2]]).forEach(() => spreads()); }
-if (isMainThread)
-    new Worker(__filename).on('online', () => setTimeout(maps, 300));
-else
-    maps();
-"""
-BUSY = """
-let sink = 0;
-function leaf(i) {
-    return i * 31 + 7;
-}
-function middle(i) {
-    return leaf(i)
-        ^ leaf(i + 1);
-}
-function busyLoop() {
-    for (let k = 0; k < 1e5; k++)
-        sink += middle(k);
-}
-function fib(n) {
-    return n < 2 ? n : fib(n - 1)
-        + fib(n - 2);
-}
-function busyFib() {
-    sink += fib(18);
-}
-function busySort() {
-    const a = [];
-    for (let i = 0; i < 3000; i++)
-        a.push((i * 7919) % 3001);
-    a.sort((x, y) => x - y);
-    sink += a.map((x) => leaf(x)).reduce((x, y) => x + y, 0);
-}
-function busyText() {
-    let s = '';
-    for (let i = 0; i < 2000; i++)
-        s += String(i) + ',';
-    sink += JSON.parse(JSON.stringify(s.split(','))).length;
-    sink += s.replace(/[0-9]+/g, (m) => m + m).length;
-}
-function run() {
-    for (let i = 0;; i++) {
-        busyLoop();
-        busyFib();
-        busySort();
-        busyText();
-        if (i == 0)
-            console.log('ready');
-    }
-}
-run();
-"""
+PROGRAM = program(
+    "const { writeSync } = require('fs');\nconst cell = new Int32Array(new SharedArrayBuffer(4));",
+    "writeSync(1, JSON.stringify(o.stack) + '\\n'); Atomics.wait(cell, 0, 0)",
+    "if (isMainThread) new Worker(__filename).on('online', () => setTimeout(maps, 300)); else maps();")
 # Flags of V8 for each kind of code; a version has some of them. The number: the least number of frames in made code.
 MODES = ([[], 0], [["--jitless"], 0], [["--always-sparkplug"], 10], [["--always-opt"], 10], [["--always-turbofan"], 1],
          [["--maglev", "--always-sparkplug"], 1], [["--interpreted-frames-native-stack"], 0])
-
-
-def nodes():
-    if "NODES" in os.environ:
-        return os.environ["NODES"].split()
-    node = shutil.which("node") or shutil.which("nodejs")
-    if not node:
-        skip("Node.js is not installed: tools/install-deps --test installs it")
-    return [node]
-
-
-def accepts(node, flags):
-    p = subprocess.run([node, *flags, "-e", "0"], stdin=subprocess.DEVNULL, capture_output=True)
-    return p.returncode == 0
 
 
 def descry(*args):
@@ -146,20 +41,6 @@ def descry(*args):
 
 def threads(text):
     return re.split(r"^  thread \d+[^\n]*\n", text, flags=re.M)[1:]
-
-
-def frames_of(block):
-    """The frames of JavaScript among the native ones, which have an offset."""
-    lines = re.findall(r"^ +([^`\s]+)`(.+?)(?::(\d+))?$", block, re.M)
-    return [(name, file, int(line or 0)) for file, name, line in lines if not re.search(r"\+0x[0-9a-f]+$", name)]
-
-
-def shown(said):
-    """As descry shows a frame that V8 has said. A name that was computed, as that of [symbol](), is in the function's object only."""
-    name, file, line = said
-    name = None if name and name.startswith("[") else name
-    file = file or "[v8]"
-    return (name or "<anonymous>", file if file.startswith("node:") else os.path.basename(file), line or 0)
 
 
 def parked(text):
@@ -205,24 +86,6 @@ def compare_waiting(node, flags, made, with_core):
         p.wait()
 
 
-def fault(block):
-    """Why a busy thread's stack cannot be."""
-    frames, source = frames_of(block), BUSY.split("\n")[1:]
-    own = re.findall(r"^function (\w+)", BUSY, re.M)
-    if "__libc_start_main" not in block or "stack ends" in block:
-        return "not walked to its end"
-    if not any(f[0] == "run" for f in frames):
-        return "run is missing"
-    for inner, outer in zip(frames, frames[1:]):
-        if inner[0] in own and outer[0] in own and outer[2] and inner[0] + "(" not in source[outer[2] - 1]:
-            return "%s does not call %s" % (outer, inner)
-    for name, _, line in frames:
-        first = next((i for i, text in enumerate(source) if text.startswith("function %s(" % name)), None)
-        if line and first is not None and not first < line <= first + source[first:].index("}") + 1:
-            return "%s is not in line %d" % (name, line)
-    return None
-
-
 def compare_busy(node, flags):
     name = "%s %s, busy" % (node, " ".join(flags))
     p, wrong, lines = subprocess.Popen([node, *flags, TMP + "/busy.js"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE), [], 0
@@ -243,7 +106,7 @@ def compare_busy(node, flags):
 
 def main():
     with open(TMP + "/truth.js", "w", encoding="utf-8", newline="") as f:
-        f.write(PROGRAM[1:])
+        f.write(PROGRAM)
     with open(TMP + "/busy.js", "w", encoding="utf-8") as f:
         f.write(BUSY[1:])
     for node in nodes():

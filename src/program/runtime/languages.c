@@ -176,17 +176,17 @@ static void keep(struct languages *l, const struct code_key *key, struct code co
 	vec_push(&l->known, code);
 }
 
-void languages_learn(struct languages *l, pid_t pid, const struct wire_unwind_ask *ask)
+bool languages_learn(struct languages *l, pid_t pid, const struct wire_unwind_ask *ask)
 {
 	const struct code_key key = { ask->id, (uint32_t)pid, 0 };
 	struct process *p = find(l, pid);
 	const void *code;
 
 	if (!p || !p->runtime->type->learn || known(l, &key))
-		return;
+		return true;
 	if (l->known.n == KNOWN_MAX || !patience_left(&l->patience, now_ns())) {
 		l->left_out++;
-		return;
+		return true;
 	}
 	reading_begin(l, p->space, LEARN_READS, LEARN_MS);
 	code = p->runtime->type->learn(p->runtime, ask->code, ask->entry, ask->id);
@@ -194,6 +194,7 @@ void languages_learn(struct languages *l, pid_t pid, const struct wire_unwind_as
 		l->left_out++;
 	if (code)
 		keep(l, &key, (struct code){ p->runtime, code, 0 });
+	return code || !p->runtime->type->moves;
 }
 
 uint64_t languages_left_out(const struct languages *l)

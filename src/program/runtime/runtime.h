@@ -58,6 +58,8 @@ struct runtime_type {
 	bool (*wire)(struct runtime *r, struct wire_language *ret);
 	/* Only programs in the kernel can walk them, and not the agent of the in-process engine. */
 	bool kernel_only;
+	/* The runtime moves code objects. */
+	bool moves;
 	/* The code object at an address (with a method's entry at another, or 0), read now, if it
 	 * is still the one with this id (wire/language.h); lives as long as r. NULL: it is not, or
 	 * cannot be read. */

@@ -191,7 +191,7 @@ static void asked(void *arg, const void *record, uint32_t n)
 	for (uint32_t i = 0; i < e->processes.n; i++)
 		if (ask.what & WIRE_UNWIND_ASK_CODE && e->processes.v[i].attached &&
 		    e->processes.v[i].pid == (pid_t)ask.pid) {
-			languages_learn(e->languages, (pid_t)ask.pid, &ask);
+			(void)languages_learn(e->languages, (pid_t)ask.pid, &ask);
 			e->unwind->any = true;
 			return;
 		}

@@ -1,8 +1,14 @@
 /* V8's strings. */
+#include <string.h>
 
 #include "program/runtime/v8/v8.h"
 
-enum { TEXT_MAX = 4096, /* characters of a name; longer ones are cut */ HOPS_MAX = 8 };
+enum {
+	TEXT_MAX = 4096, /* characters of a name; longer ones are cut */
+	HOPS_MAX = 8,
+	TREE_DEPTH_MAX = 32,
+	TREE_NODES_MAX = 256,
+};
 
 /* Goes from a string without characters of its own to the one that has them. */
 static bool next(struct v8 *v, int32_t form, uint64_t *string, uint32_t *offset)
@@ -107,22 +113,70 @@ static uint32_t utf16(const uint8_t *p, uint32_t n, uint32_t *i)
 	return 0x10000 + ((c - 0xd800) << 10 | (low - 0xdc00));
 }
 
-const char *v8_text(struct v8 *v, uint64_t object)
+/* A text that is made of the parts of a string. */
+struct text {
+	char *bytes; /* room for 3 * TEXT_MAX + 1 */
+	uint32_t len, chars;
+};
+
+/* Adds the characters of a string in one piece. Returns false when it cannot be read. */
+static bool add_piece(struct v8 *v, uint64_t object, struct text *t)
 {
 	uint8_t bytes[TEXT_MAX * 2];
 	struct v8_string s;
-	uint32_t n, size, len = 0;
+	uint32_t n, size;
+
+	if (!v8_string_open(v, object, &s))
+		return false;
+	n = s.length < TEXT_MAX - t->chars ? s.length : TEXT_MAX - t->chars;
+	size = s.wide ? n * 2 : n;
+	if (space_read_some(v->runtime.space, s.address, bytes, size) != size)
+		return false;
+	t->chars += n;
+	for (uint32_t i = 0; i < n;)
+		t->len += utf8(s.wide ? utf16(bytes, n, &i) : bytes[i++], t->bytes + t->len);
+	return true;
+}
+
+/* Adds the characters of a string that may be a tree of two halves each (ConsString), the first
+ * half first. A name that V8 has inferred is one. */
+static bool add_string(struct v8 *v, uint64_t object, struct text *t)
+{
+	uint64_t later[TREE_DEPTH_MAX] = { object };
+	uint32_t n = 1;
+
+	for (uint32_t i = 0; n && i < TREE_NODES_MAX && t->chars < TEXT_MAX; i++) {
+		uint64_t at = later[--n], second;
+		int32_t type = v8_type(v, &at);
+
+		if (type < 0 || type >= v->n.type_no_string)
+			return false;
+		second = v8_get(v, at, (uint32_t)v->n.string_second);
+		if ((type & v->n.string_form_mask) != v->n.string_cons ||
+		    (v8_is_pointer(second) &&
+		     !v8_u32(v, second - 1 + (uint32_t)v->n.string_length))) {
+			if (!add_piece(v, at, t))
+				return false;
+		} else if (n + 2 > TREE_DEPTH_MAX) {
+			return false;
+		} else {
+			later[n++] = second;
+			later[n++] = v8_get(v, at, (uint32_t)v->n.string_first);
+		}
+	}
+	return !n || t->chars == TEXT_MAX;
+}
+
+const char *v8_text(struct v8 *v, uint64_t object)
+{
+	char bytes[TEXT_MAX * 3 + 1];
+	struct text t = { .bytes = bytes };
 	char *text;
 
-	if (!v8_string_open(v, object, &s) || !s.length)
+	if (!add_string(v, object, &t) || !t.len || !v8_afford(v, t.len + 1))
 		return NULL;
-	n = s.length < TEXT_MAX ? s.length : TEXT_MAX;
-	size = s.wide ? n * 2 : n;
-	if (!v8_afford(v, n * 3 + 1) ||
-	    space_read_some(v->runtime.space, s.address, bytes, size) != size)
-		return NULL;
-	text = arena_alloc(&v->names, n * 3 + 1);
-	for (uint32_t i = 0; i < n;)
-		len += utf8(s.wide ? utf16(bytes, n, &i) : bytes[i++], text + len);
+	text = arena_alloc(&v->names, t.len + 1);
+	memcpy(text, bytes, t.len);
+	text[t.len] = 0;
 	return text;
 }

@@ -179,6 +179,7 @@ const struct runtime_type runtime_v8 = {
 	.is_part = is_code,
 	.wire = v8_wire,
 	.kernel_only = true,
+	.moves = true,
 	.learn = v8_learn,
 	.describe = v8_describe,
 	.free = v8_free,

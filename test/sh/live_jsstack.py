@@ -1,0 +1,139 @@
+#!/usr/bin/env python3
+# ustack() and descry profile have the functions and lines of JavaScript in Node.js, walked in the kernel. A program says where it is, and
+# a probe fires there: both stacks are equal, frame by frame, while its functions are interpreted, get baseline code, and are optimized and
+# inlined, in a worker thread, and while the collector moves objects. Of thousands of samples at any instruction, each caller's line must
+# call the function in front of it. NODES: programs to compare instead of the installed one; SAMPLES: of each kind; ROUNDS: stacks that a
+# thread says.
+# serial
+# timeout: 900
+from live import *
+from node_code import *
+
+SAMPLES = int(os.environ.get("SAMPLES", "600"))
+ROUNDS = int(os.environ.get("ROUNDS", "150"))
+# kill() without a signal is the place at which the probe fires.
+TRUTH = program("const said = [];", "const s = o.stack; process.kill(process.pid, 0); said.push(s)", """
+function rounds() {
+    for (let i = 0; i < %d; i++)
+        maps();
+    require('fs').writeFileSync(process.argv[isMainThread ? 2 : 3], JSON.stringify(said));
+}
+if (isMainThread)
+    new Worker(__filename, { argv: process.argv.slice(2) }).on('exit', rounds);
+else
+    setTimeout(rounds, 1500);""" % ROUNDS)
+# Flags of V8 for each kind of code and for collectors that move much; a version has some of them.
+MODES = ([], ["--jitless"], ["--always-sparkplug"], ["--always-opt"], ["--always-turbofan"], ["--maglev"],
+         ["--compact-on-every-full-gc", "--gc-interval=3000"], ["--stress-compaction"])
+BUSY_MODES = ([], ["--jitless"], ["--always-sparkplug", "--no-opt"], ["--maglev"], ["--no-enable-lazy-source-positions"])
+OPTIONS = ("-q", "-x", "engine=kernel", "-x", "aggsize=16m")
+
+
+def said(path):
+    with open(path, encoding="utf-8") as f:
+        return [[shown(f) for f in stack] for stack in json.load(f)]
+
+
+def named(block):
+    """The frames of JavaScript; one without a name, because its function moved before it was read, is None."""
+    return [f for line in block.splitlines() for f in ([None] if line.strip() == "[javascript]" else frames_of(line + "\n"))]
+
+
+def is_equal(theirs, ours):
+    return len(theirs) == len(ours) and all(b is None or a == b for a, b in zip(theirs, ours))
+
+
+def compare_said(node, flags):
+    name = "%s %s" % (node, " ".join(flags))
+    files = [TMP + "/main-said", TMP + "/worker-said"]
+    # Node.js makes the pipes that it shares with descry non-blocking
+    r = finish(start(*OPTIONS, "-o", TMP + "/out", "-n", 'syscall::kill:entry /pid == $target && !arg1/ { printf("main %d\\n", tid == pid); ustack(200); }',
+               c="%s %s %s/truth.js %s" % (node, " ".join(flags), TMP, " ".join(files))), timeout=300)
+    check(r.rc == 0, name, "exit", r)
+    with open(TMP + "/out", encoding="utf-8") as f:
+        text = f.read()
+    os.unlink(TMP + "/out")
+    ours = {}
+    for thread, block in re.findall(r"^main (\d+)\n((?:^ +\S.*\n|\n)*)", text, re.M):
+        frames = named(block)
+        # above park() are kill()'s own
+        first = next((i for i, f in enumerate(frames) if f and f[1] == "truth.js"), 0)
+        first -= first and frames[first - 1] is None and frames[first][0] != "park"
+        ours.setdefault(int(thread), []).append(frames[first:])
+    theirs = [said(f) for f in files]
+    equal, whole, total, unlike = 0, 0, 0, []
+    for a, b in zip(theirs, [ours.get(1, []), ours.get(0, [])]):
+        check(len(a) == len(b) >= ROUNDS, name, "stacks", len(a), len(b), r)
+        total += len(a)
+        equal += sum(is_equal(x, y) for x, y in zip(a, b))
+        whole += sum(x == y for x, y in zip(a, b))
+        unlike += [(x, y) for x, y in zip(a, b) if not is_equal(x, y)]
+    text = ["theirs %s\n ours   %s" % ([f for f in x if f not in y] or x, [f for f in y if f not in x] or y) for x, y in unlike[:3]]
+    print("%s: %d of %d stacks are equal, %d with all names" % (name, equal, total, whole), *text, sep="\n ")
+    check(equal >= total * 0.99, name, equal, "of", total, "are equal")
+    check(whole >= total * (0.5 if "--stress-compaction" in flags else 0.99), name, whole, "of", total, "have all names")
+
+
+def stacks(text):
+    """Stacks of printed aggregations: ([frames], count)."""
+    for m in re.finditer(r"((?:^ +\S.*\n)+?)^ +(\d+)$", text, re.M):
+        yield m.group(1), int(m.group(2))
+
+
+def judge(name, text, r):
+    seen, unknown, lines, wrong, inside = 0, 0, 0, [], set()
+    for block, n in stacks(text):
+        frames = frames_of(block)
+        unknown += n if "[javascript]" in block or "[jit]" in block else 0
+        if not any(f[1] == "busy.js" for f in frames):
+            continue
+        seen += n
+        lines += n if frames[0][2] else 0
+        inside.update(f[0] for f in frames)
+        why = fault(block)
+        wrong += ["%s\n%s" % (why, block)] * n if why else []
+    print("%s: %d samples, %d wrong, %d without a name, %d with the innermost line" % (name, seen, len(wrong), unknown, lines))
+    check(seen > SAMPLES / 2, name, "has samples", seen, r)
+    check(len(wrong) <= seen * 0.005, name, "stacks that cannot be", "\n".join(wrong[:3]))
+    check(unknown <= seen * 0.02, name, "names", unknown, "of", seen)
+    return inside
+
+
+# until there are enough, on a machine as busy as it may be
+ENOUGH = ("profile-997 /pid == $target/ { @[jstack(100)] = count(); n++; } profile-997 /n >= %d/ { exit(0); } tick-60s { exit(0); }" % SAMPLES)
+
+
+def compare_busy(node, flags):
+    p = subprocess.Popen([node, *flags, TMP + "/busy.js"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
+    check(p.stdout.readline() == b"ready\n", "is ready")
+    r = descry(*OPTIONS, "-p", str(p.pid), "-n", ENOUGH)
+    inside = judge("%s %s, busy" % (node, " ".join(flags)), r.out, r)
+    p.kill()
+    p.wait()
+    check({"run", "busyText", "fib", "replace"} <= inside, flags, "functions", inside)
+
+
+def compare_folded(node):
+    p = subprocess.Popen([node, TMP + "/busy.js"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
+    check(p.stdout.readline() == b"ready\n", "is ready")
+    r = descry("profile", "--folded", "-q", "-t", "2", "-p", str(p.pid))
+    p.kill()
+    p.wait()
+    folded = [(line.rsplit(" ", 1)[0].split(";"), int(line.rsplit(" ", 1)[1])) for line in r.out.splitlines()]
+    both = [(s.index("busyText") > s.index("run"), n) for s, n in folded if "run" in s and "busyText" in s]
+    check(sum(n for ok, n in both) > 20 and all(ok for ok, n in both), node, "folded", r.out[:2000])
+
+
+with open(TMP + "/truth.js", "w", encoding="utf-8", newline="") as f:
+    f.write(TRUTH)
+with open(TMP + "/busy.js", "w", encoding="utf-8") as f:
+    f.write(BUSY[1:])
+for node in nodes():
+    for flags in MODES:
+        if accepts(node, flags):
+            compare_said(node, flags)
+    for flags in BUSY_MODES:
+        if accepts(node, flags):
+            compare_busy(node, flags)
+    compare_folded(node)
+done()
