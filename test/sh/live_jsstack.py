@@ -11,21 +11,27 @@ from node_code import *
 
 SAMPLES = int(os.environ.get("SAMPLES", "600"))
 ROUNDS = int(os.environ.get("ROUNDS", "150"))
-# kill() without a signal is the place at which the probe fires.
+# kill() without a signal is the place at which the probe fires. Names are read while the program runs, so it waits until all is printed.
 TRUTH = program("const said = [];", "const s = o.stack; process.kill(process.pid, 0); said.push(s)", """
 function rounds() {
     for (let i = 0; i < %d; i++)
         maps();
     require('fs').writeFileSync(process.argv[isMainThread ? 2 : 3], JSON.stringify(said));
 }
+function ends() {
+    setTimeout(() => process.kill(process.pid, 'SIGWINCH'), 500);
+    setInterval(() => require('fs').existsSync(process.argv[4]) && process.exit(), 20);
+}
 if (isMainThread)
-    new Worker(__filename, { argv: process.argv.slice(2) }).on('exit', rounds);
+    new Worker(__filename, { argv: process.argv.slice(2) }).on('exit', () => { rounds(); ends(); });
 else
     setTimeout(rounds, 1500);""" % ROUNDS)
+CLAUSES = """syscall::kill:entry /pid == $target && !arg1/ { printf("main %d\\n", tid == pid); ustack(200); }
+syscall::kill:entry /pid == $target && arg1 == 28/ { printf("end\\n"); }"""
 # Flags of V8 for each kind of code and for collectors that move much; a version has some of them.
 MODES = ([], ["--jitless"], ["--always-sparkplug"], ["--always-opt"], ["--always-turbofan"], ["--maglev"],
          ["--compact-on-every-full-gc", "--gc-interval=3000"], ["--stress-compaction"])
-BUSY_MODES = ([], ["--jitless"], ["--always-sparkplug", "--no-opt"], ["--maglev"], ["--no-enable-lazy-source-positions"])
+BUSY_MODES = ([], ["--jitless"], ["--always-sparkplug", "--no-opt", "--no-maglev"], ["--always-sparkplug", "--no-opt"], ["--maglev"], ["--no-enable-lazy-source-positions"])
 OPTIONS = ("-q", "-x", "engine=kernel", "-x", "aggsize=16m")
 
 
@@ -39,20 +45,36 @@ def named(block):
     return [f for line in block.splitlines() for f in ([None] if line.strip() == "[javascript]" else frames_of(line + "\n"))]
 
 
-def is_equal(theirs, ours):
-    return len(theirs) == len(ours) and all(b is None or a == b for a, b in zip(theirs, ours))
+def can_be(theirs, ours):
+    """Are these frames those, in true order, as far as names and lines are known?"""
+    rest = iter(theirs)
+    return all(any(b == a or b == (*a[:2], 0) for a in rest) for b in ours if b)
+
+
+def wait_for_end(proc, path, secs=240):
+    deadline = time.monotonic() + secs
+    while proc.poll() is None and time.monotonic() < deadline:
+        if os.path.exists(path):
+            with open(path, encoding="utf-8") as f:
+                if "\nend\n" in f.read():
+                    return
+        time.sleep(0.1)
 
 
 def compare_said(node, flags):
     name = "%s %s" % (node, " ".join(flags))
-    files = [TMP + "/main-said", TMP + "/worker-said"]
+    files = [TMP + "/" + f for f in ("main-said", "worker-said", "printed", "out")]
     # Node.js makes the pipes that it shares with descry non-blocking
-    r = finish(start(*OPTIONS, "-o", TMP + "/out", "-n", 'syscall::kill:entry /pid == $target && !arg1/ { printf("main %d\\n", tid == pid); ustack(200); }',
-               c="%s %s %s/truth.js %s" % (node, " ".join(flags), TMP, " ".join(files))), timeout=300)
+    started = start(*OPTIONS, "-o", files[3], "-n", CLAUSES, c="%s %s %s/truth.js %s" % (node, " ".join(flags), TMP, " ".join(files[:3])))
+    wait_for_end(started[1], files[3])
+    with open(files[2], "w"):
+        pass
+    r = finish(started)
     check(r.rc == 0, name, "exit", r)
-    with open(TMP + "/out", encoding="utf-8") as f:
+    with open(files[3], encoding="utf-8") as f:
         text = f.read()
-    os.unlink(TMP + "/out")
+    os.unlink(files[2])
+    os.unlink(files[3])
     ours = {}
     for thread, block in re.findall(r"^main (\d+)\n((?:^ +\S.*\n|\n)*)", text, re.M):
         frames = named(block)
@@ -60,18 +82,19 @@ def compare_said(node, flags):
         first = next((i for i, f in enumerate(frames) if f and f[1] == "truth.js"), 0)
         first -= first and frames[first - 1] is None and frames[first][0] != "park"
         ours.setdefault(int(thread), []).append(frames[first:])
-    theirs = [said(f) for f in files]
-    equal, whole, total, unlike = 0, 0, 0, []
+    theirs = [said(f) for f in files[:2]]
+    possible, equal, total, unlike = 0, 0, 0, []
     for a, b in zip(theirs, [ours.get(1, []), ours.get(0, [])]):
         check(len(a) == len(b) >= ROUNDS, name, "stacks", len(a), len(b), r)
         total += len(a)
-        equal += sum(is_equal(x, y) for x, y in zip(a, b))
-        whole += sum(x == y for x, y in zip(a, b))
-        unlike += [(x, y) for x, y in zip(a, b) if not is_equal(x, y)]
-    text = ["theirs %s\n ours   %s" % ([f for f in x if f not in y] or x, [f for f in y if f not in x] or y) for x, y in unlike[:3]]
-    print("%s: %d of %d stacks are equal, %d with all names" % (name, equal, total, whole), *text, sep="\n ")
-    check(equal >= total * 0.99, name, equal, "of", total, "are equal")
-    check(whole >= total * (0.5 if "--stress-compaction" in flags else 0.99), name, whole, "of", total, "have all names")
+        possible += sum(can_be(x, y) for x, y in zip(a, b))
+        equal += sum(x == y for x, y in zip(a, b))
+        unlike += sorted(((can_be(x, y), x, y) for x, y in zip(a, b) if x != y), key=lambda u: u[0])
+    text = ["%s\n theirs %s\n ours   %s" % (u, [f for f in x if f not in y] or x, [f for f in y if f not in x] or y) for u, x, y in unlike[:3]]
+    print("%s: %d of %d stacks are equal, %d are or lack names" % (name, equal, total, possible), *text, sep="\n ")
+    check(possible == total, name, possible, "of", total, "are true")
+    # with this flag, functions move again and again before their names are read
+    check(equal >= total * (0.5 if "--stress-compaction" in flags else 0.99), name, equal, "of", total, "are equal")
 
 
 def stacks(text):

@@ -21,6 +21,7 @@ struct unwind_state {
 	u64 word, pair[2];
 	u32 tgid, ask; /* a struct wire_unwind_ask, with what follows */
 	u64 code, entry, id;
+	struct machine_state machine;
 	struct java_state java;
 	u64 frame;
 };
