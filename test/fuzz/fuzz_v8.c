@@ -3,15 +3,37 @@
 #include <assert.h>
 #include <stdint.h>
 
-#include "unit/v8_memory.h"
+#include "unit/javascript_walk.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-enum { HEAD = 7, STEPS = 64, CALLED = 1, FIRST = 2, VERSION_SHIFT = 2, NAME_MAX_ = 4096 * 3 };
+enum { HEAD = 7, STEPS = 64, CALLED = 1, FIRST = 2, VERSION_SHIFT = 2, NAME_MAX_ = 4096 * 3, READS_MAX = 100 };
 
 static uint64_t address(const uint8_t *p)
 {
 	return V8_BASE + (uint64_t)(p[0] | p[1] << 8);
+}
+
+/* The walk of programs, and the names that it asks for. */
+static void walk(struct v8_memory *m, const uint8_t *data)
+{
+	static struct js_made w;
+	u32 n = js_made_walk(&w, m, address(data + 1), address(data + 3), address(data + 5),
+			     data[0] & CALLED);
+
+	assert(n <= WIRE_STACK_FRAMES && w.reads <= n * READS_MAX + READS_MAX);
+	for (u32 i = 0; i < w.nasks; i++) {
+		const struct wire_unwind_ask *a = &w.asks[i];
+		const void *met = v8_learn(&m->v8.runtime, a->code, a->entry, a->id);
+		struct runtime_frame f;
+		uint32_t many = 1;
+
+		for (uint32_t k = 0; met && k < many; k++) {
+			many = v8_describe(&m->v8.runtime, met, WIRE_LANGUAGE_AT(w.frames[0]), k,
+					   &f);
+			assert(f.function && strlen(f.function) <= NAME_MAX_);
+		}
+	}
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -50,6 +72,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	for (uint32_t i = 0; i < f.n; i++)
 		assert(f.v[i].code && f.v[i].function && strlen(f.v[i].function) <= NAME_MAX_);
 	vec_fini(&f);
+	walk(&m, data);
 	v8_memory_fini(&m);
 	return 0;
 }

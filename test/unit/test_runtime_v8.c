@@ -1,7 +1,7 @@
 /* Frames of JavaScript in memory that is made up: sound, looping, cut off. Real: sh/stack_node. */
 #include "unit.h"
 
-#include "v8_memory.h"
+#include "javascript_walk.h"
 
 enum { CONTEXT = V8_SFI + 1, FP = V8_STACK + 0x100, CALLER = 0x400000, OPCODE = 10, TURBOFAN = 12 };
 
@@ -208,8 +208,14 @@ static void test_names(void **state)
 	word(&m, V8_SCOPE_INFO + 24, V8_DEOPT + 1);
 	assert_string_equal(v8_text(&m.v8, V8_SCOPE_INFO + 1), "work");
 	made_memory_put(&m.made, V8_DEOPT + 12, 1, 4); /* not flat */
+	assert_null(v8_text(&m.v8, V8_SCOPE_INFO + 1)); /* the second half is no string */
+	word(&m, V8_SCOPE_INFO + 24, V8_NAME + 1);
+	made_memory_put(&m.made, V8_SCOPE_INFO + 12, 8, 4);
+	assert_string_equal(v8_text(&m.v8, V8_SCOPE_INFO + 1), "workwork");
+	word(&m, V8_SCOPE_INFO + 16, V8_SCOPE_INFO + 1); /* its own half */
 	assert_null(v8_text(&m.v8, V8_SCOPE_INFO + 1));
 	v8_memory_object(&m, V8_SCOPE_INFO, V8_STRING_SLICED);
+	word(&m, V8_SCOPE_INFO + 16, V8_NAME + 1);
 	made_memory_put(&m.made, V8_SCOPE_INFO + 12, 2, 4);
 	word(&m, V8_SCOPE_INFO + 24, small(1));
 	assert_string_equal(v8_text(&m.v8, V8_SCOPE_INFO + 1), "or");
@@ -319,6 +325,184 @@ static void test_hostile(void **state)
 	v8_memory_fini(&m);
 }
 
+/* --- the walk of programs --- */
+
+static void check_word(struct v8_memory *m, struct js_made *w, const char *function, uint32_t line,
+		       uint32_t n)
+{
+	const struct wire_unwind_ask *a = &w->asks[0];
+	struct runtime_frame f;
+	const void *met;
+
+	assert_int_equal(w->nasks, 1);
+	assert_int_equal(a->id, WIRE_LANGUAGE_ID(w->frames[0]));
+	met = v8_learn(&m->v8.runtime, a->code, a->entry, a->id);
+	assert_non_null(met);
+	assert_int_equal(v8_describe(&m->v8.runtime, met, WIRE_LANGUAGE_AT(w->frames[0]), 0, &f),
+			 n);
+	assert_string_equal(f.function, function);
+	assert_string_equal(f.file, "/app/x.js");
+	assert_int_equal(f.line, line);
+	/* not with another id, nor when the object is another now */
+	assert_null(v8_learn(&m->v8.runtime, a->code, a->entry, a->id ^ 1));
+	assert_null(v8_learn(&m->v8.runtime, V8_NAME + 1, a->entry, a->id));
+}
+
+static uint32_t walk_at(struct v8_memory *m, struct js_made *w, uint64_t pc, bool called)
+{
+	return js_made_walk(w, m, pc, V8_STACK + 0x80, FP, called);
+}
+
+static void make_numbered(struct v8_memory *m)
+{
+	make(m);
+	word(m, V8_A_SCRIPT + 64, small(77));
+	word(m, V8_SFI + 56, small(5));
+	word(m, V8_SFI_INLINED + 56, small(6));
+}
+
+static void test_words(void **state)
+{
+	static struct js_made w;
+	struct v8_memory m;
+	uint64_t before;
+
+	make_numbered(&m);
+	assert_int_equal(walk_at(&m, &w, V8_BUILTINS + 0x10, true), 1);
+	assert_true(w.state.pc == CALLER && w.state.sp == FP + 16 && w.state.bp == FP + 0x100);
+	assert_int_equal(WIRE_LANGUAGE_AT(w.frames[0]), 2);
+	check_word(&m, &w, "work", 2, 1);
+	assert_true(w.reads < 20);
+	before = w.frames[0];
+	/* the word stays when the collector moves the function and the script */
+	made_memory_bytes(&m.made, V8_SCOPE_INFO, m.made.bytes + (V8_A_SCRIPT - V8_BASE), 0x80);
+	word(&m, V8_SFI + 40, V8_SCOPE_INFO + 1);
+	made_memory_bytes(&m.made, V8_DEOPT, m.made.bytes + (V8_SFI - V8_BASE), 0x80);
+	word(&m, V8_SFI, V8_DEOPT); /* still moving */
+	assert_int_equal(walk_at(&m, &w, V8_BUILTINS + 0x10, true), 1);
+	assert_true(w.frames[0] == before);
+	/* another function has another word */
+	word(&m, V8_DEOPT + 56, small(8));
+	assert_int_equal(walk_at(&m, &w, V8_BUILTINS + 0x10, true), 1);
+	assert_true(w.frames[0] != before);
+	v8_memory_fini(&m);
+}
+
+static void test_compiled_words(void **state)
+{
+	static struct js_made w;
+	struct v8_memory m;
+	uint64_t before;
+
+	make_numbered(&m);
+	make_code(&m, V8_BASELINE);
+	word(&m, V8_A_CODE + 8, V8_CODES + 1);
+	assert_int_equal(walk_at(&m, &w, V8_INSTRUCTIONS + 0x20, true), 1);
+	check_word(&m, &w, "work", 2, 1);
+	before = w.frames[0];
+	/* baseline code of another function has no line */
+	word(&m, V8_A_CODE + 8, V8_PLACES + 1);
+	check_word(&m, &w, "work", 0, 1);
+	/* other instructions are another place */
+	made_memory_put(&m.made, V8_INSTRUCTIONS + 0x1c, 7, 1);
+	assert_null(v8_learn(&m.v8.runtime, w.asks[0].code, w.asks[0].entry, w.asks[0].id));
+	assert_int_equal(walk_at(&m, &w, V8_INSTRUCTIONS + 0x20, true), 1);
+	assert_true(w.frames[0] != before);
+	make_optimized(&m);
+	assert_int_equal(walk_at(&m, &w, V8_INSTRUCTIONS + 0x20, true), 1);
+	check_word(&m, &w, "work", 1, 2);
+	v8_memory_fini(&m);
+}
+
+/* The innermost frame: in a handler, half built, and in built-in code without a function. */
+static void test_innermost_words(void **state)
+{
+	static const uint8_t code[] = { 0x90, 0x55, 0x48, 0x89, 0xe5, 0x56, 0x57 };
+	static const struct {
+		uint32_t at;
+		uint64_t pc, bp;
+	} cases[] = { { 0, V8_BUILTINS + 0x10, FP },
+		      { 1, V8_BUILTINS + 0x10, FP },
+		      { 2, V8_BUILTINS + 0x20, V8_BUILTINS + 0x10 },
+		      { 5, CALLER, FP + 0x100 },
+		      { 6, CALLER, FP + 0x100 } };
+	static struct js_made w;
+	struct v8_memory m;
+
+	make_numbered(&m);
+	for (uint32_t i = 0; i < 256; i++)
+		word(&m, V8_TABLE + i * 8ull, V8_BUILTINS + 0x200);
+	word(&m, V8_TABLE + OPCODE * 8, V8_BUILTINS + 0x100);
+	m.made.thread.regs.r12 = V8_CODES + 1;
+	m.made.thread.regs.r9 = 64 - 1 + 4;
+	m.made.thread.regs.r15 = V8_TABLE;
+	assert_int_equal(walk_at(&m, &w, V8_BUILTINS + 0x110, false), 1);
+	assert_int_equal(WIRE_LANGUAGE_AT(w.frames[0]), 4);
+	word(&m, V8_TABLE + 200 * 8, V8_BUILTINS + 0x108);
+	assert_int_equal(walk_at(&m, &w, V8_BUILTINS + 0x110, false), 1);
+	assert_int_equal(WIRE_LANGUAGE_AT(w.frames[0]), WIRE_LANGUAGE_BEFORE);
+	/* a frame of another kind, of built-in code */
+	word(&m, FP - 8, 40);
+	assert_int_equal(walk_at(&m, &w, V8_BUILTINS + 0x110, false), 1);
+	assert_true(w.frames[0] == WIRE_LANGUAGE_HIDDEN && !w.nasks);
+	/* the same of other code is not V8's */
+	assert_int_equal(walk_at(&m, &w, V8_INSTRUCTIONS + 0x40, true), 0);
+	word(&m, FP - 8, CONTEXT);
+	made_memory_bytes(&m.made, V8_INSTRUCTIONS, code, sizeof(code));
+	m.made.thread.regs.rdi = V8_JS_FUNCTION + 1;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		word(&m, V8_STACK + 0x80, V8_BUILTINS + 0x10);
+		word(&m, V8_STACK + 0x88, V8_BUILTINS + 0x20);
+		(void)js_made_walk(&w, &m, V8_INSTRUCTIONS + cases[i].at, V8_STACK + 0x80, FP,
+				   false);
+		assert_true(w.nasks >= 1 && w.asks[0].entry == 0);
+		assert_int_equal(WIRE_LANGUAGE_ID(w.frames[0]), w.asks[0].id);
+		assert_int_equal(WIRE_LANGUAGE_AT(w.frames[0]), WIRE_LANGUAGE_BEFORE);
+		if (cases[i].pc == CALLER)
+			assert_true(w.state.pc == CALLER && w.state.bp == cases[i].bp);
+		else if (cases[i].bp == FP) /* then the caller's frame */
+			assert_true(w.state.pc == CALLER && w.state.n == 2);
+	}
+	v8_memory_fini(&m);
+}
+
+/* Structures that are damaged give frames without words, and the walk ends. */
+static void test_hostile_words(void **state)
+{
+	static struct js_made w;
+	struct v8_memory m;
+
+	make_numbered(&m);
+	word(&m, V8_MAPS + 0x40 * V8_SHARED, V8_SOURCE + 1); /* a Map that is none */
+	assert_int_equal(walk_at(&m, &w, V8_BUILTINS + 0x10, true), 1);
+	assert_true(w.frames[0] == WIRE_LANGUAGE_HIDDEN && !w.nasks);
+	v8_memory_fini(&m);
+	make_numbered(&m);
+	word(&m, V8_JS_FUNCTION, V8_JS_FUNCTION); /* it was moved, to itself */
+	assert_int_equal(walk_at(&m, &w, V8_BUILTINS + 0x10, true), 1);
+	assert_true(w.frames[0] == WIRE_LANGUAGE_HIDDEN && !w.nasks);
+	v8_memory_fini(&m);
+	make_numbered(&m);
+	word(&m, FP + 8, V8_BUILTINS + 0x10);
+	word(&m, FP, FP); /* a loop */
+	assert_true(walk_at(&m, &w, V8_BUILTINS + 0x10, true) <= 2);
+	assert_int_equal(js_made_walk(&w, &m, V8_BUILTINS + 0x10, V8_STACK + 0x80, FP + 4, true),
+			 0);
+	assert_int_equal(js_made_walk(&w, &m, V8_BUILTINS + 0x10, V8_STACK + 0x80, V8_STACK, true),
+			 0);
+	v8_memory_fini(&m);
+	/* names of functions that are built in */
+	make_numbered(&m);
+	word(&m, V8_SFI + 40, 0);
+	made_memory_put(&m.made, V8_NAME + 8, 0x1232, 4);
+	assert_int_equal(walk_at(&m, &w, V8_BUILTINS + 0x10, true), 1);
+	assert_int_equal(w.nasks, 1);
+	assert_non_null(v8_learn(&m.v8.runtime, w.asks[0].code, 0, w.asks[0].id));
+	made_memory_put(&m.made, V8_NAME + 8, 0x4232, 4);
+	assert_null(v8_learn(&m.v8.runtime, w.asks[0].code, 0, w.asks[0].id));
+	v8_memory_fini(&m);
+}
+
 static void test_versions(void **state)
 {
 	assert_non_null(v8_version_find(10, 2));
@@ -333,6 +517,8 @@ int main(void)
 		cmocka_unit_test(test_baseline),       cmocka_unit_test(test_optimized),
 		cmocka_unit_test(test_names),          cmocka_unit_test(test_lines),
 		cmocka_unit_test(test_partial_frames), cmocka_unit_test(test_hostile),
+		cmocka_unit_test(test_words),	       cmocka_unit_test(test_compiled_words),
+		cmocka_unit_test(test_innermost_words), cmocka_unit_test(test_hostile_words),
 		cmocka_unit_test(test_versions),
 	};
 

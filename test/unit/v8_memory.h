@@ -83,6 +83,8 @@ static inline void v8_memory_numbers(struct v8_numbers *n)
 		.shared_script = 40,
 		.script_source = 8,
 		.script_name = 16,
+		.script_ends = 56,
+		.shared_flags = 56,
 		.bytecodes_data = 64,
 		.string_length = 12,
 		.string_one_byte = 16,
@@ -128,11 +130,13 @@ static inline void v8_memory_init(struct v8_memory *m)
 	vec_push(&m->v8.ranges, (struct v8_range){ V8_MADE, V8_MADE_END, true });
 	v8_memory_numbers(&m->v8.n);
 	arena_init(&m->v8.names);
+	arena_init(&m->v8.passing);
 }
 
 static inline void v8_memory_fini(struct v8_memory *m)
 {
 	arena_fini(&m->v8.names);
+	arena_fini(&m->v8.passing);
 	hash_fini(&m->v8.types);
 	hash_fini(&m->v8.functions);
 	hash_fini(&m->v8.scripts);
