@@ -16,9 +16,9 @@ enum { JAVA_RAX = 0, JAVA_RBX = 3, JAVA_R13 = 13, JAVA_FREE = 0xff };
 /* Returns the facts about the process's JVM; NULL: it has none. */
 INLINE const struct wire_java *java_data(struct unwind_walk *w)
 {
-	const struct wire_language *l = machine_data(w, WIRE_LANGUAGE_JAVA);
+	const struct wire_language *l = machine_data(w);
 
-	return l ? &l->java : NULL;
+	return l && l->frames == WIRE_LANGUAGE_JAVA ? &l->java : NULL;
 }
 
 /* A member of what lies in s->java.bytes: WIRE_JAVA_MEMBER(). */

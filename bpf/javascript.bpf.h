@@ -21,9 +21,9 @@ INLINE long unwind_frame_pointer(struct unwind_walk *w, u32 i);
 
 INLINE const struct wire_v8 *js_data(struct unwind_walk *w)
 {
-	const struct wire_language *l = machine_data(w, WIRE_LANGUAGE_V8);
+	const struct wire_language *l = machine_data(w);
 
-	return l ? &l->v8 : NULL;
+	return l && l->frames == WIRE_LANGUAGE_V8 ? &l->v8 : NULL;
 }
 
 INLINE bool js_is_pointer(u64 word)
@@ -57,14 +57,13 @@ INLINE bool js_type(struct unwind_walk *w, const struct wire_v8 *j, u64 map)
 
 /* Reads an object of a kind to js.object; follows it where the collector has just moved it. Returns
  * its address, 0: there is none. size: bytes that are read. */
-CALLBACK js_object(struct unwind_walk *w, u64 object, u32 kind, u32 size)
+CALLBACK js_object(struct unwind_walk *w, const struct wire_v8 *j, u64 object, u32 kind, u32 size)
 {
-	const struct wire_v8 *j = js_data(w);
 	struct javascript_state *v = &w->s->js;
 	u64 type;
 
 	kind &= WIRE_V8_KINDS - 1;
-	if (!j || size > sizeof(v->object) || !js_is_pointer(object) ||
+	if (size > sizeof(v->object) || !js_is_pointer(object) ||
 	    UNWIND_USER(w, v->object, size, object - 1))
 		return 0;
 	if (v->object[0] && !(v->object[0] & 3)) {
@@ -84,16 +83,15 @@ CALLBACK js_object(struct unwind_walk *w, u64 object, u32 kind, u32 size)
 }
 
 /* Sets s->id to that of a function's object, and s->code to its SharedFunctionInfo. */
-CALLBACK js_function(struct unwind_walk *w, u64 function)
+CALLBACK js_function(struct unwind_walk *w, const struct wire_v8 *j, u64 function)
 {
-	const struct wire_v8 *j = js_data(w);
 	struct unwind_state *s = w->s;
 	struct javascript_state *v = &s->js;
 	u64 shared, script, name, number;
 
-	if (!j || !js_object(w, function, WIRE_V8_FUNCTION, WIRE_V8_FUNCTION_WORDS * 8))
+	if (!js_object(w, j, function, WIRE_V8_FUNCTION, WIRE_V8_FUNCTION_WORDS * 8))
 		return false;
-	shared = js_object(w, js_member(v, j->function_shared), WIRE_V8_SHARED,
+	shared = js_object(w, j, js_member(v, j->function_shared), WIRE_V8_SHARED,
 			   WIRE_V8_SHARED_WORDS * 8);
 	if (!shared)
 		return false;
@@ -101,11 +99,15 @@ CALLBACK js_function(struct unwind_walk *w, u64 function)
 	script = js_member(v, j->shared_script);
 	name = js_member(v, j->shared_name);
 	number = js_member(v, j->shared_flags) >> 32;
-	if (js_object(w, script, WIRE_V8_SCRIPT, WIRE_V8_OBJECT_WORDS * 8)) {
-		script = js_member(v, j->script_number);
-		if (!js_is_small(script))
+	if (script != v->script &&
+	    js_object(w, j, script, WIRE_V8_SCRIPT, WIRE_V8_OBJECT_WORDS * 8)) {
+		if (!js_is_small(js_member(v, j->script_number)))
 			return false;
-		s->id = wire_language_v8_id(s->tgid, script >> 31 | 1, number);
+		v->script = script;
+		v->number = js_member(v, j->script_number) >> 31 | 1;
+	}
+	if (script && script == v->script) {
+		s->id = wire_language_v8_id(s->tgid, v->number, number);
 		return true;
 	}
 	number = name;
@@ -224,16 +226,13 @@ INLINE u64 js_running(struct unwind_walk *w, const struct wire_v8 *j, u64 byteco
 }
 
 /* Sets s->frame to the word of a frame whose function has s->id. */
-CALLBACK js_named(struct unwind_walk *w, bool built_in)
+CALLBACK js_named(struct unwind_walk *w, const struct wire_v8 *j, bool built_in)
 {
-	const struct wire_v8 *j = js_data(w);
 	struct unwind_state *s = w->s;
 	struct javascript_state *v = &s->js;
 	u64 at = WIRE_LANGUAGE_BEFORE, shared = s->code, place = 0, bytecodes, length;
 
-	if (!j)
-		return 0;
-	bytecodes = js_object(w, v->frame[WIRE_V8_FRAME_BYTECODES], WIRE_V8_BYTECODES, 16);
+	bytecodes = js_object(w, j, v->frame[WIRE_V8_FRAME_BYTECODES], WIRE_V8_BYTECODES, 16);
 	length = bytecodes && js_is_small(js_member(v, j->bytecodes_length))
 			 ? js_member(v, j->bytecodes_length) >> 32
 			 : 0;
@@ -283,10 +282,15 @@ CALLBACK javascript_step(struct unwind_walk *w, u32 i)
 	built_in = j && s->pages && s->pc - s->call - s->bias - j->blob < j->blob_size;
 	if (!j || (s->pages && !built_in))
 		return unwind_frame_pointer(w, i);
+	if (built_in) {
+		v->low = s->bias + j->blob;
+		v->size = j->blob_size;
+	}
 	if (!s->call && !UNWIND_USER(w, v->around, 32, s->pc - 8))
 		partial = js_partial(v->around, &function);
 	if (partial != JS_WHOLE) {
-		if (function && s->n == 1 && !UNWIND_REGISTER(w, JS_RDI) && js_function(w, s->word))
+		if (function && s->n == 1 && !UNWIND_REGISTER(w, JS_RDI) &&
+		    js_function(w, j, s->word))
 			machine_word(w, s->code, 0, WIRE_LANGUAGE_BEFORE);
 		else if (!s->machine.addresses)
 			s->frame = WIRE_LANGUAGE_HIDDEN;
@@ -301,8 +305,8 @@ CALLBACK javascript_step(struct unwind_walk *w, u32 i)
 		v->function = v->frame[WIRE_V8_EXIT_FUNCTION];
 	else if (!(context & 1))
 		v->function = 0;
-	if (v->function && js_function(w, v->function))
-		js_named(w, built_in);
+	if (v->function && js_function(w, j, v->function))
+		js_named(w, j, built_in);
 	else if (!built_in)
 		return unwind_frame_pointer(w, i);
 	else if (!s->machine.addresses)

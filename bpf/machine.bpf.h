@@ -12,16 +12,24 @@ INLINE bool machine_user(struct unwind_walk *w, u64 *dst, u64 addr)
 	return !UNWIND_USER(w, dst, 8, addr);
 }
 
-/* Returns the facts about the process's machine, if its frames are of this kind, else NULL. */
-INLINE const struct wire_language *machine_data(struct unwind_walk *w, u32 frames)
+/* Returns the facts about the process's machine. NULL: there are none. */
+INLINE const struct wire_language *machine_data(struct unwind_walk *w)
 {
 	const u32 *words = unwind_chunk(w->chunks, w->s->machine.data);
-	const struct wire_language *l;
 
 	if (!words)
 		return NULL;
-	l = (const void *)(words + (w->s->machine.data & (0x10000 - WIRE_LANGUAGE_WORDS)));
-	return l->frames == frames ? l : NULL;
+	return (const void *)(words + (w->s->machine.data & (0x10000 - WIRE_LANGUAGE_WORDS)));
+}
+
+/* Notes the process's machine, whose facts are at an address, for the walk that begins. */
+INLINE void machine_begin(struct unwind_walk *w, u64 data)
+{
+	const struct wire_language *l;
+
+	w->s->machine.data = data;
+	l = data ? machine_data(w) : NULL;
+	w->s->machine.frames = l && l->frames >= WIRE_LANGUAGE_JAVA ? l->frames : 0;
 }
 
 /* Sets s->frame to the word of s->id, and requests the name when it is met for the first time. */

@@ -7,6 +7,7 @@
 /* The state of a walk through frames of code that a language's machine has made. */
 struct machine_state {
 	u64 data;      /* address of the process's struct wire_language; 0: it has none */
+	u64 frames;    /* its frames: WIRE_LANGUAGE_JAVA ...; 0: others */
 	u64 addresses; /* not 0: frames are addresses and not words */
 };
 
@@ -30,6 +31,8 @@ struct javascript_state {
 	u64 frame[WIRE_V8_FRAME_WORDS];    /* from rbp - 40 on */
 	u64 around[4];                     /* the instructions around the place */
 	u64 table, start, other, function; /* other: another handler begins behind start */
+	u64 script, number; /* the script met last, and what wire_language_v8_id() takes of it */
+	u64 low, size;      /* the built-in code that the walk met last */
 };
 
 #endif

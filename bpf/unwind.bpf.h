@@ -360,10 +360,13 @@ INLINE u32 unwind_find_rule(struct unwind_walk *w, u64 at)
 #ifndef DESCRY_AGENT
 #include "bpf/java.bpf.h"
 #include "bpf/javascript.bpf.h"
-#define UNWIND_CODE(w) ((w)->o->java && (w)->s->machine.data ? java_step(w) : 0)
-#define UNWIND_LINKED(w, i) \
-	((w)->o->javascript && (w)->s->machine.data ? javascript_step(w, i) \
-						    : unwind_frame_pointer(w, i))
+#define UNWIND_CODE(w) \
+	((w)->o->java && (w)->s->machine.frames == WIRE_LANGUAGE_JAVA ? java_step(w) : 0)
+#define UNWIND_IS_V8(w) ((w)->o->javascript && (w)->s->machine.frames == WIRE_LANGUAGE_V8)
+#define UNWIND_IS_LINKED(w, at) \
+	(UNWIND_IS_V8(w) && (at) - (w)->s->start < (w)->s->size && \
+	 (!(w)->s->pages || (at) - (w)->s->js.low < (w)->s->js.size))
+#define UNWIND_LINKED(w, i) (UNWIND_IS_V8(w) ? javascript_step(w, i) : unwind_frame_pointer(w, i))
 #endif
 #include "wire/step.h"
 
@@ -410,7 +413,8 @@ ROUTINE s64 d_ustack_start(struct unwind_walk *w, void *processes)
 	s->word = s->mm = s->zero = s->code = s->entry = s->id = s->ask = 0;
 #ifndef DESCRY_AGENT
 	w->known = NULL;
-	s->machine.data = 0;
+	s->machine.data = s->machine.frames = 0;
+	s->js.size = s->js.script = 0;
 	s->js.maps[0] = s->js.maps[1] = s->js.maps[2] = s->js.maps[3] = 0;
 #endif
 	s->tgid = bpf_get_current_pid_tgid() >> 32;
@@ -426,7 +430,8 @@ ROUTINE s64 d_ustack_start(struct unwind_walk *w, void *processes)
 			s->tag = wire_unwind_mix(p->version);
 			if (p->n)
 				w->known = unwind_known_chunk(w->chunks);
-			s->machine.data = p->language;
+			if (w->o->java || w->o->javascript)
+				machine_begin(w, p->language);
 #endif
 		} else {
 			/* The process runs another program now, and the list belongs to the old

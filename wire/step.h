@@ -23,6 +23,8 @@
  *	UNWIND_LINKED(w, i)	if defined: steps from code without unwind tables, in the place of
  *				unwind_frame_pointer(w, i). s->frame is the address, or what it
  *				sets it to
+ *	UNWIND_IS_LINKED(w, at)	with UNWIND_LINKED(): true when an address, in the mapping found last,
+ *				is known to have no rule
  *	unwind_mapping(w, at)	finds the mapping of an address: start, size; false: there is none
  *	unwind_find_rule(w, at)	the rule of an address of the mapping found last
  */
@@ -161,6 +163,7 @@ INLINE long unwind_step(struct unwind_walk *w, u32 rule, u32 i)
 CALLBACK unwind_frame(u32 i, struct unwind_walk *w)
 {
 	u64 at = w->s->pc - w->s->call;
+	bool linked = false;
 	u32 rule;
 	long stop;
 
@@ -174,7 +177,10 @@ CALLBACK unwind_frame(u32 i, struct unwind_walk *w)
 		return stop - 1;
 	}
 #endif
-	rule = at || w->s->call ? UNWIND_KNOWN(w, at) : WIRE_UNWIND_CALLED;
+#ifdef UNWIND_LINKED
+	linked = UNWIND_IS_LINKED(w, at);
+#endif
+	rule = linked ? 0 : at || w->s->call ? UNWIND_KNOWN(w, at) : WIRE_UNWIND_CALLED;
 	stop = !rule && at - w->s->start >= w->s->size && !unwind_mapping(w, at);
 	if (stop) {
 		w->s->end = WIRE_UNWIND_END_NO_TABLE;
@@ -190,7 +196,7 @@ CALLBACK unwind_frame(u32 i, struct unwind_walk *w)
 		w->s->end = WIRE_UNWIND_END_NOT_LOADED;
 		return 1;
 	}
-	if (!rule)
+	if (!rule && !linked)
 		rule = unwind_find_rule(w, at);
 	w->s->guess = 0;
 	switch (WIRE_UNWIND_RULE_KIND(rule)) {

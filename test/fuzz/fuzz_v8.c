@@ -7,7 +7,15 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-enum { HEAD = 7, STEPS = 64, CALLED = 1, FIRST = 2, VERSION_SHIFT = 2, NAME_MAX_ = 4096 * 3, READS_MAX = 100 };
+enum {
+	HEAD = 7,
+	STEPS = 64,
+	CALLED = 1,
+	FIRST = 2,
+	VERSION_SHIFT = 2,
+	NAME_MAX_ = 4096 * 3,
+	READS_MAX = 100
+};
 
 static uint64_t address(const uint8_t *p)
 {

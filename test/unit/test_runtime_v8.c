@@ -207,7 +207,7 @@ static void test_names(void **state)
 	word(&m, V8_SCOPE_INFO + 16, V8_NAME + 1);
 	word(&m, V8_SCOPE_INFO + 24, V8_DEOPT + 1);
 	assert_string_equal(v8_text(&m.v8, V8_SCOPE_INFO + 1), "work");
-	made_memory_put(&m.made, V8_DEOPT + 12, 1, 4); /* not flat */
+	made_memory_put(&m.made, V8_DEOPT + 12, 1, 4);  /* not flat */
 	assert_null(v8_text(&m.v8, V8_SCOPE_INFO + 1)); /* the second half is no string */
 	word(&m, V8_SCOPE_INFO + 24, V8_NAME + 1);
 	made_memory_put(&m.made, V8_SCOPE_INFO + 12, 8, 4);
@@ -513,11 +513,11 @@ static void test_versions(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_interpreted),    cmocka_unit_test(test_handler),
-		cmocka_unit_test(test_baseline),       cmocka_unit_test(test_optimized),
-		cmocka_unit_test(test_names),          cmocka_unit_test(test_lines),
-		cmocka_unit_test(test_partial_frames), cmocka_unit_test(test_hostile),
-		cmocka_unit_test(test_words),	       cmocka_unit_test(test_compiled_words),
+		cmocka_unit_test(test_interpreted),     cmocka_unit_test(test_handler),
+		cmocka_unit_test(test_baseline),        cmocka_unit_test(test_optimized),
+		cmocka_unit_test(test_names),           cmocka_unit_test(test_lines),
+		cmocka_unit_test(test_partial_frames),  cmocka_unit_test(test_hostile),
+		cmocka_unit_test(test_words),           cmocka_unit_test(test_compiled_words),
 		cmocka_unit_test(test_innermost_words), cmocka_unit_test(test_hostile_words),
 		cmocka_unit_test(test_versions),
 	};

@@ -24,9 +24,9 @@ enum {
 	RUNNING_NS = 500 * 1000 * 1000,
 	PRELOAD_NS = 50 * 1000 * 1000, /* CPU time, ns */
 	PRELOAD_FEW_NS = 10 * 1000 * 1000,
-	PRELOAD_STEP = 16,            /* files that are written to the kernel together */
-	MAPPED_MAX = 4096,            /* between two refreshes; walks report the files beyond */
-	SCAN_NS = 2000 * 1000 * 1000, /* between two checks of all processes */
+	PRELOAD_STEP = 16,                /* files that are written to the kernel together */
+	MAPPED_MAX = 4096,                /* between two refreshes; walks report the files beyond */
+	SCAN_NS = 2000 * 1000 * 1000,     /* between two checks of all processes */
 	ASK_AGAIN_NS = 100 * 1000 * 1000, /* until names are requested again, at least */
 };
 
