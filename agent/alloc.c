@@ -86,12 +86,14 @@ static inline __attribute__((always_inline)) int counts(void)
 		self.in = outer_; \
 	} while (0)
 
-/* Makes sure that the next object's functions are known. Returns false while they are looked
- * up. */
-static NOINLINE int ready(void)
+/* Makes sure that the next object's functions are known, and that a forked child has asked for
+ * memory. Returns false while they are looked up. */
+static NOINLINE int ready(uintptr_t frame)
 {
 	if (UNLIKELY(!state.begun))
 		alloc_start();
+	if (UNLIKELY(state.page && !state.page[PAGE_ON] && !state.page[PAGE_ASKED]))
+		alloc_follow(&self, frame);
 	return state.next.malloc != 0;
 }
 
@@ -107,7 +109,7 @@ static uint64_t times(size_t n, size_t size)
 #define ALLOCATE(op, align, size, has, call, instead) \
 	void *p_; \
 \
-	if (UNLIKELY(!counts()) && !ready()) \
+	if (UNLIKELY(!counts()) && !ready(FRAME)) \
 		return alloc_early(size, (align) > LEAST_ALIGN ? (align) : LEAST_ALIGN); \
 	if (UNLIKELY(!(has))) \
 		return instead; \
@@ -118,7 +120,7 @@ static uint64_t times(size_t n, size_t size)
 	return p_;
 
 #define FREE(has, call, instead) \
-	if ((UNLIKELY(!counts()) && !ready()) || UNLIKELY(alloc_is_early(p))) \
+	if ((UNLIKELY(!counts()) && !ready(FRAME)) || UNLIKELY(alloc_is_early(p))) \
 		return; \
 	if (UNLIKELY(!(has))) { \
 		instead; \
@@ -157,7 +159,7 @@ static NOINLINE void *move_early(void *p, size_t size)
 #define REALLOCATE(size, has, call, instead) \
 	void *q; \
 \
-	if ((UNLIKELY(!counts()) && !ready()) || UNLIKELY(alloc_is_early(p))) \
+	if ((UNLIKELY(!counts()) && !ready(FRAME)) || UNLIKELY(alloc_is_early(p))) \
 		return move_early(p, size); \
 	if (UNLIKELY(!(has))) \
 		return instead; \
@@ -180,7 +182,7 @@ EXPORT int posix_memalign(void **ret, size_t align, size_t size)
 {
 	int r;
 
-	if (UNLIKELY(!ready()))
+	if (UNLIKELY(!ready(FRAME)))
 		return (*ret = alloc_early(size, align)) ? 0 : ENOMEM_;
 	if (UNLIKELY(!state.next.posix_memalign))
 		return (*ret = memalign(align, size)) ? 0 : ENOMEM_;

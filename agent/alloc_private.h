@@ -4,11 +4,15 @@
  *
  * Always true: the program gets exactly what the next object's function gives. The object allocates
  * nothing, and changes neither errno nor a signal mask. It waits for the tracer only while that
- * lives, and at most WAIT_MS at a time. A forked child records nothing. A process that may filter
- * system calls (seccomp(2)) gets none from here.
+ * lives, and at most WAIT_MS at a time. A process that may filter system calls (seccomp(2)) gets
+ * none from here. A forked child asks the tracer for memory of its own at its first call of
+ * malloc(3) or the like. A program that is executed gets this object, too, by variables in its
+ * environment, which this object removes there.
  *
  *	alloc.c        the functions that programs call
  *	alloc_start.c  the rest of them, rare
+ *	alloc_join.c   how a process gets its memory from the tracer
+ *	alloc_exec.c   execve(2) and its like
  *	alloc_walk.c   the stack of a call
  *	alloc_reach.c  what a walk needs rarely: its stack's bounds, and new tables
  */
@@ -76,16 +80,29 @@ struct thread {
 	uintptr_t in, writing;
 };
 
+/* Of the recording that the process, its children and the programs that it executes belong to. */
+struct recording {
+	struct wire_alloc_lobby *lobby; /* 0: of none */
+	uint32_t tracer, object, inode, name;
+	uint64_t secret;
+};
+
+/* Words of a page that the kernel fills with zeros in a forked child. */
+enum { PAGE_ON, PAGE_ASKED }; /* 1: this process records; it has asked the tracer for memory */
+
 /* Of the process. */
 struct state {
 	struct next next;
-	const uint32_t *on; /* 1: this process records; in memory that is wiped in a child */
+	const uint32_t *on; /* &page[PAGE_ON] */
+	uint32_t *page;     /* 0: no process has got memory yet */
 	struct wire_alloc *memory;
+	struct recording recording;
 	uint32_t begun;   /* alloc_start() */
 	uint32_t claims;  /* of rings */
 	uint32_t several; /* 1: more than one thread has had a ring */
 	/* 1: the object with malloc() has the operators of C++, too. Else they call malloc(). */
 	uint32_t operators;
+	uint32_t hidden; /* 1: the program calls another malloc() than that of this object */
 	/* Of stacks. */
 	struct alloc_walk *walks;      /* of each ring; 0: no stacks are taken */
 	uintptr_t linker, linker_size; /* the text of the dynamic linker, if it unloads objects */
@@ -110,6 +127,12 @@ void alloc_before_syscall(uint64_t nr, uint64_t a, uint64_t b) HIDDEN;
 
 /* Looks up the functions and the tracer, once. */
 void alloc_start(void) HIDDEN;
+/* Asks the tracer of state.recording for memory, and begins to record. */
+void alloc_begin(void) HIDDEN;
+/* The same in a forked child, at its first call, whose function has this frame. */
+void alloc_follow(struct thread *t, uintptr_t frame) HIDDEN;
+/* Looks up the next object's functions of alloc_exec.c. */
+void alloc_find_exec(void) HIDDEN;
 /* Gets room for an event, and a ring. Returns false when there is none: the event is lost. */
 int alloc_room(struct thread *t) HIDDEN;
 /* Counts a call that is not recorded. */
@@ -122,12 +145,14 @@ void alloc_linked(int frees) HIDDEN;
 /* Walks from `frame`, the frame of a function of alloc.c. Its caller is the innermost frame of the
  * stack. Returns the number of the stack's node, or 0 when the tree of nodes is full. */
 uint32_t alloc_walk(struct thread *t, uintptr_t frame) HIDDEN;
-/* Finds memory for walks, and what they need to know of the process. start: the place of argc. */
-void alloc_walks_open(struct wire_alloc *m, const uint64_t *start, const uint64_t *auxv) HIDDEN;
+/* Finds what walks need to know of the process. start: the place of argc. */
+void alloc_walks_start(const uint64_t *start, const uint64_t *auxv) HIDDEN;
+/* Gets memory for walks, and tables. */
+void alloc_walks_open(struct wire_alloc *m) HIDDEN;
 /* Asks the tracer for new tables and waits for them. Returns false when it did not answer. */
 int alloc_ask(struct wire_alloc *m) HIDDEN;
 int alloc_is_over(const struct wire_alloc *m) HIDDEN;
-void alloc_ring_bell(struct wire_alloc *m) HIDDEN;
+void alloc_ring_bell(void) HIDDEN;
 /* Memory for calls that dlsym(3) makes while functions are looked up. */
 void *alloc_early(size_t size, size_t align) HIDDEN;
 static inline int alloc_is_early(const void *p)

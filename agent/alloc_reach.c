@@ -128,7 +128,7 @@ int alloc_ask(struct wire_alloc *m)
 			__atomic_store_n(&state.unserved, served + 1, __ATOMIC_RELAXED);
 			return 0;
 		}
-		alloc_ring_bell(m);
+		alloc_ring_bell();
 		if (alloc_quiet)
 			for (int i = 0; i < 1000; i++)
 				__asm__ volatile("pause");
@@ -205,17 +205,27 @@ static void find_linker(const uint64_t *p)
 	}
 }
 
-void alloc_walks_open(struct wire_alloc *m, const uint64_t *start, const uint64_t *auxv)
+void alloc_walks_start(const uint64_t *start, const uint64_t *auxv)
 {
-	int64_t at = sys6(SYS_MMAP, 0, sizeof(struct alloc_walk) * WIRE_ALLOC_RINGS,
-			  PROT_READ_WRITE, MAP_PRIVATE_NORESERVE, ~0ull, 0);
+	state.stack_start = (uintptr_t)start;
+	find_linker(auxv);
+}
 
+void alloc_walks_open(struct wire_alloc *m)
+{
+	struct alloc_walk *parents = state.walks;
+	int64_t at;
+
+	state.walks = 0;
+	state.unserved = state.vain = 0;
+	if (parents) /* of the process that has forked this one */
+		sys2(SYS_MUNMAP, (uintptr_t)parents, sizeof(struct alloc_walk) * WIRE_ALLOC_RINGS);
+	at = sys6(SYS_MMAP, 0, sizeof(struct alloc_walk) * WIRE_ALLOC_RINGS, PROT_READ_WRITE,
+		  MAP_PRIVATE_NORESERVE, ~0ull, 0);
 	if (at < 0 && at > -PAGE) {
 		m->no_stacks = 1;
 		return;
 	}
-	state.stack_start = (uintptr_t)start;
-	find_linker(auxv);
 	state.walks = (struct alloc_walk *)at;
 	(void)alloc_ask(m);
 }

@@ -4,8 +4,10 @@
 #include "agent/environment.h"
 
 #define RTLD_NEXT_ ((void *)-1l)
+#define RTLD_DEFAULT_ ((void *)0)
 #define WEAK __attribute__((weak))
 
+void *malloc(size_t size);
 void *dlsym(void *handle, const char *name) WEAK;
 char *dlerror(void) WEAK;
 struct dl_info {
@@ -22,18 +24,8 @@ void *__libc_realloc(void *p, size_t size) WEAK;
 void *__libc_memalign(size_t align, size_t size) WEAK;
 void __libc_free(void *p) WEAK;
 int *__errno_location(void) WEAK;
-/* pthread_atfork(3) is glibc's only in objects that are linked with it. */
-int __register_atfork(void (*prepare)(void), void (*parent)(void), void (*child)(void),
-		      void *object) WEAK;
-int pthread_atfork(void (*prepare)(void), void (*parent)(void), void (*child)(void)) WEAK;
 
 enum {
-	PROT_READ_WRITE = 1 | 2,
-	MAP_SHARED_ = 1,
-	MAP_PRIVATE_ANONYMOUS = 0x22,
-	MAP_OWN_FIXED = 0x4032, /* private, anonymous, without a reserve */
-	MADV_DONTFORK = 10,
-	MADV_WIPEONFORK = 18,
 	FUTEX_WAIT_ = 0,
 	FUTEX_WAKE_ = 1,
 	OWNER_DIED = 0x40000000,
@@ -106,6 +98,7 @@ static void find_next(void)
 		return;
 	}
 	find_others();
+	alloc_find_exec();
 	/* malloc() last: until it is known, calls are answered by alloc_early() */
 #define X(type, name, arguments) \
 	if (__builtin_strcmp(#name, "malloc")) \
@@ -116,6 +109,7 @@ static void find_next(void)
 	if (n->_Znwm && dladdr && dladdr(*(void **)&n->malloc, &with) &&
 	    dladdr(*(void **)&n->_Znwm, &operators))
 		state.operators = with.base == operators.base;
+	state.hidden = *(void **)&n->malloc && dlsym(RTLD_DEFAULT_, "malloc") != (void *)malloc;
 	if (dlerror) /* the program must not see that a name is missing */
 		dlerror();
 }
@@ -140,74 +134,12 @@ static char *take_variable(char **env)
 	return ret;
 }
 
-static uint64_t memory_bytes;
-
-/* Runs in a forked child: gives it memory in place of the recording's, because the fork may have
- * been in a signal handler that returns to code which writes an event. */
-static void have_own_memory(void)
-{
-	int64_t at;
-
-	if (alloc_quiet)
-		return;
-	at = sys6(SYS_MMAP, (uintptr_t)state.memory, memory_bytes, PROT_READ_WRITE, MAP_OWN_FIXED,
-		  ~0ull, 0);
-	if (at == (int64_t)(uintptr_t)state.memory)
-		state.memory->done = 1; /* nobody serves it */
-}
-
-/* Runs in the parent after a fork. */
-static void count_fork(void)
-{
-	if (*state.on)
-		__atomic_fetch_add(&state.memory->forks, 1, __ATOMIC_RELAXED);
-}
-
-/* Keeps the recording's memory from forked children. A child that has given up its rights could
- * change the parent's recording and delay the parent. */
-static void keep_from_children(struct wire_alloc *m, uint64_t bytes)
-{
-	memory_bytes = bytes;
-	if (__register_atfork)
-		__register_atfork(0, count_fork, have_own_memory, 0);
-	else if (pthread_atfork)
-		pthread_atfork(0, count_fork, have_own_memory);
-	else
-		return;
-	sys4(SYS_MADVISE, (uintptr_t)m, bytes, MADV_DONTFORK, 0);
-}
-
-static void open_memory(uint64_t fd, uint64_t bytes, const uint64_t *start, const uint64_t *auxv)
-{
-	struct wire_alloc *m;
-	int64_t at = sys6(SYS_MMAP, 0, bytes, PROT_READ_WRITE, MAP_SHARED_, fd, 0), page;
-	uint32_t *on;
-
-	if (at < 0 && at > -PAGE)
-		return;
-	m = (struct wire_alloc *)at;
-	if (m->magic != WIRE_ALLOC_MAGIC || m->version != WIRE_ALLOC_VERSION)
-		return;
-	page = sys6(SYS_MMAP, 0, PAGE, PROT_READ_WRITE, MAP_PRIVATE_ANONYMOUS, ~0ull, 0);
-	if (page < 0 && page > -PAGE)
-		return;
-	if (sys4(SYS_MADVISE, (uint64_t)page, PAGE, MADV_WIPEONFORK, 0))
-		return;
-	on = (uint32_t *)page;
-	*on = 1;
-	state.memory = m;
-	keep_from_children(m, bytes);
-	state.on = on;
-	__atomic_store_n(&m->hello, 1, __ATOMIC_RELEASE);
-	if (bytes > WIRE_ALLOC_BYTES)
-		alloc_walks_open(m, start, auxv);
-}
-
 void alloc_start(void)
 {
+	struct recording *r = &state.recording;
 	uint64_t *stack, *auxv;
+	uint32_t object, low;
 	char *numbers;
-	uint32_t pid, object, memory, bytes;
 
 	if (__atomic_exchange_n(&state.begun, 1, __ATOMIC_RELAXED))
 		return;
@@ -219,14 +151,17 @@ void alloc_start(void)
 	numbers = stack ? take_variable((char **)(stack + 1 + *stack + 1)) : 0;
 	if (!numbers)
 		return;
-	pid = number(&numbers);
 	object = number(&numbers);
-	memory = number(&numbers);
-	bytes = number(&numbers);
-	if (sys2(SYS_GETPID, 0, 0) == pid)
-		open_memory(memory, bytes, stack, auxv);
-	sys2(SYS_CLOSE, object, 0);
-	sys2(SYS_CLOSE, memory, 0);
+	r->tracer = number(&numbers);
+	r->object = number(&numbers);
+	r->inode = number(&numbers);
+	r->name = number(&numbers);
+	low = number(&numbers);
+	r->secret = (uint64_t)number(&numbers) << 32 | low;
+	if (object)
+		sys2(SYS_CLOSE, object, 0);
+	alloc_walks_start(stack, auxv);
+	alloc_begin();
 }
 
 __attribute__((constructor)) static void begin(void)
@@ -239,7 +174,7 @@ __attribute__((constructor)) static void begin(void)
 static void stop(void)
 {
 	/* the page is this process's own: a forked child comes here never, its page is zero */
-	__atomic_store_n((uint32_t *)(uintptr_t)state.on, 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&state.page[PAGE_ON], 0, __ATOMIC_RELAXED);
 }
 
 void alloc_before_prctl(uint64_t option, uint64_t arg)
@@ -309,11 +244,13 @@ static void set_position(struct thread *t, uint64_t position)
 		   WIRE_ALLOC_EVENT_MAX;
 }
 
-void alloc_ring_bell(struct wire_alloc *m)
+void alloc_ring_bell(void)
 {
-	__atomic_fetch_add(&m->bell, 1, __ATOMIC_SEQ_CST);
-	if (__atomic_load_n(&m->sleeping, __ATOMIC_SEQ_CST) && !alloc_quiet)
-		sys4(SYS_FUTEX, (uintptr_t)&m->bell, FUTEX_WAKE_, 1, 0);
+	struct wire_alloc_lobby *l = state.recording.lobby;
+
+	__atomic_fetch_add(&l->bell, 1, __ATOMIC_SEQ_CST);
+	if (__atomic_load_n(&l->sleeping, __ATOMIC_SEQ_CST) && !alloc_quiet)
+		sys4(SYS_FUTEX, (uintptr_t)&l->bell, FUTEX_WAKE_, 1, 0);
 }
 
 /* Waits until a whole segment at the position is free. */
@@ -343,7 +280,7 @@ static int wait_for_room(struct thread *t, uint64_t position)
 			return 0;
 		}
 		__atomic_fetch_add(&m->waiting, 1, __ATOMIC_SEQ_CST);
-		alloc_ring_bell(m);
+		alloc_ring_bell();
 		if (alloc_quiet)
 			for (int i = 0; i < 1000; i++)
 				__asm__ volatile("pause");
@@ -411,7 +348,7 @@ int alloc_room(struct thread *t)
 	set_position(t, next);
 	t->count -= 1ull << 40;
 	publish(t, t->at);
-	alloc_ring_bell(state.memory);
+	alloc_ring_bell();
 	if (!t->time)
 		put_open(t);
 	return 1;

@@ -18,6 +18,7 @@ const struct opt malloc_opts[] = {
 	{ 'X', NULL, "NAME[=VALUE]", OPT_SETTING, "an option of descry(1): bufsize, switchrate..." },
 	{ OPT_LONG, "probes", NULL, NULL, "records a command by probes, too, and not by a preloaded library, which is faster", FLAG(probes) },
 	{ OPT_LONG, "library", NULL, NULL, "the preloaded library also records the stacks of Python and Ruby: this is faster, and leaves out the names of their functions", FLAG(library) },
+	{ OPT_LONG, "alone", NULL, NULL, "records the command's first program alone, and neither its forked children nor the programs that they execute", FLAG(alone) },
 	{ OPT_LONG, "show-d", NULL, NULL, "prints the D program instead of running it", FLAG(show_d) },
 	{ 0, NULL, NULL, NULL, "of report and diff:" },
 	{ 'n', NULL, "N", NULL, "lists at most N stacks (10)", INTEGER(most, 1, UINT32_MAX) },

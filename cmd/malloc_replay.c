@@ -396,6 +396,7 @@ int malloc_compare(struct malloc_options *o)
 		close(fd);
 		o->path = own;
 	}
+	o->alone = true; /* one recording is replayed */
 	status = malloc_record(o);
 	if (!status) {
 		char *words[] = { (char *)o->path, NULL };

@@ -27,6 +27,8 @@
  *	WIRE_ALLOC_NODES times         struct wire_alloc_node
  *	WIRE_ALLOC_BUCKETS times       uint32_t: number of a node; 0: free. Of the command alone
  *
+ * Each process of a recording has such memory of its own.
+ *
  * A stack's number is that of a node. Its parent is the caller's frame; the outermost frame's
  * parent is a root, which tells how the walk ended. A thread fills a node before it publishes an
  * event with it. Numbers are given in sequence, from 1.
@@ -39,12 +41,16 @@
 
 #include "wire/wire_unwind.h"
 
-/* "pid,descriptor of the shared object,descriptor of the memory,bytes of it" */
+/* "D,P,T,I,N,A,B": D: the descriptor of the shared object in this process, 0: it has none. T: that
+ * of process P, the tracer, and I its inode, modulo 2^32. The tracer's socket has the abstract
+ * address WIRE_ALLOC_SOCKET followed by N. A | B << 32 is the recording's secret. All are
+ * decimal. */
 #define WIRE_ALLOC_ENV "DESCRY_MALLOC"
+#define WIRE_ALLOC_SOCKET "descry-malloc-"
 
 enum {
 	WIRE_ALLOC_MAGIC = 0x616c6463,
-	WIRE_ALLOC_VERSION = 2,
+	WIRE_ALLOC_VERSION = 3,
 	WIRE_ALLOC_RINGS = 512,
 	WIRE_ALLOC_SEGMENT = 64 << 10,
 	WIRE_ALLOC_RING = 4 * WIRE_ALLOC_SEGMENT,
@@ -67,6 +73,32 @@ enum wire_alloc_other { WIRE_ALLOC_SKIP, WIRE_ALLOC_OPEN, WIRE_ALLOC_STACKS };
 #define WIRE_ALLOC_POSITION(head) ((head)&0xffffffffff)
 #define WIRE_ALLOC_COUNT(head) ((uint32_t)((head) >> 40))
 
+/* A process sends a hello to the tracer's socket: when it begins, and when it was forked, before
+ * its first event. The answer has the descriptors of memory of its own and of the lobby, or none
+ * when it will not be recorded. */
+struct wire_alloc_hello {
+	uint32_t magic, kind; /* enum wire_alloc_kind */
+	uint64_t secret;
+};
+enum wire_alloc_kind { WIRE_ALLOC_BEGINS, WIRE_ALLOC_FORKED };
+struct wire_alloc_answer {
+	uint32_t magic, unused;
+	uint64_t bytes; /* of the memory */
+};
+
+/* A page that all processes of a recording and the tracer share. */
+struct wire_alloc_lobby {
+	uint32_t bell;     /* a futex, on which the tracer sleeps: counts the calls for it */
+	uint32_t sleeping; /* 1: the tracer sleeps */
+	uint32_t follow;   /* 1: forked children and executed programs are recorded, too */
+	/* Counts. */
+	uint32_t forks;    /* children that were forked */
+	uint32_t executed; /* programs that were executed, and got the variables */
+	uint32_t refused;  /* children and programs that could not be recorded */
+	uint32_t unused[10];
+};
+_Static_assert(sizeof(struct wire_alloc_lobby) == 64, "a cache line");
+
 struct wire_alloc_ring {
 	/* Written by the thread. */
 	uint64_t head;
@@ -85,12 +117,12 @@ struct wire_alloc {
 	uint64_t ticks_per_ms;
 	/* The tracer holds this robust futex: the kernel sets FUTEX_OWNER_DIED in it. */
 	uint32_t tracer;
-	uint32_t done;     /* 1: the tracer has ended the recording */
-	uint32_t bell;     /* a futex, on which the tracer sleeps: counts the calls for it */
-	uint32_t sleeping; /* 1: the tracer sleeps */
-	uint32_t drained;  /* a futex, on which a thread waits for room: the tracer's passes */
-	uint32_t waiting;  /* threads that do so */
-	uint32_t hello;    /* 1: the object was loaded and records */
+	uint32_t done; /* 1: the tracer has ended the recording */
+	uint32_t own;  /* 1: the program has an allocator of its own, which cannot be recorded */
+	uint32_t unused_too;
+	uint32_t drained; /* a futex, on which a thread waits for room: the tracer's passes */
+	uint32_t waiting; /* threads that do so */
+	uint32_t hello;   /* 1: the object was loaded and records */
 	uint32_t gave_up; /* the value of drained when a thread last waited in vain, + 1; 0: never */
 	uint64_t unheard; /* calls of threads that found no free ring */
 	uint32_t forbidden; /* 1: the program has forbidden itself what recording needs, and it ended */
@@ -104,8 +136,7 @@ struct wire_alloc {
 	uint32_t epoch;     /* changes when text was unloaded, where other text may come */
 	uint32_t nnodes;    /* numbers taken; may be more than there are nodes */
 	uint32_t no_stacks; /* 1: the process has no memory for walks */
-	uint32_t forks;     /* children that were forked; they are not recorded */
-	uint32_t unused[7];
+	uint32_t unused[8];
 	struct wire_alloc_ring rings[WIRE_ALLOC_RINGS];
 };
 _Static_assert(sizeof(struct wire_alloc_ring) == 128, "two cache lines");

@@ -52,12 +52,15 @@ r = record(TRACEE, "crowd", "600")
 check(r["malloc"] + r["free"] + r["calloc"] + r["lost"] == 600 * 20 + 600 and r["lost"] > 0 and r["complete"], "crowd", r)
 exact(record(TRACEE, "busy", "200000"), "busy", malloc=200000, live=64)
 
-# a child is not recorded; handlers on a stack of their own are, and those that do not return
-exact(record(TRACEE, "forks", said="the program has forked "), "forks", malloc=200, free=0)
-# nor does it have the recording's memory
+# alone: a child is not recorded; handlers on a stack of their own are, and those that do not return
+exact(record(TRACEE, "forks", options=["--alone"], said="the program has forked "), "forks", malloc=200, free=0)
+# nor does it have the recording's memory, and a child that is recorded has other memory than its parent
 MAPS = os.path.join(TMP, "maps.")
-record(sys.executable, "-c", "import os\nchild = not os.fork()\nopen(%r + 'pc'[child], 'w').write(open('/proc/self/maps').read())\nchild or os.wait()" % MAPS)
-check(["memfd:descry-malloc " in open(MAPS + who).read() for who in "pc"] == [True, False], "a child has the memory")
+for options in ["--alone"], []:
+    record(sys.executable, "-c", "import os\nchild = not os.fork()\nopen(%r + 'pc'[child], 'w').write(open('/proc/self/maps').read())\nchild or os.wait()" % MAPS,
+           options=options)
+    inodes = [set(re.findall(r"(\d+) */memfd:descry-malloc ", open(MAPS + who).read())) for who in "pc"]
+    check(len(inodes[0]) == 1 and len(inodes[1]) == (not options) and not inodes[0] & inodes[1], "memory of a child", options, inodes)
 exact(record(TRACEE, "signals"), "signals", malloc=200, free=0)
 exact(record(TRACEE, "jumps"), "jumps", malloc=100, free=0)
 

@@ -53,6 +53,7 @@ struct alloc_report {
 	/* What is taken for the live blocks over their bytes, by enum size_classes. */
 	uint64_t waste[CLASSES_N], peak_waste[CLASSES_N];
 	uint32_t threads;
+	bool forked; /* the process was forked: unknown blocks are its parent's */
 	struct report_size sizes[REPORT_SIZES];
 	uint64_t lives[REPORT_LIVES]; /* of freed blocks */
 	VEC(struct report_site) sites;
@@ -102,6 +103,9 @@ void alloc_report_page(const struct alloc_report *r, const struct alloc_trace *t
 		       struct out *o);
 /* report_print.c: the parts of the text, for the page. */
 void report_print_sums(const struct alloc_report *r, struct out *o);
+/* report_processes.c: the other processes of the recording. */
+void report_print_processes(const struct alloc_trace *t, struct out *o);
+void report_json_processes(const struct alloc_trace *t, struct out *o);
 void report_print_tables(const struct alloc_report *r, struct out *o);
 
 /* report_diff.c: two recordings, before and after. Stacks are the same when the texts of their

@@ -31,6 +31,26 @@ static void page_lines(struct out *o, void (*write)(const struct alloc_report *,
 	out_fini(&text);
 }
 
+/* Writes the table of processes, which has texts of the recording, line by line. */
+static void page_processes(struct out *o, const struct alloc_trace *t)
+{
+	struct out text = { 0 };
+	char *at, *end;
+
+	report_print_processes(t, &text);
+	if (text.n) {
+		out_char(&text, '\0');
+		out_str(o, "<pre>");
+		for (at = text.v; (end = strchr(at, '\n')); at = end + 1) {
+			*end = '\0';
+			page_text(o, at);
+			out_char(o, '\n');
+		}
+		out_str(o, "</pre>\n");
+	}
+	out_fini(&text);
+}
+
 static void page_frame(struct out *o, const char *title, const struct out *document)
 {
 	out_str(o, "<h2>");
@@ -159,6 +179,7 @@ void alloc_report_page(const struct alloc_report *r, const struct alloc_trace *t
 		out_str(o, "</p>\n");
 	}
 	page_lines(o, report_print_sums, r);
+	page_processes(o, t);
 	page_course(r, o);
 	page_heat(r, o);
 	page_lines(o, report_print_tables, r);

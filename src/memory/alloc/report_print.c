@@ -73,10 +73,10 @@ void report_print_sums(const struct alloc_report *r, struct out *o)
 	if (r->failed)
 		out_printf(o, "failed     %12llu calls\n", ull(r->failed));
 	if (r->unknown)
-		out_printf(
-			o,
-			"unknown    %12llu blocks  freed, but allocated before the recording%s\n",
-			ull(r->unknown), r->lost ? " or lost" : "");
+		out_printf(o, "unknown    %12llu blocks  freed, but allocated %s%s\n",
+			   ull(r->unknown),
+			   r->forked ? "by its parent, before the fork" : "before the recording",
+			   r->lost ? " or lost" : "");
 	if (r->replaced)
 		out_printf(o, "replaced   %12llu blocks  whose free was not recorded\n",
 			   ull(r->replaced));
@@ -253,6 +253,7 @@ void alloc_report_print(const struct alloc_report *r, const struct alloc_trace *
 	if (!t->ended && !t->cut)
 		out_str(o, "the recording was cut off: what follows is up to there\n");
 	report_print_sums(r, o);
+	report_print_processes(t, o);
 	report_print_tables(r, o);
 	put_course(r, o);
 	put_stacks(r, t, REPORT_BYTES, "most bytes allocated:", most, o);
@@ -339,6 +340,8 @@ void alloc_report_json(const struct alloc_report *r, const struct alloc_trace *t
 	put_text(o, "file", name);
 	put_text(o, "command", alloc_info(t, "command"));
 	put_text(o, "allocator", alloc_info(t, "allocator"));
+	put_text(o, "parent", alloc_info(t, "parent"));
+	out_printf(o, ",\"forked\":%s", r->forked ? "true" : "false");
 	put_text(o, "damage", t->cut);
 	out_printf(o, ",\"complete\":%s", t->ended ? "true" : "false");
 	put_number(o, "duration_ns", r->duration);
@@ -382,6 +385,7 @@ void alloc_report_json(const struct alloc_report *r, const struct alloc_trace *t
 		out_printf(o, "%s{\"name\":\"%s\",\"peak_waste_bytes\":%llu}", c ? "," : "",
 			   size_classes_names[c], ull(r->peak_waste[c]));
 	out_char(o, ']');
+	report_json_processes(t, o);
 	for (int of = 0; of < REPORT_NOF; of++)
 		json_stacks(r, t, of, most, o);
 	out_str(o, "}\n");

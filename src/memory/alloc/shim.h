@@ -1,11 +1,18 @@
 /* A command whose allocations are recorded by a preloaded library (agent/alloc_private.h), the fast
  * way of `descry malloc record`.
  *
- * In: a command. Out: chunks of its threads' events in the file.
+ * In: a command. Out: a file for each of its processes, with chunks of its threads' events. The
+ * first process has the file that was named, FILE.dma, and the others have FILE.PID.dma; a program
+ * that process PID executes later has FILE.PID-2.dma, and so on.
  * Always true: the command runs without a stop, and does not need this process: when it ends, the
  * command goes on. The command can write anything to the shared memory, so each number there is
- * read once and checked. Order of calls: alloc_shim_check(), alloc_shim_start(),
- * alloc_shim_pass() while it is true, alloc_shim_end().
+ * read once and checked. Order of calls: alloc_shim_check(), alloc_shims_start(),
+ * alloc_shims_pass() while it is true, alloc_shims_end(), alloc_shims_free().
+ *
+ *	shim_start.c   the command is started, and its processes get memory
+ *	shim_set.c     all processes: their hellos, files and ends
+ *	shim_drain.c   one process: its events are put into its file
+ *	shim_stacks.c  the stacks of a process
  */
 #ifndef DESCRY_MEMORY_ALLOC_SHIM_H
 #define DESCRY_MEMORY_ALLOC_SHIM_H
@@ -17,18 +24,28 @@
 #include "memory/alloc/trace.h"
 #include "wire/alloc.h"
 
+/* What is known of a process, or of one program that it has executed. */
+struct alloc_shim_sum {
+	pid_t pid, parent; /* parent 0: the command itself */
+	bool forked;       /* it was forked, and runs the program of its parent */
+	bool runs;         /* the library was loaded */
+	bool own;          /* the program has an allocator of its own: nothing was recorded */
+	bool forbidden, no_stacks; /* as in struct wire_alloc */
+	char *command, *path;
+	uint64_t events, lost, early, bare;
+	struct err *error; /* of the file */
+};
+
+/* A process. */
 struct alloc_shim {
+	struct alloc_shim_sum sum;
 	struct wire_alloc *memory;
 	const uint8_t *data;        /* of the rings */
 	size_t bytes;               /* of the memory */
 	struct shim_stacks *stacks; /* NULL: none are taken */
 	struct ticks_clock clock;
-	pid_t pid;
-	bool ended; /* the command; status: from waitpid(2) */
-	int status;
+	int pidfd;
 	struct alloc_writer *writer;
-	uint64_t lost, early, bare; /* calls; stacks as in wire_alloc_ring */
-	bool told;                  /* the file has what is known only once the library runs */
 	/* Private. */
 	struct alloc_shim_ring {
 		uint64_t head, tail, lost; /* head: of the pass at hand */
@@ -39,8 +56,29 @@ struct alloc_shim {
 	uint64_t passed, reviewed; /* ns: the last pass, and look for threads that have ended */
 	uint64_t flushed;
 	uint64_t unheard;
-	uint32_t bell;
 	uint8_t buffer[WIRE_ALLOC_RING];
+};
+
+struct alloc_shims {
+	struct wire_alloc_lobby *lobby;
+	struct ticks_clock clock;
+	pid_t pid;  /* of the command */
+	bool ended; /* the command; status: from waitpid(2) */
+	int status;
+	VEC(struct alloc_shim *) live;
+	VEC(struct alloc_shim_sum)
+	sums; /* of all that have ended; the command's first program first */
+	/* Private. */
+	uint32_t depth;
+	bool alone;
+	const char *path, *command;
+	uint64_t quiet; /* ns: since when no process is known; 0: there is one */
+	int lobby_fd, object, socket;
+	uint32_t name, bell;
+	uint64_t secret;
+	struct alloc_writer *writer; /* of the command's first program; its file ends last */
+	uint32_t begun;              /* hellos of programs that begin */
+	uint32_t refused;
 };
 
 /* ENOTSUP: this command cannot be recorded so; the message has the reason. */
@@ -48,15 +86,35 @@ struct err *alloc_shim_check(const char *command);
 /* Returns the language of the interpreter that the command is, whose functions the library cannot
  * name, or NULL. */
 const char *alloc_shim_language(const char *command);
-/* depth: most frames of stacks; 0: no stacks. */
-struct err *alloc_shim_start(char *const argv[], uint32_t depth, struct alloc_shim **ret);
-/* Waits a while for events and writes them. Returns false when the command has ended and all is
- * written. */
-bool alloc_shim_pass(struct alloc_shim *s);
-/* Returns true when the library was loaded and runs. */
-bool alloc_shim_runs(const struct alloc_shim *s);
-/* Ends the recording, whether or not the command has ended. Writes what is left. */
-void alloc_shim_end(struct alloc_shim *s);
+
+/* --- shim_start.c --- */
+struct alloc_shims_options {
+	const char *path;    /* of the first file */
+	const char *command; /* for the file */
+	uint32_t depth;      /* most frames of stacks; 0: no stacks */
+	bool alone;          /* children and executed programs are not recorded */
+};
+struct err *alloc_shims_start(char *const argv[], const struct alloc_shims_options *o,
+			      struct alloc_shims **ret);
+void alloc_shims_free(struct alloc_shims *s);
+/* Makes the memory of a process. Returns its descriptor. */
+struct err *alloc_shim_new(const struct ticks_clock *clock, uint32_t depth, struct alloc_shim **ret,
+			   int *ret_fd);
 void alloc_shim_free(struct alloc_shim *s);
+
+/* --- shim_set.c --- */
+/* Waits a while for events and writes them. Returns false when all processes have ended and all is
+ * written. */
+bool alloc_shims_pass(struct alloc_shims *s);
+/* Ends the recording, whether or not the processes have ended. Writes what is left. */
+void alloc_shims_end(struct alloc_shims *s);
+/* Children and programs that were not recorded, of which it is known. */
+uint32_t alloc_shims_refused(const struct alloc_shims *s);
+
+/* --- shim_drain.c --- */
+/* Writes what a process has; rung: the bell was rung. */
+void alloc_shim_pass(struct alloc_shim *s, bool rung);
+/* Ends the recording of a process. Writes what is left. */
+void alloc_shim_end(struct alloc_shim *s);
 
 #endif

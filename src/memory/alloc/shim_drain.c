@@ -1,4 +1,4 @@
-/* Takes the events of a recorded command out of its rings and puts them into the file. */
+/* Takes the events of a recorded process out of its rings and puts them into its file. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <linux/futex.h>
@@ -12,8 +12,7 @@
 #include "memory/alloc/shim.h"
 
 enum {
-	SLEEP_NS = 10000000,   /* of a wait; the command's end is seen after it */
-	PASS_NS = 200000000,   /* between passes of a command that allocates little */
+	PASS_NS = 200000000,   /* between passes of a process that allocates little */
 	REVIEW_NS = 100000000, /* between looks for threads that have ended, */
 	REVIEW_FROM = 64,      /* when there are so many rings in use */
 	FLUSH_NS = 1000000000,
@@ -32,7 +31,7 @@ static void lose(struct alloc_shim *s, uint64_t count)
 
 	if (!count)
 		return;
-	s->lost += count;
+	s->sum.lost += count;
 	e.time = ticks_ns(&s->clock, ticks_now() - s->clock.ticks);
 	alloc_write(s->writer, &e);
 }
@@ -120,58 +119,37 @@ static void review(struct alloc_shim *s)
 
 		/* not by /proc, where hidepid hides a command that is not dumpable */
 		/* A new thread of the same id takes the ring over, and so changes the number. */
-		if ((uint32_t)old && syscall(SYS_tgkill, s->pid, (uint32_t)old, 0) &&
+		if ((uint32_t)old && syscall(SYS_tgkill, s->sum.pid, (uint32_t)old, 0) &&
 		    errno == ESRCH)
 			__atomic_compare_exchange_n(owner, &old, ((old >> 32) + 1) << 32, false,
 						    __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
 	}
 }
 
-static bool has_ended(struct alloc_shim *s)
+void alloc_shim_pass(struct alloc_shim *s, bool rung)
 {
-	if (!s->ended && waitpid(s->pid, &s->status, WNOHANG) == s->pid)
-		s->ended = true;
-	return s->ended;
-}
-
-static void sleep_until_bell(struct alloc_shim *s)
-{
-	const struct timespec timeout = { .tv_nsec = SLEEP_NS };
-
-	__atomic_store_n(&s->memory->sleeping, 1, __ATOMIC_SEQ_CST);
-	syscall(SYS_futex, &s->memory->bell, FUTEX_WAIT, s->bell, &timeout, NULL, 0);
-	__atomic_store_n(&s->memory->sleeping, 0, __ATOMIC_SEQ_CST);
-}
-
-bool alloc_shim_pass(struct alloc_shim *s)
-{
-	uint32_t bell = __atomic_load_n(&s->memory->bell, __ATOMIC_SEQ_CST);
-	bool ended = has_ended(s);
-
-	if (s->stacks && !ended)
-		shim_stacks_serve(s->stacks, s->pid, s->writer);
-	if (ended || bell != s->bell || now_ns() - s->passed > PASS_NS) {
-		s->bell = bell;
+	if (s->stacks)
+		shim_stacks_serve(s->stacks, s->sum.pid, s->writer);
+	if (rung || now_ns() - s->passed > PASS_NS)
 		drain(s);
-	}
 	if (now_ns() - s->reviewed > REVIEW_NS)
 		review(s);
-	if (!ended)
-		sleep_until_bell(s);
-	return !ended;
-}
-
-bool alloc_shim_runs(const struct alloc_shim *s)
-{
-	return __atomic_load_n(&s->memory->hello, __ATOMIC_ACQUIRE) == 1;
 }
 
 void alloc_shim_end(struct alloc_shim *s)
 {
+	struct alloc_shim_sum *sum = &s->sum;
+	const struct wire_alloc *m = s->memory;
+
 	__atomic_store_n(&s->memory->done, 1, __ATOMIC_RELEASE);
 	drain(s);
 	for (uint32_t i = 0; i < WIRE_ALLOC_RINGS && s->stacks; i++) {
-		s->early += __atomic_load_n(&s->memory->rings[i].early, __ATOMIC_RELAXED);
-		s->bare += __atomic_load_n(&s->memory->rings[i].bare, __ATOMIC_RELAXED);
+		sum->early += __atomic_load_n(&m->rings[i].early, __ATOMIC_RELAXED);
+		sum->bare += __atomic_load_n(&m->rings[i].bare, __ATOMIC_RELAXED);
 	}
+	sum->runs = __atomic_load_n(&m->hello, __ATOMIC_ACQUIRE) == 1;
+	sum->own = __atomic_load_n(&m->own, __ATOMIC_RELAXED) != 0;
+	sum->forbidden = __atomic_load_n(&m->forbidden, __ATOMIC_RELAXED) != 0;
+	sum->no_stacks = __atomic_load_n(&m->no_stacks, __ATOMIC_RELAXED) != 0;
+	sum->events = alloc_writer_events(s->writer);
 }

@@ -1,4 +1,5 @@
-/* Starts a command with the recorder of allocations preloaded. */
+/* Starts a command with the recorder of allocations preloaded, and makes the memory of its
+ * processes. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -6,8 +7,14 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <stddef.h>
+#include <stdio.h>
 #include <sys/mman.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -19,30 +26,48 @@
 
 extern const uint8_t descry_alloc[], descry_alloc_end[];
 
+enum { TRIES = 16 };
+
 /* The kernel goes through this list when the thread that has set it ends, however it ends, and
- * marks the futex of each entry (robust futexes, set_robust_list(2)). The list is in this process's
- * own memory. */
+ * marks the futex of each entry (robust futexes, set_robust_list(2)). The futex of an entry lies at
+ * the same distance from each, so an entry is in a page of this process alone, right before the
+ * memory that it shares with a process. */
 static struct {
-	struct robust_list entry;
 	struct robust_list_head head;
 	struct robust_list_head *before; /* the C library's */
 	size_t size;
+	uint32_t n;
 } robust;
+
+enum { OWN_PAGE = 4096 };
 
 static void watch_end(struct wire_alloc *m)
 {
-	if (syscall(SYS_get_robust_list, 0, &robust.before, &robust.size))
-		robust.before = NULL;
-	robust.entry.next = &robust.head.list;
-	robust.head.list.next = &robust.entry;
-	robust.head.futex_offset = (long)((uintptr_t)&m->tracer - (uintptr_t)&robust.entry);
+	struct robust_list *entry = (void *)((uint8_t *)m - OWN_PAGE);
+
+	if (!robust.n++) {
+		if (syscall(SYS_get_robust_list, 0, &robust.before, &robust.size))
+			robust.before = NULL;
+		robust.head.list.next = &robust.head.list;
+		robust.head.futex_offset = OWN_PAGE + offsetof(struct wire_alloc, tracer);
+		syscall(SYS_set_robust_list, &robust.head, sizeof(robust.head));
+	}
 	m->tracer = (uint32_t)syscall(SYS_gettid);
-	syscall(SYS_set_robust_list, &robust.head, sizeof(robust.head));
+	entry->next = robust.head.list.next;
+	robust.head.list.next = entry;
 }
 
-static void unwatch_end(void)
+static void unwatch_end(struct wire_alloc *m)
 {
-	if (robust.before)
+	struct robust_list *entry = (void *)((uint8_t *)m - OWN_PAGE),
+			   **at = &robust.head.list.next;
+
+	while (*at != entry && *at != &robust.head.list)
+		at = &(*at)->next;
+	if (*at != entry)
+		return;
+	*at = entry->next;
+	if (!--robust.n && robust.before)
 		syscall(SYS_set_robust_list, robust.before, robust.size);
 }
 
@@ -93,36 +118,85 @@ struct err *alloc_shim_check(const char *command)
 	return e;
 }
 
-static struct err *make_memory(struct alloc_shim *s, uint32_t depth, int *ret_fd)
+/* Maps shared memory behind a page of this process alone. */
+static void *map_memory(int fd, size_t bytes)
 {
-	int fd = memfd_create("descry-malloc", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-	struct err *e = NULL;
-	void *p;
+	uint8_t *p = mmap(NULL, OWN_PAGE + bytes, PROT_READ | PROT_WRITE,
+			  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
-	/* ENOTSUP, because probes may do without it (ulimit -f). The command cannot make it
-	 * smaller, which would end this process by SIGBUS. */
-	s->bytes = WIRE_ALLOC_BYTES + (depth ? (size_t)WIRE_ALLOC_STACK_BYTES : 0);
-	if (fd < 0 || ftruncate(fd, (off_t)s->bytes) ||
-	    fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL))
-		e = err_new(ENOTSUP, "no memory for the recording: %s", strerror(errno));
-	p = e ? MAP_FAILED : mmap(NULL, s->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	if (!e && p == MAP_FAILED)
-		e = err_new(ENOTSUP, "no memory for the recording: %s", strerror(errno));
-	if (e) {
-		if (fd >= 0)
-			close(fd);
-		return e;
+	if (p == MAP_FAILED)
+		return NULL;
+	if (mmap(p + OWN_PAGE, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0) !=
+	    MAP_FAILED)
+		return p + OWN_PAGE;
+	munmap(p, OWN_PAGE + bytes);
+	return NULL;
+}
+
+/* A file in memory that nobody can make smaller, which would end this process by SIGBUS. ENOTSUP,
+ * because probes may do without it (ulimit -f). */
+static struct err *make_shared(const char *name, size_t bytes, int *ret_fd)
+{
+	int fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	struct err *e;
+
+	if (fd >= 0 && !ftruncate(fd, (off_t)bytes) &&
+	    !fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)) {
+		*ret_fd = fd;
+		return NULL;
 	}
-	s->memory = p;
-	s->data = (const uint8_t *)p + WIRE_ALLOC_HEAD;
-	s->memory->magic = WIRE_ALLOC_MAGIC;
-	s->memory->version = WIRE_ALLOC_VERSION;
-	s->memory->ticks_per_ms = (uint64_t)(((unsigned __int128)1000000 << 64) / s->clock.factor);
-	s->memory->depth = depth;
+	e = err_new(ENOTSUP, "no memory for the recording: %s", strerror(errno));
+	if (fd >= 0)
+		close(fd);
+	return e;
+}
+
+struct err *alloc_shim_new(const struct ticks_clock *clock, uint32_t depth, struct alloc_shim **ret,
+			   int *ret_fd)
+{
+	size_t bytes = WIRE_ALLOC_BYTES + (depth ? (size_t)WIRE_ALLOC_STACK_BYTES : 0);
+	struct wire_alloc *m = NULL;
+	struct alloc_shim *s;
+	struct err *e;
+	int fd = -1;
+
+	e = make_shared("descry-malloc", bytes, &fd);
+	if (!e && !(m = map_memory(fd, bytes))) {
+		e = err_new(ENOTSUP, "no memory for the recording: %s", strerror(errno));
+		close(fd);
+	}
+	if (e)
+		return e;
+	s = xcalloc(1, sizeof(*s));
+	s->pidfd = -1;
+	s->bytes = bytes;
+	s->memory = m;
+	s->data = (const uint8_t *)m + WIRE_ALLOC_HEAD;
+	s->clock = *clock;
+	m->magic = WIRE_ALLOC_MAGIC;
+	m->version = WIRE_ALLOC_VERSION;
+	m->ticks_per_ms = (uint64_t)(((unsigned __int128)1000000 << 64) / clock->factor);
+	m->depth = depth;
 	if (depth)
-		s->stacks = shim_stacks_new(s->memory);
+		s->stacks = shim_stacks_new(m);
+	s->sync = ticks_now();
+	s->passed = s->reviewed = s->flushed = now_ns();
+	watch_end(m);
+	*ret = s;
 	*ret_fd = fd;
 	return NULL;
+}
+
+void alloc_shim_free(struct alloc_shim *s)
+{
+	if (!s)
+		return;
+	shim_stacks_free(s->stacks);
+	unwatch_end(s->memory);
+	munmap((uint8_t *)s->memory - OWN_PAGE, OWN_PAGE + s->bytes);
+	if (s->pidfd >= 0)
+		close(s->pidfd);
+	free(s);
 }
 
 static struct err *make_object(int *ret_fd)
@@ -141,21 +215,64 @@ static struct err *make_object(int *ret_fd)
 	return e;
 }
 
-static void child(char *const argv[], int memory, size_t bytes, int object, int report)
+/* SIGIO comes with each hello. It ends the sleep, or keeps the tracer from sleeping. */
+static uint32_t *bell;
+
+static void ring(int sig)
+{
+	if (bell)
+		__atomic_fetch_add(bell, 1, __ATOMIC_SEQ_CST);
+}
+
+/* Binds the socket for hellos to an abstract address that is free. */
+static struct err *make_socket(struct alloc_shims *s)
+{
+	const struct sigaction action = { .sa_handler = ring };
+	const int yes = 1;
+
+	s->socket = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	for (int i = 0; s->socket >= 0 && i < TRIES; i++) {
+		struct sockaddr_un a = { .sun_family = AF_UNIX };
+		int n;
+
+		if (getrandom(&s->name, sizeof(s->name), 0) != sizeof(s->name) ||
+		    getrandom(&s->secret, sizeof(s->secret), 0) != sizeof(s->secret))
+			break;
+		n = snprintf(a.sun_path + 1, sizeof(a.sun_path) - 1, WIRE_ALLOC_SOCKET "%u",
+			     s->name);
+		if (bind(s->socket, (void *)&a,
+			 (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n)))
+			continue;
+		if (setsockopt(s->socket, SOL_SOCKET, SO_PASSCRED, &yes, sizeof(yes)))
+			break;
+		bell = &s->lobby->bell;
+		sigaction(SIGIO, &action, NULL);
+		fcntl(s->socket, F_SETOWN, getpid());
+		fcntl(s->socket, F_SETFL, fcntl(s->socket, F_GETFL) | O_ASYNC);
+		return NULL;
+	}
+	return err_new(ENOTSUP, "no socket for the recording: %s", strerror(errno));
+}
+
+static void child(const struct alloc_shims *s, char *const argv[], int report)
 {
 	const char *before = getenv("LD_PRELOAD");
-	cleanup_free char *preload =
-		xasprintf("/proc/self/fd/%d%s%s", object, before ? ":" : "", before ? before : "");
-	cleanup_free char *numbers =
-		xasprintf("%d,%d,%d,%zu", (int)getpid(), object, memory, bytes);
+	cleanup_free char *preload = xasprintf("/proc/self/fd/%d%s%s", s->object, before ? ":" : "",
+					       before ? before : "");
+	cleanup_free char *numbers = NULL;
+	struct stat st;
 	int code;
 
+	if (fstat(s->object, &st))
+		st.st_ino = 0;
+	numbers = xasprintf("%d,%d,%d,%u,%u,%u,%u", s->object, (int)getppid(), s->object,
+			    (uint32_t)st.st_ino, s->name, (uint32_t)s->secret,
+			    (uint32_t)(s->secret >> 32));
 	signal(SIGINT, SIG_DFL);
 	nofile_restore();
 	setenv("LD_PRELOAD", preload, 1);
 	setenv(WIRE_ALLOC_ENV, numbers, 1);
-	fcntl(memory, F_SETFD, 0);
-	fcntl(object, F_SETFD, 0);
+	fcntl(s->object, F_SETFD, 0);
 	execvp(argv[0], argv);
 	code = errno;
 	if (write(report, &code, sizeof(code)) < 0)
@@ -163,7 +280,7 @@ static void child(char *const argv[], int memory, size_t bytes, int object, int 
 	_exit(127);
 }
 
-static struct err *start(struct alloc_shim *s, char *const argv[], int memory, int object)
+static struct err *start(struct alloc_shims *s, char *const argv[])
 {
 	int report[2], code = 0;
 	struct err *e = NULL;
@@ -173,11 +290,14 @@ static struct err *start(struct alloc_shim *s, char *const argv[], int memory, i
 		return err_errno(errno, "pipe");
 	pid = fork();
 	if (pid == 0)
-		child(argv, memory, s->bytes, object, report[1]);
+		child(s, argv, report[1]);
 	close(report[1]);
 	if (pid < 0)
 		e = err_errno(errno, "cannot start %s", argv[0]);
-	else if (read(report[0], &code, sizeof(code)) == sizeof(code))
+	else
+		while (read(report[0], &code, sizeof(code)) < 0 && errno == EINTR)
+			;
+	if (code)
 		e = err_errno(code, "cannot run %s", argv[0]);
 	close(report[0]);
 	if (e && pid > 0)
@@ -186,39 +306,64 @@ static struct err *start(struct alloc_shim *s, char *const argv[], int memory, i
 	return e;
 }
 
-struct err *alloc_shim_start(char *const argv[], uint32_t depth, struct alloc_shim **ret)
+struct err *alloc_shims_start(char *const argv[], const struct alloc_shims_options *o,
+			      struct alloc_shims **ret)
 {
-	struct alloc_shim *s = xcalloc(1, sizeof(*s));
-	int memory = -1, object = -1;
+	struct alloc_shims *s = xcalloc(1, sizeof(*s));
 	struct err *e = ticks_clock(&s->clock) ? NULL : err_new(ENOTSUP, "no clock");
 
-	e = e ?: make_memory(s, depth, &memory);
-	e = e ?: make_object(&object);
-	s->sync = s->clock.ticks;
-	s->passed = s->reviewed = s->flushed = now_ns();
+	s->lobby_fd = s->object = s->socket = -1;
+	s->depth = o->depth;
+	s->path = o->path;
+	s->command = o->command;
+	s->alone = o->alone;
+	e = e ?: make_shared("descry-malloc-lobby", sizeof(*s->lobby), &s->lobby_fd);
 	if (!e) {
-		watch_end(s->memory);
-		e = start(s, argv, memory, object);
+		void *p = mmap(NULL, sizeof(*s->lobby), PROT_READ | PROT_WRITE, MAP_SHARED,
+			       s->lobby_fd, 0);
+
+		if (p == MAP_FAILED)
+			e = err_new(ENOTSUP, "no memory for the recording: %s", strerror(errno));
+		else
+			s->lobby = p;
 	}
-	if (memory >= 0)
-		close(memory);
-	if (object >= 0)
-		close(object);
-	if (e)
-		alloc_shim_free(s);
-	else
-		*ret = s;
-	return e;
+	if (!e)
+		s->lobby->follow = !o->alone;
+	e = e ?: make_socket(s);
+	e = e ?: make_object(&s->object);
+	e = e ?: alloc_writer_new(o->path, &s->writer);
+	e = e ?: start(s, argv);
+	if (e) {
+		alloc_shims_free(s);
+		return e;
+	}
+	*ret = s;
+	return NULL;
 }
 
-void alloc_shim_free(struct alloc_shim *s)
+void alloc_shims_free(struct alloc_shims *s)
 {
 	if (!s)
 		return;
-	shim_stacks_free(s->stacks);
-	if (s->memory) {
-		unwatch_end();
-		munmap(s->memory, s->bytes);
+	bell = NULL;
+	for (uint32_t i = 0; i < s->live.n; i++)
+		alloc_shim_free(s->live.v[i]);
+	for (uint32_t i = 0; i < s->sums.n; i++) {
+		free(s->sums.v[i].command);
+		free(s->sums.v[i].path);
+		err_free(s->sums.v[i].error);
+	}
+	vec_fini(&s->live);
+	vec_fini(&s->sums);
+	if (s->writer)
+		err_free(alloc_writer_end(s->writer));
+	if (s->lobby)
+		munmap(s->lobby, sizeof(*s->lobby));
+	for (int i = 0; i < 3; i++) {
+		const int fds[] = { s->lobby_fd, s->object, s->socket };
+
+		if (fds[i] >= 0)
+			close(fds[i]);
 	}
 	free(s);
 }

@@ -1,0 +1,341 @@
+/* execve(2) and its like, system(3) and popen(3) of a recorded program: the program that is
+ * executed gets the recorder, too, by variables in its environment.
+ *
+ * Always true: a child of vfork(2) may call these, so they change only the stack and the lobby. A
+ * program is left alone when the tracer has ended, or its descriptor cannot be reached.
+ */
+#include <stdarg.h>
+
+#include "agent/alloc_private.h"
+
+#define EXPORT __attribute__((visibility("default")))
+#define WEAK __attribute__((weak))
+#define RTLD_NEXT_ ((void *)-1l)
+
+void *dlsym(void *handle, const char *name) WEAK;
+int *__errno_location(void) WEAK;
+extern char **environ WEAK;
+
+/* X(type, name, arguments) */
+#define EXEC_NEXT(X) \
+	X(int, execve, (const char *, char *const *, char *const *)) \
+	X(int, execvpe, (const char *, char *const *, char *const *)) \
+	X(int, fexecve, (int, char *const *, char *const *)) \
+	X(int, execveat, (int, const char *, char *const *, char *const *, int)) \
+	X(int, posix_spawn, \
+	  (int *, const char *, const void *, const void *, char *const *, char *const *)) \
+	X(int, posix_spawnp, \
+	  (int *, const char *, const void *, const void *, char *const *, char *const *)) \
+	X(int, system, (const char *)) \
+	X(void *, popen, (const char *, const char *))
+
+#define X(type, name, arguments) type name arguments;
+EXEC_NEXT(X)
+#undef X
+
+static struct {
+#define X(type, name, arguments) type(*name) arguments;
+	EXEC_NEXT(X)
+#undef X
+} exec_next;
+
+enum {
+	NOSYS = 38,
+	VARIABLES_MAX = 16384, /* of an environment, which is copied to the stack */
+	ARGUMENTS_MAX = 16384,
+	PRELOAD_MAX = 8192, /* bytes of an LD_PRELOAD that is there already */
+	PATH_BYTES = 48,
+	NUMBERS_BYTES = 96,
+};
+
+void alloc_find_exec(void)
+{
+#define X(type, name, arguments) *(void **)&exec_next.name = dlsym(RTLD_NEXT_, #name);
+	EXEC_NEXT(X)
+#undef X
+}
+
+static int exec_missing(void)
+{
+	if (__errno_location)
+		*__errno_location() = NOSYS;
+	return -1;
+}
+
+/* --- the environment --- */
+
+static char *put_text(char *p, const char *text)
+{
+	while (*text)
+		*p++ = *text++;
+	*p = 0;
+	return p;
+}
+
+static char *put_decimal(char *p, uint32_t v, char behind)
+{
+	char digits[10];
+	uint32_t n = 0;
+
+	do {
+		digits[n++] = (char)('0' + v % 10);
+		v /= 10;
+	} while (v);
+	while (n)
+		*p++ = digits[--n];
+	*p++ = behind;
+	*p = 0;
+	return p;
+}
+
+/* Writes the path of the shared object in the tracer. Returns its end. */
+static char *put_path(char *p)
+{
+	const struct recording *r = &state.recording;
+
+	p = put_decimal(put_text(p, "/proc/"), r->tracer, '/');
+	return put_decimal(put_text(p, "fd/"), r->object, 0) - 1;
+}
+
+/* Returns true when a program that is executed now can be recorded. */
+static int exec_follows(void)
+{
+	const struct recording *r = &state.recording;
+	char path[PATH_BYTES];
+	uint64_t status[32]; /* struct stat: st_dev, st_ino... */
+
+	if (!r->lobby || !r->lobby->follow)
+		return 0;
+	put_path(path);
+	/* without a system call, or where another process has the tracer's number */
+	if (!alloc_quiet && !sys2(SYS_STAT, (uintptr_t)path, (uintptr_t)status) &&
+	    (uint32_t)status[1] == r->inode)
+		return 1;
+	__atomic_fetch_add(&r->lobby->refused, 1, __ATOMIC_RELAXED);
+	return 0;
+}
+
+static const char *preload_of(const char *variable)
+{
+	const char *name = "LD_PRELOAD=";
+
+	for (; *name && *name == *variable; name++)
+		variable++;
+	return *name ? 0 : variable;
+}
+
+static uint32_t count_words(char *const *v, uint32_t most)
+{
+	uint32_t n = 0;
+
+	while (v && n <= most && v[n])
+		n++;
+	return n;
+}
+
+static uint32_t preload_bytes(char *const *env, uint32_t n)
+{
+	uint32_t bytes = 0;
+
+	for (uint32_t i = 0; i < n; i++) {
+		const char *p = preload_of(env[i]);
+
+		for (; p && *p && bytes <= PRELOAD_MAX; p++)
+			bytes++;
+	}
+	return bytes;
+}
+
+/* Writes the environment env[n] with descry's variables to `to` and their texts to `text`. */
+static void put_environment(char **to, char *text, char *const *env, uint32_t n)
+{
+	const struct recording *r = &state.recording;
+	char *numbers = text, *preload, *p;
+
+	p = put_text(text, WIRE_ALLOC_ENV "=");
+	p = put_decimal(p, 0, ',');
+	p = put_decimal(p, r->tracer, ',');
+	p = put_decimal(p, r->object, ',');
+	p = put_decimal(p, r->inode, ',');
+	p = put_decimal(p, r->name, ',');
+	p = put_decimal(p, (uint32_t)r->secret, ',');
+	preload = put_decimal(p, (uint32_t)(r->secret >> 32), 0);
+	p = put_path(put_text(preload, "LD_PRELOAD="));
+	*p = 0;
+	for (uint32_t i = 0; i < n; i++) {
+		const char *others = preload_of(env[i]);
+
+		if (others)
+			p = put_text(put_text(p, ":"), others);
+		else
+			*to++ = env[i];
+	}
+	*to++ = preload;
+	*to++ = numbers;
+	*to = 0;
+}
+
+/* Declares `with`: env, or a copy on the stack that has descry's variables. */
+#define WITH_VARIABLES(env) \
+	char *const *with = (env); \
+	uint32_t n_ = count_words(with, VARIABLES_MAX); \
+	uint32_t bytes_ = n_ <= VARIABLES_MAX ? preload_bytes(with, n_) : 0; \
+	int follows = n_ <= VARIABLES_MAX && bytes_ <= PRELOAD_MAX && exec_follows(); \
+	char *variables_[follows ? n_ + 3 : 1], \
+		text_[follows ? NUMBERS_BYTES + 2 * PATH_BYTES + bytes_ : 1]; \
+\
+	if (follows) { \
+		put_environment(variables_, text_, with, n_); \
+		with = variables_; \
+	}
+
+/* Counts the program before it begins; it may never come back from there. */
+static void count_executed(int follows, uint32_t by)
+{
+	if (follows)
+		__atomic_fetch_add(&state.recording.lobby->executed, by, __ATOMIC_RELAXED);
+}
+
+#define EXEC(next, call, failed, env) \
+	int r_; \
+\
+	if (!exec_next.next) \
+		return exec_missing(); \
+	WITH_VARIABLES(env); \
+	count_executed(follows, 1); \
+	r_ = call; \
+	if (r_ failed) \
+		count_executed(follows, ~0u); \
+	return r_;
+
+/* --- the functions --- */
+
+EXPORT int execve(const char *path, char *const *argv,
+		  char *const *env){ EXEC(execve, exec_next.execve(path, argv, with), < 0, env) }
+
+EXPORT int execvpe(const char *file, char *const *argv,
+		   char *const *env){ EXEC(execvpe, exec_next.execvpe(file, argv, with), < 0, env) }
+
+EXPORT int fexecve(int fd, char *const *argv,
+		   char *const *env){ EXEC(fexecve, exec_next.fexecve(fd, argv, with), < 0, env) }
+
+EXPORT int execveat(int fd, const char *path, char *const *argv, char *const *env, int flags){
+	EXEC(execveat, exec_next.execveat(fd, path, argv, with, flags), < 0, env)
+}
+
+EXPORT int execv(const char *path, char *const *argv)
+{
+	return execve(path, argv, environ);
+}
+
+EXPORT int execvp(const char *file, char *const *argv)
+{
+	return execvpe(file, argv, environ);
+}
+
+EXPORT int posix_spawn(int *pid, const char *path, const void *actions, const void *attributes,
+		       char *const *argv, char *const *env){ EXEC(
+	posix_spawn, exec_next.posix_spawn(pid, path, actions, attributes, argv, with), != 0, env) }
+
+EXPORT int posix_spawnp(int *pid, const char *file, const void *actions, const void *attributes,
+			char *const *argv, char *const *env){
+	EXEC(posix_spawnp, exec_next.posix_spawnp(pid, file, actions, attributes, argv, with), != 0,
+	     env)
+}
+
+/* Declares argv: `first` and the arguments behind it, up to a null pointer. */
+#define COLLECT(first) \
+	va_list list_; \
+	uint32_t n_args_ = 1; \
+\
+	va_start(list_, first); \
+	while (n_args_ < ARGUMENTS_MAX && va_arg(list_, char *)) \
+		n_args_++; \
+	va_end(list_); \
+	char *argv[n_args_ + 1]; \
+\
+	va_start(list_, first); \
+	argv[0] = (char *)(uintptr_t)first; \
+	for (uint32_t i_ = 1; i_ <= n_args_; i_++) \
+		argv[i_] = va_arg(list_, char *);
+
+EXPORT int execl(const char *path, const char *first, ...)
+{
+	COLLECT(first)
+	va_end(list_);
+	return execve(path, argv, environ);
+}
+
+EXPORT int execlp(const char *file, const char *first, ...)
+{
+	COLLECT(first)
+	va_end(list_);
+	return execvpe(file, argv, environ);
+}
+
+EXPORT int execle(const char *path, const char *first, ...)
+{
+	COLLECT(first)
+	char *const *env = va_arg(list_, char *const *);
+
+	va_end(list_);
+	return execve(path, argv, env);
+}
+
+/* These take the environment from `environ`, which has the variables meanwhile. Another thread may
+ * copy it, so their texts stay. */
+static char lasting[NUMBERS_BYTES + 2 * PATH_BYTES + PRELOAD_MAX];
+
+/* Puts changes that other threads made meanwhile into the program's own environment. */
+static void take_back(char **own, uint32_t n, char **during)
+{
+	if (environ != during)
+		return;
+	environ = own;
+	if (count_words(during, VARIABLES_MAX) > n + 2)
+		return;
+	for (uint32_t i = 0; i < n && *during; i++)
+		if (!preload_of(own[i]))
+			own[i] = *during++;
+}
+
+#define WITH_ENVIRON(call) \
+	char **own_ = environ; \
+	WITH_VARIABLES(own_); \
+\
+	if (follows) { \
+		put_environment(variables_, lasting, own_, n_); \
+		environ = variables_; \
+	} \
+	count_executed(follows, 1); \
+	call; \
+	if (follows) \
+		take_back(own_, n_, variables_);
+
+EXPORT int system(const char *command)
+{
+	int r;
+
+	if (!exec_next.system)
+		return exec_missing();
+	if (!command)
+		return exec_next.system(command);
+	WITH_ENVIRON(r = exec_next.system(command))
+	if (r < 0)
+		count_executed(follows, ~0u);
+	return r;
+}
+
+EXPORT void *popen(const char *command, const char *mode)
+{
+	void *r;
+
+	if (!exec_next.popen) {
+		exec_missing();
+		return 0;
+	}
+	WITH_ENVIRON(r = exec_next.popen(command, mode))
+	if (!r)
+		count_executed(follows, ~0u);
+	return r;
+}

@@ -1,0 +1,364 @@
+/* All processes of a recorded command: answers their hellos, and gives each its file. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/futex.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "memory/alloc/shim.h"
+
+enum {
+	SLEEP_NS = 10000000,  /* of a wait; the end of a process is seen after it */
+	GRACE_NS = 300000000, /* after the last process, for children that have not said hello */
+	HELLOS = 64,          /* of a pass */
+	LIVE_MAX = 1024,      /* processes at a time */
+	FILES_MAX = 4096,     /* of a recording */
+	COMMAND_MAX = 1024,   /* bytes that are kept of a command */
+};
+
+/* --- what /proc says of a process --- */
+
+static char *read_command(pid_t pid)
+{
+	cleanup_free char *path = xasprintf("/proc/%d/cmdline", (int)pid);
+	char text[COMMAND_MAX + 1];
+	FILE *f = fopen(path, "re");
+	size_t n = f ? fread(text, 1, COMMAND_MAX, f) : 0;
+
+	if (f)
+		fclose(f);
+	while (n && !text[n - 1])
+		n--;
+	for (size_t i = 0; i < n; i++) {
+		if (!text[i])
+			text[i] = ' ';
+		else if ((uint8_t)text[i] < ' ' || text[i] == 127)
+			text[i] = '?';
+	}
+	text[n] = '\0';
+	return xstrdup(n ? text : "?");
+}
+
+static pid_t read_parent(pid_t pid)
+{
+	cleanup_free char *path = xasprintf("/proc/%d/stat", (int)pid);
+	char text[512] = "";
+	FILE *f = fopen(path, "re");
+	size_t n = f ? fread(text, 1, sizeof(text) - 1, f) : 0;
+	const char *end;
+	int parent = 0;
+
+	if (f)
+		fclose(f);
+	text[n] = '\0';
+	end = strrchr(text, ')');
+	if (!end || sscanf(end + 1, " %*c %d", &parent) != 1)
+		return 0;
+	return parent;
+}
+
+/* --- files --- */
+
+static bool is_used(const struct alloc_shims *s, const char *path)
+{
+	for (uint32_t i = 0; i < s->sums.n; i++)
+		if (!strcmp(s->sums.v[i].path, path))
+			return true;
+	for (uint32_t i = 0; i < s->live.n; i++)
+		if (!strcmp(s->live.v[i]->sum.path, path))
+			return true;
+	return false;
+}
+
+/* Returns DIR/NAME.PID.dma for DIR/NAME.dma, with a number when the process has such a file. */
+static char *path_of(const struct alloc_shims *s, pid_t pid)
+{
+	const char *slash = strrchr(s->path, '/'), *dot = strrchr(slash ?: s->path, '.');
+	int n = (int)(dot && dot > (slash ? slash + 1 : s->path) ? (size_t)(dot - s->path)
+								 : strlen(s->path));
+	char *path = xasprintf("%.*s.%d%s", n, s->path, (int)pid, s->path + n);
+
+	for (int i = 2; is_used(s, path); i++) {
+		free(path);
+		path = xasprintf("%.*s.%d-%d%s", n, s->path, (int)pid, i, s->path + n);
+	}
+	return path;
+}
+
+static const char *base_name(const char *path)
+{
+	return strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
+}
+
+static void put_infos(const struct alloc_shims *s, const struct alloc_shim *shim)
+{
+	const struct alloc_shim_sum *sum = &shim->sum;
+	struct alloc_writer *w = shim->writer;
+	char text[64];
+
+	snprintf(text, sizeof(text), "%d", (int)sum->pid);
+	alloc_writer_info(w, "pid", text);
+	alloc_writer_info(w, "command", sum->command);
+	alloc_writer_info(w, "attached", "no");
+	snprintf(text, sizeof(text), "%llu,%llu", (unsigned long long)s->clock.ticks,
+		 (unsigned long long)s->clock.factor);
+	alloc_writer_info(w, "clock", text);
+	if (!sum->parent)
+		return;
+	snprintf(text, sizeof(text), "%d", (int)sum->parent);
+	alloc_writer_info(w, "parent", text);
+	alloc_writer_info(w, "forked", sum->forked ? "yes" : "no");
+	alloc_writer_info(w, "first", base_name(s->path));
+}
+
+/* Writes the other processes to the file of the first. */
+static void put_processes(const struct alloc_shims *s)
+{
+	for (uint32_t i = 0; i < s->sums.n; i++) {
+		const struct alloc_shim_sum *sum = &s->sums.v[i];
+		cleanup_free char *text = NULL;
+
+		if (!sum->parent)
+			continue;
+		text = xasprintf("%d\t%d\t%llu\t%llu\t%s\t%s", (int)sum->pid, (int)sum->parent,
+				 (unsigned long long)sum->events, (unsigned long long)sum->lost,
+				 base_name(sum->path), sum->command);
+		alloc_writer_info(s->writer, "process", text);
+	}
+}
+
+/* --- a process's life --- */
+
+/* Ends the file of a process, and keeps what there is to say of it. */
+static void finish(struct alloc_shims *s, uint32_t i)
+{
+	struct alloc_shim *shim = s->live.v[i];
+	struct alloc_shim_sum *sum;
+
+	alloc_shim_end(shim);
+	s->live.v[i] = s->live.v[--s->live.n];
+	if (shim->writer != s->writer)
+		shim->sum.error = alloc_writer_end(shim->writer);
+	vec_push(&s->sums, shim->sum);
+	sum = &s->sums.v[s->sums.n - 1];
+	if (!sum->parent) {
+		*sum = s->sums.v[0];
+		s->sums.v[0] = shim->sum;
+	} else if (!sum->runs) { /* it was killed before it began */
+		unlink(sum->path);
+		free(sum->path);
+		free(sum->command);
+		err_free(sum->error);
+		s->sums.n--;
+	}
+	alloc_shim_free(shim);
+}
+
+static bool answer(const struct alloc_shims *s, const struct msghdr *to, int memory, size_t bytes)
+{
+	struct wire_alloc_answer a = { .magic = WIRE_ALLOC_MAGIC, .bytes = bytes };
+	const int fds[2] = { memory, s->lobby_fd };
+	struct iovec part = { &a, sizeof(a) };
+	union {
+		struct cmsghdr head;
+		char room[CMSG_SPACE(sizeof(fds))];
+	} control = { 0 };
+	struct msghdr m = { .msg_name = to->msg_name,
+			    .msg_namelen = to->msg_namelen,
+			    .msg_iov = &part,
+			    .msg_iovlen = 1 };
+
+	if (bytes) {
+		m.msg_control = &control;
+		m.msg_controllen = sizeof(control);
+		control.head = (struct cmsghdr){ .cmsg_len = CMSG_LEN(sizeof(fds)),
+						 .cmsg_level = SOL_SOCKET,
+						 .cmsg_type = SCM_RIGHTS };
+		memcpy(CMSG_DATA(&control.head), fds, sizeof(fds));
+	}
+	return sendmsg(s->socket, &m, MSG_DONTWAIT | MSG_NOSIGNAL) == sizeof(a);
+}
+
+/* Gives a process memory and a file. first: it is the command. */
+static struct err *admit(struct alloc_shims *s, pid_t pid, bool forked, bool first,
+			 const struct msghdr *to)
+{
+	struct alloc_shim *shim;
+	struct err *e;
+	int pidfd, memory;
+
+	if (s->live.n >= LIVE_MAX || s->live.n + s->sums.n >= FILES_MAX)
+		return err_new(EAGAIN, "too many processes");
+	pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+	if (pidfd < 0)
+		return err_errno(errno, "pidfd_open");
+	e = alloc_shim_new(&s->clock, s->depth, &shim, &memory);
+	if (e) {
+		close(pidfd);
+		return e;
+	}
+	shim->pidfd = pidfd;
+	shim->sum.pid = pid;
+	shim->sum.forked = forked;
+	shim->sum.command = first ? xstrdup(s->command) : read_command(pid);
+	shim->sum.parent = first ? 0 : read_parent(pid) ?: 1;
+	shim->sum.path = first ? xstrdup(s->path) : path_of(s, pid);
+	if (first)
+		shim->writer = s->writer;
+	else
+		e = alloc_writer_new(shim->sum.path, &shim->writer);
+	if (e) {
+		free(shim->sum.command);
+		free(shim->sum.path);
+		alloc_shim_free(shim);
+		close(memory);
+		return e;
+	}
+	put_infos(s, shim);
+	vec_push(&s->live, shim);
+	if (!answer(s, to, memory, shim->bytes)) {
+		e = err_new(ESRCH, "the process does not wait any more");
+		finish(s, s->live.n - 1);
+	}
+	close(memory);
+	return e;
+}
+
+static void take_hello(struct alloc_shims *s, pid_t pid, const struct wire_alloc_hello *h,
+		       const struct msghdr *to)
+{
+	bool begins = h->kind == WIRE_ALLOC_BEGINS, first = begins && !s->begun && pid == s->pid;
+	struct err *e = NULL;
+
+	/* The program before has ended, because the process has executed another. */
+	for (uint32_t i = 0; i < s->live.n; i++)
+		if (s->live.v[i]->sum.pid == pid)
+			finish(s, i--);
+	s->begun += begins;
+	if (s->alone && !first)
+		e = err_new(EPERM, "other processes are not recorded");
+	e = e ?: admit(s, pid, !begins, first, to);
+	if (!e)
+		return;
+	answer(s, to, -1, 0);
+	s->refused += begins; /* a child knows the lobby, and counts itself */
+	err_free(e);
+}
+
+/* Anyone can send to the socket. The kernel names the sender. */
+static void take_hellos(struct alloc_shims *s)
+{
+	for (int i = 0; i < HELLOS; i++) {
+		struct wire_alloc_hello h = { 0 };
+		struct iovec part = { &h, sizeof(h) };
+		struct sockaddr_un from;
+		union {
+			struct cmsghdr head;
+			char room[CMSG_SPACE(sizeof(struct ucred))];
+		} control = { 0 };
+		struct msghdr m = { .msg_name = &from,
+				    .msg_namelen = sizeof(from),
+				    .msg_iov = &part,
+				    .msg_iovlen = 1,
+				    .msg_control = &control,
+				    .msg_controllen = sizeof(control) };
+		struct ucred who;
+
+		if (recvmsg(s->socket, &m, MSG_DONTWAIT | MSG_CMSG_CLOEXEC) < 0)
+			return;
+		if (m.msg_controllen < sizeof(control) || control.head.cmsg_level != SOL_SOCKET ||
+		    control.head.cmsg_type != SCM_CREDENTIALS || h.magic != WIRE_ALLOC_MAGIC ||
+		    h.secret != s->secret || h.kind > WIRE_ALLOC_FORKED)
+			continue;
+		memcpy(&who, CMSG_DATA(&control.head), sizeof(who));
+		if (who.pid > 0)
+			take_hello(s, who.pid, &h, &m);
+	}
+}
+
+static bool has_ended(const struct alloc_shim *shim)
+{
+	struct pollfd p = { .fd = shim->pidfd, .events = POLLIN };
+
+	return poll(&p, 1, 0) == 1;
+}
+
+/* Returns true when a child may be on its way to a hello. */
+static bool expects_more(const struct alloc_shims *s)
+{
+	uint32_t executed = __atomic_load_n(&s->lobby->executed, __ATOMIC_RELAXED);
+	uint32_t forks = __atomic_load_n(&s->lobby->forks, __ATOMIC_RELAXED);
+
+	return !s->alone && (executed + 1 > s->begun || forks + 1 > s->sums.n);
+}
+
+static void sleep_until_bell(struct alloc_shims *s)
+{
+	const struct timespec timeout = { .tv_nsec = SLEEP_NS };
+
+	__atomic_store_n(&s->lobby->sleeping, 1, __ATOMIC_SEQ_CST);
+	syscall(SYS_futex, &s->lobby->bell, FUTEX_WAIT, s->bell, &timeout, NULL, 0);
+	__atomic_store_n(&s->lobby->sleeping, 0, __ATOMIC_SEQ_CST);
+}
+
+bool alloc_shims_pass(struct alloc_shims *s)
+{
+	uint32_t bell = __atomic_load_n(&s->lobby->bell, __ATOMIC_SEQ_CST);
+	bool rung = bell != s->bell;
+
+	s->bell = bell;
+	if (!s->ended && waitpid(s->pid, &s->status, WNOHANG) == s->pid)
+		s->ended = true;
+	take_hellos(s);
+	for (uint32_t i = 0; i < s->live.n; i++) {
+		bool ended = has_ended(s->live.v[i]);
+
+		if (ended)
+			finish(s, i--);
+		else
+			alloc_shim_pass(s->live.v[i], rung);
+	}
+	if (!s->ended || s->live.n)
+		s->quiet = 0;
+	else if (!expects_more(s))
+		return false;
+	else if (!s->quiet)
+		s->quiet = now_ns();
+	else if (now_ns() - s->quiet > GRACE_NS)
+		return false;
+	sleep_until_bell(s);
+	return true;
+}
+
+uint32_t alloc_shims_refused(const struct alloc_shims *s)
+{
+	uint32_t executed = __atomic_load_n(&s->lobby->executed, __ATOMIC_RELAXED);
+	uint32_t begun = s->begun ? s->begun - 1 : 0;
+
+	return s->refused + __atomic_load_n(&s->lobby->refused, __ATOMIC_RELAXED) +
+	       (executed > begun ? executed - begun : 0);
+}
+
+void alloc_shims_end(struct alloc_shims *s)
+{
+	struct err *e;
+
+	while (s->live.n)
+		finish(s, s->live.n - 1);
+	put_processes(s);
+	e = alloc_writer_end(s->writer);
+	s->writer = NULL;
+	if (s->sums.n && !s->sums.v[0].parent)
+		s->sums.v[0].error = e;
+	else
+		err_free(e);
+}

@@ -1,0 +1,167 @@
+#!/usr/bin/env python3
+# descry malloc record of a command that forks and executes: each process has a file, whose counts are exact; each way to execute a program
+# is followed, the environment stays as it was, and what is not recorded is said.
+from live import *
+
+TRACEE = os.path.join(BUILD, "test", "tracee_executes")
+DIR = os.path.join(TMP, "d")
+FILE = os.path.join(DIR, "a.dma")
+ENV = dict(os.environ, PATH=os.path.join(BUILD, "test") + ":" + os.environ["PATH"])
+running = []
+
+
+@atexit.register
+def end_all():
+    for p in running:
+        p.kill()
+        p.wait()
+
+
+def report(path, lost=0):
+    p = subprocess.run([DESCRY, "malloc", "report", "--json", path], capture_output=True, text=True)
+    r = json.loads(p.stdout) if check(p.returncode == 0, "report", p.stderr) else {}
+    check(r.get("complete") and r.get("replaced") == 0 and r.get("lost") <= lost, "whole", path, r.get("complete"), r.get("lost"), r.get("replaced"))
+    return r
+
+
+def read_all(lost=0):
+    """The reports of the first and of the other processes, by their commands; each file is listed once."""
+    first = report(FILE)
+    listed = {p["file"]: p for p in first["processes"]}
+    check(sorted([*listed, "a.dma"]) == sorted(os.listdir(DIR)), "files", listed, os.listdir(DIR))
+    others = []
+    for name, p in listed.items():
+        r = report(os.path.join(DIR, name), lost)
+        events = sum(r[k] for k in ("malloc", "calloc", "aligned", "realloc", "realloc_from", "free"))
+        check(events == p["calls"] and r["command"] == p["command"] and int(r["parent"]) == p["parent"], "listed", p, r["command"], events)
+        others.append(r)
+    return first, others
+
+
+def record(*command, rc=0, options=(), said=None, lost=0, **more):
+    shutil.rmtree(DIR, ignore_errors=True)
+    os.mkdir(DIR)
+    p = subprocess.run([DESCRY, "malloc", "record", "-o", FILE, *options, *command], capture_output=True, text=True,
+                       **dict(dict(env=ENV, stdin=subprocess.DEVNULL), **more))
+    check(p.returncode == rc and ("are not recorded" in p.stderr) == (said is not None) and (said or "") in p.stderr, "exit", p.returncode, command,
+          p.stdout[-500:], p.stderr[-2000:])
+    return (p, *read_all(lost))
+
+
+def of_size(r, most):
+    return sum(s["blocks"] for s in r["sizes"] if s["to"] == most)
+
+
+def leaf_of(others):
+    leaves = [r for r in others if "leaf 100" in r["command"] and not r["command"].startswith("sh ")]
+    return check(len(leaves) == 1, "one leaf", [r["command"] for r in others]) and leaves[0]
+
+
+for way in ("execve", "execv", "execvp", "execvpe", "execl", "execlp", "execle", "fexecve", "execveat", "bare", "vfork", "posix_spawn", "posix_spawnp",
+            "system", "popen"):
+    p, first, others = record(TRACEE, way)
+    x = {"execvpe": "2", "execle": "2", "fexecve": "2", "execveat": "2", "bare": "1"}.get(way, "none")
+    check(p.stdout == "none none %s\n" % x, way, "environment", p.stdout)
+    check(of_size(first, 16) == 3 and (way == "popen" or first["malloc"] == 3), way, "its own", first["sizes"])
+    leaf = leaf_of(others)
+    check(leaf and leaf["malloc"] == 101 and not leaf["forked"] and leaf["unknown"] == 0, way, "leaf", leaf)
+
+# a process that executes a program has two files; the status is that of the last
+p, first, others = record(TRACEE, "here", rc=9)
+check(first["malloc"] == 3 and leaf_of(others)["malloc"] == 101, "here", first["malloc"])
+p, first, others = record(TRACEE, "here", rc=9, options=["--alone"])
+check(first["malloc"] == 3 and not others, "alone", first["malloc"])
+# what there is not is no program
+p, first, others = record(TRACEE, "none")
+check(first["malloc"] == 3 and [(r["malloc"], r["forked"]) for r in others] == [(5, True)], "none", others)
+
+# a child, its child, and its threads; the blocks of its parent that it frees
+p, first, others = record(TRACEE, "family")
+child = [r for r in others if r["unknown"]]
+check(first["malloc"] == 3 and first["free"] == 0 and len(others) == 2 and len(child) == 1, "family", first["malloc"], len(others))
+check(all(r["forked"] for r in others), "they are forked")
+if child:
+    check(child[0]["unknown"] == 3 and child[0]["threads"] == 3, "the child", child[0]["unknown"], child[0]["threads"])
+    check(of_size(child[0], 32) == 10 and of_size(child[0], 64) == 60, "the child's blocks", child[0]["sizes"])
+    check([r["malloc"] for r in others if r is not child[0]] == [20], "the child's child", [r["malloc"] for r in others])
+p = subprocess.run([DESCRY, "malloc", "report", next((f for f in (os.path.join(DIR, n) for n in sorted(os.listdir(DIR))) if report(f)["unknown"]), FILE)],
+                   capture_output=True, text=True)
+check("allocated by its parent, before the fork" in p.stdout, "said", p.stdout[:1000])
+# with stacks, which the child takes by tables of its own
+p, first, others = record(TRACEE, "family", options=["-k", "20"])
+for r in [first, *others]:
+    for s in r["bytes_stacks"]:
+        check(any("main" in f or "in_thread" in f for f in s["frames"]) and not any("stack ends" in f for f in s["frames"]), "stack", s["frames"])
+    check(sum(s["blocks"] for s in r["bytes_stacks"]) == r["allocated"], "all stacks", r["allocated"])
+
+# a fork within malloc(3): the child's call before it may ask for memory is counted as lost
+p, first, others = record(TRACEE, "signal", lost=1)
+check(first["malloc"] == first["free"] + 3 == 200003, "signal", first["malloc"], first["free"])
+for r in others:
+    check(of_size(r, 64) + r["lost"] == 2 and r["forked"], "a child of a handler", r["sizes"], r["lost"])
+# one that may make no system call is left alone
+p, first, others = record(TRACEE, "filter", said="1 forked children or executed programs")
+check(first["malloc"] == 3 and not others, "filter", others)
+# nor is a static program recorded
+if shutil.which("cc"):
+    with open(os.path.join(TMP, "s.c"), "w") as f:
+        f.write("int main(void) { return 3; }")
+    if subprocess.run(["cc", "-static", "-o", os.path.join(TMP, "s"), os.path.join(TMP, "s.c")], capture_output=True).returncode == 0:
+        p, first, others = record("sh", "-c", "'%s'; exit 4" % os.path.join(TMP, "s"), rc=4, said="1 forked children or executed programs")
+
+# the processes that stay are recorded to their end, or to ^C
+for how in "end", "^C":
+    shutil.rmtree(DIR)
+    os.mkdir(DIR)
+    d = subprocess.Popen([DESCRY, "malloc", "record", "-o", FILE, TRACEE, "stays"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                         stderr=subprocess.PIPE, text=True)
+    running.append(d)
+    # it is known only when it allocates
+    if how == "end":
+        d.stdin.write("x")
+        d.stdin.flush()
+        check(d.stdout.readline() == "end\n", "it ends")
+    d.stdin.close()
+    d.wait()
+    first, others = read_all()
+    check(first["malloc"] == 3 and [r["malloc"] for r in others] == ([7] if how == "end" else []), "stays", how, others)
+d = subprocess.Popen([DESCRY, "malloc", "record", "-o", FILE, "sh", "-c", "sleep 1000 >/dev/null 2>&1 & echo $!"], stdin=subprocess.DEVNULL,
+                     stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+running.append(d)
+sleeper = int(d.stdout.readline())
+line = d.stderr.readline()
+check("the command has ended; 1 of its processes" in line, "it waits", line)
+d.send_signal(signal.SIGINT)
+check(d.wait() == 0, "^C", d.stderr.read())
+os.kill(sleeper, signal.SIGKILL)
+
+# a real program
+if shutil.which("cc"):
+    with open(os.path.join(TMP, "t.c"), "w") as f:
+        f.write("#include <stdio.h>\nint main(void) { puts(\"hi\"); return 0; }\n")
+    p, first, others = record("cc", "-O1", "-o", os.path.join(TMP, "t"), os.path.join(TMP, "t.c"), options=["-k", "8"])
+    compiler = [r for r in others if re.search(r"/cc1 ", r["command"])]
+    check("clang" in first["command"] or (len(compiler) == 1 and compiler[0]["malloc"] > 1000 and compiler[0]["unknown"] == 0), "cc1", compiler)
+
+# strangers who do not know the secret get no answer
+import socket
+with open("/proc/net/unix") as f:
+    before = f.read()
+d = subprocess.Popen([DESCRY, "malloc", "record", "-o", FILE, "cat"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+running.append(d)
+name = None
+while not name and d.poll() is None:
+    with open("/proc/net/unix") as f:
+        name = next((m[0] for m in re.findall(r"@(descry-malloc-(\d+))", f.read()) if m[0] not in before), None)
+s = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+s.bind("")
+s.settimeout(0.3)
+for message in b"", b"x" * 16, bytes.fromhex("63646c61") + bytes(12), b"y" * 5000:
+    s.sendto(message, "\0" + name)
+try:
+    check(False, "an answer", s.recv(100))
+except TimeoutError:
+    pass
+d.stdin.close()
+check(d.wait() == 0 and report(FILE)["processes"] == [], "strangers")
+done()
