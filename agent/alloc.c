@@ -16,7 +16,6 @@ static __thread struct thread self __attribute__((tls_model("initial-exec")));
 
 enum { ENOMEM_ = 12, PAGE = 4096, LEAST_ALIGN = 16 };
 
-#define FRAME ((uintptr_t)__builtin_frame_address(0))
 #define CALLER (((const uintptr_t *)FRAME)[1])
 #define BARRIER __asm__ volatile("" : : : "memory")
 
@@ -49,7 +48,7 @@ static inline __attribute__((always_inline)) void put(enum wire_alloc_op op, uin
 		d = now - t->time;
 		d = (int64_t)d < 0 ? 0 : d;
 		p = put_number(t->at, d << 3 | op);
-		if (op == WIRE_ALLOC_ALIGNED)
+		if (op == WIRE_ALLOC_ALIGNED || op == WIRE_ALLOC_MAP)
 			p = put_number(p, align);
 		if (allocates)
 			p = put_number(p, size);
@@ -86,15 +85,19 @@ static inline __attribute__((always_inline)) int counts(void)
 		self.in = outer_; \
 	} while (0)
 
-/* Makes sure that the next object's functions are known, and that a forked child has asked for
- * memory. Returns false while they are looked up. */
-static NOINLINE int ready(uintptr_t frame)
+int alloc_ready(uintptr_t frame)
 {
 	if (UNLIKELY(!state.begun))
 		alloc_start();
 	if (UNLIKELY(state.page && !state.page[PAGE_ON] && !state.page[PAGE_ASKED]))
 		alloc_follow(&self, frame);
 	return state.next.malloc != 0;
+}
+
+void alloc_put_map(enum wire_alloc_map kind, uint64_t size, uintptr_t addr, uintptr_t frame)
+{
+	if (*state.on && (!self.in || frame >= self.in))
+		put(WIRE_ALLOC_MAP, kind, size, addr);
 }
 
 static uint64_t times(size_t n, size_t size)
@@ -109,7 +112,7 @@ static uint64_t times(size_t n, size_t size)
 #define ALLOCATE(op, align, size, has, call, instead) \
 	void *p_; \
 \
-	if (UNLIKELY(!counts()) && !ready(FRAME)) \
+	if (UNLIKELY(!counts()) && !alloc_ready(FRAME)) \
 		return alloc_early(size, (align) > LEAST_ALIGN ? (align) : LEAST_ALIGN); \
 	if (UNLIKELY(!(has))) \
 		return instead; \
@@ -120,7 +123,7 @@ static uint64_t times(size_t n, size_t size)
 	return p_;
 
 #define FREE(has, call, instead) \
-	if ((UNLIKELY(!counts()) && !ready(FRAME)) || UNLIKELY(alloc_is_early(p))) \
+	if ((UNLIKELY(!counts()) && !alloc_ready(FRAME)) || UNLIKELY(alloc_is_early(p))) \
 		return; \
 	if (UNLIKELY(!(has))) { \
 		instead; \
@@ -159,7 +162,7 @@ static NOINLINE void *move_early(void *p, size_t size)
 #define REALLOCATE(size, has, call, instead) \
 	void *q; \
 \
-	if ((UNLIKELY(!counts()) && !ready(FRAME)) || UNLIKELY(alloc_is_early(p))) \
+	if ((UNLIKELY(!counts()) && !alloc_ready(FRAME)) || UNLIKELY(alloc_is_early(p))) \
 		return move_early(p, size); \
 	if (UNLIKELY(!(has))) \
 		return instead; \
@@ -182,7 +185,7 @@ EXPORT int posix_memalign(void **ret, size_t align, size_t size)
 {
 	int r;
 
-	if (UNLIKELY(!ready(FRAME)))
+	if (UNLIKELY(!alloc_ready(FRAME)))
 		return (*ret = alloc_early(size, align)) ? 0 : ENOMEM_;
 	if (UNLIKELY(!state.next.posix_memalign))
 		return (*ret = memalign(align, size)) ? 0 : ENOMEM_;

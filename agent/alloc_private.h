@@ -13,6 +13,7 @@
  *	alloc_start.c  the rest of them, rare
  *	alloc_join.c   how a process gets its memory from the tracer
  *	alloc_exec.c   execve(2) and its like
+ *	alloc_maps.c   mmap(2) and its like
  *	alloc_walk.c   the stack of a call
  *	alloc_reach.c  what a walk needs rarely: its stack's bounds, and new tables
  */
@@ -25,6 +26,7 @@
 #define LIKELY(x) __builtin_expect(!!(x), 1)
 #define UNLIKELY(x) __builtin_expect(!!(x), 0)
 #define NOINLINE __attribute__((noinline))
+#define FRAME ((uintptr_t)__builtin_frame_address(0))
 
 enum { WAIT_MS = 1000 };
 
@@ -40,6 +42,11 @@ enum { WAIT_MS = 1000 };
 	X(void *, memalign, (size_t, size_t)) \
 	X(void *, valloc, (size_t)) \
 	X(void *, pvalloc, (size_t)) \
+	X(void *, mmap, (void *, size_t, int, int, int, long)) \
+	X(int, munmap, (void *, size_t)) \
+	X(void *, mremap, (void *, size_t, size_t, int, void *)) \
+	X(int, brk, (void *)) \
+	X(void *, sbrk, (intptr_t)) \
 	X(void *, _Znwm, (size_t)) \
 	X(void *, _Znam, (size_t)) \
 	X(void *, _ZnwmRKSt9nothrow_t, (size_t, const void *)) \
@@ -131,6 +138,12 @@ void alloc_start(void) HIDDEN;
 void alloc_begin(void) HIDDEN;
 /* The same in a forked child, at its first call, whose function has this frame. */
 void alloc_follow(struct thread *t, uintptr_t frame) HIDDEN;
+/* Makes sure that the next object's functions are known, and that a forked child has asked for
+ * memory. frame: of the function that is called. Returns false while they are looked up. */
+int alloc_ready(uintptr_t frame) HIDDEN;
+/* Writes an event of memory that the program maps by a function with this frame, if it is not the
+ * allocator that maps it. */
+void alloc_put_map(enum wire_alloc_map kind, uint64_t size, uintptr_t addr, uintptr_t frame) HIDDEN;
 /* Looks up the next object's functions of alloc_exec.c. */
 void alloc_find_exec(void) HIDDEN;
 /* Gets room for an event, and a ring. Returns false when there is none: the event is lost. */
@@ -153,6 +166,9 @@ void alloc_walks_open(struct wire_alloc *m) HIDDEN;
 int alloc_ask(struct wire_alloc *m) HIDDEN;
 int alloc_is_over(const struct wire_alloc *m) HIDDEN;
 void alloc_ring_bell(void) HIDDEN;
+/* A system call as the C library makes it: returns -1 and sets errno when it fails. */
+int64_t alloc_syscall(long nr, uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t e,
+		      uint64_t f) HIDDEN;
 /* Memory for calls that dlsym(3) makes while functions are looked up. */
 void *alloc_early(size_t size, size_t align) HIDDEN;
 static inline int alloc_is_early(const void *p)

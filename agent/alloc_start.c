@@ -59,8 +59,8 @@ void *alloc_early(size_t size, size_t align)
 }
 
 /* syscall(2) and prctl(2) where dlsym(3) cannot find the C library's. */
-static int64_t plain_syscall(uint64_t nr, uint64_t a, uint64_t b, uint64_t c, uint64_t d,
-			     uint64_t e, uint64_t f)
+int64_t alloc_syscall(long nr, uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t e,
+		      uint64_t f)
 {
 	int64_t r = sys6(nr, a, b, c, d, e, f);
 
@@ -73,14 +73,14 @@ static int64_t plain_syscall(uint64_t nr, uint64_t a, uint64_t b, uint64_t c, ui
 
 static int plain_prctl(uint64_t option, uint64_t a, uint64_t b, uint64_t c, uint64_t d)
 {
-	return (int)plain_syscall(SYS_PRCTL, option, a, b, c, d, 0);
+	return (int)alloc_syscall(SYS_PRCTL, option, a, b, c, d, 0);
 }
 
 static void find_others(void)
 {
 	alloc_next_syscall = dlsym ? dlsym(RTLD_NEXT_, "syscall") : 0;
 	alloc_next_prctl = dlsym ? dlsym(RTLD_NEXT_, "prctl") : 0;
-	alloc_next_syscall = alloc_next_syscall ?: (void *)plain_syscall;
+	alloc_next_syscall = alloc_next_syscall ?: (void *)alloc_syscall;
 	alloc_next_prctl = alloc_next_prctl ?: (void *)plain_prctl;
 }
 

@@ -22,7 +22,7 @@ const struct opt malloc_opts[] = {
 	{ OPT_LONG, "show-d", NULL, NULL, "prints the D program instead of running it", FLAG(show_d) },
 	{ 0, NULL, NULL, NULL, "of report and diff:" },
 	{ 'n', NULL, "N", NULL, "lists at most N stacks (10)", INTEGER(most, 1, UINT32_MAX) },
-	{ OPT_LONG, "of", "WHAT", "bytes count peak end temporary", "stacks by what: bytes, count, peak, end or temporary (bytes)", TEXT(of) },
+	{ OPT_LONG, "of", "WHAT", "bytes count peak end temporary mapped", "stacks by what: bytes, count, peak, end, temporary or mapped (bytes)", TEXT(of) },
 	{ 0, NULL, NULL, NULL, "of replay and compare:" },
 	{ OPT_LONG, "with", "NAMES", "glibc jemalloc tcmalloc mimalloc", "allocators, with commas between: glibc, jemalloc, tcmalloc, mimalloc, or files of libraries; else those that are installed", TEXT(with) },
 	{ OPT_LONG, "threads", "WHICH", "same 1", "the threads of the recording (same), or one for all calls (1, if not given)", TEXT(threads) },

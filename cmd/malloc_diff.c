@@ -32,7 +32,8 @@ int malloc_diff(struct malloc_options *o)
 	if (o->nwords != 2)
 		return tool_wrong("which recordings? two FILEs of descry malloc record");
 	if (of == REPORT_NOF)
-		return tool_wrong("--of wants bytes, count, peak, end or temporary, not %s", o->of);
+		return tool_wrong("--of wants bytes, count, peak, end, temporary or mapped, not %s",
+				  o->of);
 	if (o->path)
 		return tool_wrong("diff has no -o: --json, or the shell's redirection");
 	for (int i = 0; i < 2 && !e; i++) {

@@ -101,7 +101,8 @@ int malloc_report(struct malloc_options *o)
 	if (o->nwords != 1)
 		return tool_wrong("which recording? one FILE of descry malloc record");
 	if (o->of && report_of_named(o->of) == REPORT_NOF)
-		return tool_wrong("--of wants bytes, count, peak, end or temporary, not %s", o->of);
+		return tool_wrong("--of wants bytes, count, peak, end, temporary or mapped, not %s",
+				  o->of);
 	e = alloc_open(o->words[0], o->salvage, &t);
 	e = e ?: alloc_report_make(t, &r);
 	if (e) {

@@ -14,12 +14,14 @@
  *	MALLOC CALLOC REALLOC   size, address
  *	ALIGNED                 alignment, size, address
  *	FREE REALLOC_FROM       address
+ *	MAP                     enum wire_alloc_map, size, address
  *	OTHER                   enum wire_alloc_other; SKIP: nothing; OPEN, STACKS: tid, ticks now
  *
  * An address is (its difference from the address before, as zigzag, in units of 16) << 1, or in
  * bytes << 1 | 1. OPEN begins a thread: its first difference is from address 0. STACKS does the
- * same, and all events of the thread that allocate have one more field: the difference of the
- * stack's number from that before, as zigzag, from 0. Ticks are those of the processor's counter.
+ * same, and all events of the thread that allocate, and MAP, have one more field: the difference
+ * of the stack's number from that before, as zigzag, from 0. Ticks are those of the processor's
+ * counter.
  *
  * With stacks, more memory follows, which only they need:
  *
@@ -50,7 +52,7 @@
 
 enum {
 	WIRE_ALLOC_MAGIC = 0x616c6463,
-	WIRE_ALLOC_VERSION = 3,
+	WIRE_ALLOC_VERSION = 4,
 	WIRE_ALLOC_RINGS = 512,
 	WIRE_ALLOC_SEGMENT = 64 << 10,
 	WIRE_ALLOC_RING = 4 * WIRE_ALLOC_SEGMENT,
@@ -64,7 +66,15 @@ enum wire_alloc_op {
 	WIRE_ALLOC_REALLOC_FROM,
 	WIRE_ALLOC_REALLOC,
 	WIRE_ALLOC_ALIGNED,
-	WIRE_ALLOC_OTHER = 7,
+	WIRE_ALLOC_MAP, /* memory that the program maps itself, by mmap(2) or brk(2) */
+	WIRE_ALLOC_OTHER,
+};
+enum wire_alloc_map {
+	WIRE_ALLOC_UNMAPPED,
+	WIRE_ALLOC_ANONYMOUS,
+	WIRE_ALLOC_RESERVED, /* anonymous, without access */
+	WIRE_ALLOC_MAPPED_FILE,
+	WIRE_ALLOC_NMAPS,
 };
 enum wire_alloc_other { WIRE_ALLOC_SKIP, WIRE_ALLOC_OPEN, WIRE_ALLOC_STACKS };
 

@@ -64,6 +64,22 @@ for options in ["--alone"], []:
 exact(record(TRACEE, "signals"), "signals", malloc=200, free=0)
 exact(record(TRACEE, "jumps"), "jumps", malloc=100, free=0)
 
+# memory that the program maps itself, not its allocator; a replay does without
+r = record(TRACEE, "maps")
+M = 1 << 20
+exact(r, "maps", malloc=1, live_bytes=M, map_calls=13, failed=0)
+mapped = {m["kind"]: (m["bytes"], m["peak_bytes"], m["live_bytes"]) for m in r["mapped"]}
+# a mremap(2) that fails takes the range out and puts it in again
+check(mapped == {"anonymous": (6 * M + 8192, 7 * M // 2 + 8192, 7 * M // 2 + 4096), "reserved": (16 * M, 16 * M, 15 * M), "files": (8192, 8192, 0)},
+      "mapped", mapped)
+p = subprocess.run([DESCRY, "malloc", "replay", "--json", "--runs", "1", FILE], capture_output=True, text=True)
+check(p.returncode == 0 and json.loads(p.stdout)["live_peak_bytes"] == M and json.loads(p.stdout)["skipped"] == 0, "replay of maps", p)
+record(TRACEE, "maps", options=["-k", "9"])
+FOLDED = os.path.join(TMP, "m.folded")
+p = subprocess.run([DESCRY, "malloc", "report", "--of", "mapped", "-o", FOLDED, FILE], capture_output=True, text=True)
+stacks = open(FOLDED).read()
+check(p.returncode == 0 and sum(int(line.split()[-1]) for line in stacks.splitlines() if "maps" in line) == 6 * M + 8192, "stacks of maps", p, stacks)
+
 # no system call where a filter would end the program, and no tick where they are forbidden
 exact(record(TRACEE, "filter", "100000"), "filter", malloc=100001, free=100000)
 exact(record(TRACEE, "strict", "1000", said="has forbidden itself the processor's counter"), "strict", malloc=1, free=0)

@@ -32,7 +32,7 @@ def read_all(lost=0):
     others = []
     for name, p in listed.items():
         r = report(os.path.join(DIR, name), lost)
-        events = sum(r[k] for k in ("malloc", "calloc", "aligned", "realloc", "realloc_from", "free"))
+        events = sum(r[k] for k in ("malloc", "calloc", "aligned", "realloc", "realloc_from", "free", "map_calls"))
         check(events == p["calls"] and r["command"] == p["command"] and int(r["parent"]) == p["parent"], "listed", p, r["command"], events)
         others.append(r)
     return first, others
@@ -94,11 +94,11 @@ for r in [first, *others]:
         check(any("main" in f or "in_thread" in f for f in s["frames"]) and not any("stack ends" in f for f in s["frames"]), "stack", s["frames"])
     check(sum(s["blocks"] for s in r["bytes_stacks"]) == r["allocated"], "all stacks", r["allocated"])
 
-# a fork within malloc(3): the child's call before it may ask for memory is counted as lost
+# a fork within malloc(3): the child's call before it may ask for memory is counted as lost, and one within a call of the allocator does not count
 p, first, others = record(TRACEE, "signal", lost=1)
 check(first["malloc"] == first["free"] + 3 == 200003, "signal", first["malloc"], first["free"])
 for r in others:
-    check(of_size(r, 64) + r["lost"] == 2 and r["forked"], "a child of a handler", r["sizes"], r["lost"])
+    check(of_size(r, 64) in (1, 2) and of_size(r, 64) + r["lost"] <= 2 and r["forked"], "a child of a handler", r["sizes"], r["lost"])
 # one that may make no system call is left alone
 p, first, others = record(TRACEE, "filter", said="1 forked children or executed programs")
 check(first["malloc"] == 3 and not others, "filter", others)

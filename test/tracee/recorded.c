@@ -11,9 +11,11 @@
  *	filter N   N malloc(10), freed, under a filter of all but write(2) and exit_group(2)
  *	busy N     N malloc(10..500), freed in another order; then "end"
  *	waits      "ready", waits for a byte; 10 malloc(10)
+ *	maps       maps memory by mmap(2), munmap(2), mremap(2), sbrk(2) and brk(2); malloc(1 MB)
  */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <pthread.h>
@@ -24,6 +26,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -229,6 +232,34 @@ static void waits(void)
 	some(10, 10);
 }
 
+static char *map(char *at, size_t size, int prot, int flags, int fd)
+{
+	return mmap(at, size, prot, MAP_PRIVATE | flags, fd, 0);
+}
+
+static void maps(void)
+{
+	enum { K = 1024, M = 1024 * K, READ_WRITE = PROT_READ | PROT_WRITE };
+	char *a = map(NULL, M, READ_WRITE, MAP_ANONYMOUS, -1);
+	char *b = map(NULL, M, READ_WRITE, MAP_ANONYMOUS, -1), *r;
+	int fd = open("/proc/self/exe", O_RDONLY);
+
+	munmap(a + 256 * K, 512 * K);
+	b = mremap(b, M, 2 * M, MREMAP_MAYMOVE);
+	r = map(NULL, 16 * M, PROT_NONE, MAP_ANONYMOUS, -1);
+	r = map(r + 4 * M, M, READ_WRITE, MAP_ANONYMOUS | MAP_FIXED, -1);
+	a = map(NULL, 2 * 4096, PROT_READ, 0, fd);
+	if (b == MAP_FAILED || r == MAP_FAILED || munmap(a, 4097))
+		exit(1);
+	/* these fail */
+	if (map(NULL, 0, READ_WRITE, MAP_ANONYMOUS, -1) != MAP_FAILED || !munmap(r + 1, 10) ||
+	    mremap(r, M, M / 2 * 3, MREMAP_FIXED) != MAP_FAILED)
+		exit(1);
+	if (sbrk(2 * 4096) == (void *)-1 || brk((char *)sbrk(0) - 4096))
+		exit(1);
+	kept[0] = malloc(M);
+}
+
 int main(int argc, char **argv)
 {
 	static const struct {
@@ -237,7 +268,7 @@ int main(int argc, char **argv)
 	} kinds[] = { { "passed", passed }, { "churn", churn },   { "crowd", crowd },
 		      { "forks", forks },   { "jumps", jumps },   { "signals", signals },
 		      { "strict", strict }, { "filter", filter }, { "busy", busy },
-		      { "waits", waits } };
+		      { "waits", waits },   { "maps", maps } };
 
 	count = argc > 2 ? atol(argv[2]) : 0;
 	for (size_t k = 0; k < sizeof(kinds) / sizeof(*kinds) && argc > 1; k++)

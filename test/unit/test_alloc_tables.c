@@ -3,6 +3,7 @@
 
 #include "base/mem.h"
 #include "memory/alloc/live_blocks.h"
+#include "memory/alloc/mapped_ranges.h"
 #include "memory/alloc/shared_lines.h"
 #include "memory/alloc/size_classes.h"
 #include "random_number.h"
@@ -117,12 +118,53 @@ static void lines(void **unused)
 	shared_lines_fini(&l);
 }
 
+static void ranges(void **unused)
+{
+	enum { UNITS = 200 };
+	static uint8_t kinds[UNITS];
+	struct mapped_ranges m = { 0 };
+
+	(void)unused;
+	for (int i = 0; i < 100000; i++) {
+		uint64_t at = random_number() % UNITS, n = random_number() % 20;
+		uint8_t kind = (uint8_t)(random_number() % MAPPED_N);
+		uint64_t want[MAPPED_N] = { 0 };
+
+		n = n < UNITS - at ? n : UNITS - at;
+		memset(kinds + at, kind, n);
+		if (kind)
+			mapped_ranges_put(&m, at * 4096, n * 4096, kind);
+		else
+			mapped_ranges_take(&m, at * 4096, n * 4096);
+		for (int k = 0; k < UNITS; k++)
+			want[kinds[k]] += 4096;
+		for (int k = 1; k < MAPPED_N; k++)
+			assert_int_equal(m.bytes[k], want[k]);
+		for (uint32_t k = 0; k < m.v.n; k++) {
+			assert_true(m.v.v[k].start < m.v.v[k].end);
+			assert_true(!k || m.v.v[k - 1].end <= m.v.v[k].start);
+		}
+	}
+	/* a hostile recording's */
+	mapped_ranges_put(&m, 4096, UINT64_MAX, 1);
+	mapped_ranges_put(&m, UINT64_MAX - 10, 100, 2);
+	mapped_ranges_take(&m, 0, UINT64_MAX);
+	mapped_ranges_take(&m, UINT64_MAX, 100);
+	assert_int_equal(m.bytes[1] + m.bytes[2] + m.bytes[3], 0);
+	for (uint64_t i = 0; i < MAPPED_MAX + 10; i++)
+		mapped_ranges_put(&m, i * 8192, 4096, 1);
+	assert_int_equal(m.v.n, MAPPED_MAX);
+	assert_int_equal(m.bytes[1], MAPPED_MAX * 4096ull);
+	mapped_ranges_fini(&m);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(live),
 		cmocka_unit_test(classes),
 		cmocka_unit_test(lines),
+		cmocka_unit_test(ranges),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -25,9 +25,10 @@ struct reading {
 	uint32_t first_thread; /* that allocated */
 	bool several;          /* a second thread has allocated, so blocks may share cache lines */
 	struct shared_lines lines;
+	struct mapped_ranges ranges;
 };
 
-static const char *const of_names[] = { "bytes", "count", "peak", "end", "temporary" };
+static const char *const of_names[] = { "bytes", "count", "peak", "end", "temporary", "mapped" };
 
 enum report_of report_of_named(const char *name)
 {
@@ -50,6 +51,7 @@ uint64_t report_site_value(const struct report_site *s, enum report_of of)
 	case REPORT_PEAK: return s->peak_bytes;
 	case REPORT_END: return s->live_bytes;
 	case REPORT_TEMPORARY: return s->temporary;
+	case REPORT_MAPPED: return s->mapped_bytes;
 	default: return s->bytes;
 	}
 }
@@ -250,6 +252,29 @@ static void freed(struct reading *k, const struct alloc_event *e, const struct l
 	leave(k, b);
 }
 
+static void report_map(struct reading *k, const struct alloc_event *e)
+{
+	k->r->map_calls++;
+	if (e->op == ALLOC_MAP) {
+		mapped_ranges_put(&k->ranges, e->addr, e->size, (uint8_t)e->align);
+		k->r->mapped[e->align].bytes += e->size;
+		if (e->align == WIRE_ALLOC_ANONYMOUS) {
+			struct report_site *s = site(k, e->stack);
+
+			s->mapped++;
+			s->mapped_bytes += e->size;
+		}
+	} else {
+		mapped_ranges_take(&k->ranges, e->addr, e->size);
+	}
+	for (int i = 0; i < MAPPED_N; i++) {
+		struct report_mapped *m = &k->r->mapped[i];
+
+		m->live = k->ranges.bytes[i];
+		m->peak = m->live > m->peak ? m->live : m->peak;
+	}
+}
+
 static void report_take(struct reading *k, const struct alloc_event *e)
 {
 	struct live_block b;
@@ -304,6 +329,8 @@ static void report_take(struct reading *k, const struct alloc_event *e)
 		t->last = 0;
 		return;
 	case ALLOC_LOST: k->r->lost += e->size; return;
+	case ALLOC_MAP:
+	case ALLOC_UNMAP: report_map(k, e); return;
 	default: return;
 	}
 	t->last = e->addr;
@@ -353,6 +380,7 @@ static struct err *read_all(struct reading *k, struct alloc_trace *t)
 	}
 	live_fini(&k->live);
 	shared_lines_fini(&k->lines);
+	mapped_ranges_fini(&k->ranges);
 	vec_fini(&k->threads);
 	return e;
 }

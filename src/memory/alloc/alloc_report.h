@@ -9,6 +9,7 @@
 #define DESCRY_MEMORY_ALLOC_ALLOC_REPORT_H
 
 #include "base/out.h"
+#include "memory/alloc/mapped_ranges.h"
 #include "memory/alloc/size_classes.h"
 #include "memory/alloc/trace.h"
 #include "view/stacktree.h"
@@ -29,6 +30,7 @@ struct report_site {
 	uint64_t temporary;              /* freed by the thread's next call */
 	uint64_t elsewhere;              /* freed by another thread */
 	uint64_t shared;                 /* in a cache line with another thread's block */
+	uint64_t mapped, mapped_bytes;   /* anonymous memory that it mapped itself */
 };
 
 struct report_size {
@@ -52,6 +54,11 @@ struct alloc_report {
 	uint64_t shared; /* blocks with a cache line that had another thread's block */
 	/* What is taken for the live blocks over their bytes, by enum size_classes. */
 	uint64_t waste[CLASSES_N], peak_waste[CLASSES_N];
+	/* Memory that the program maps itself, and not its allocator. */
+	uint64_t map_calls;
+	struct report_mapped {
+		uint64_t bytes, live, peak; /* in all; at the present event; the most */
+	} mapped[MAPPED_N];                 /* by enum wire_alloc_map */
 	uint32_t threads;
 	bool forked; /* the process was forked: unknown blocks are its parent's */
 	struct report_size sizes[REPORT_SIZES];
@@ -76,9 +83,11 @@ enum report_of {
 	REPORT_PEAK,
 	REPORT_END,
 	REPORT_TEMPORARY,
+	REPORT_MAPPED,
 	REPORT_NOF
 };
-/* "bytes", "count", "peak", "end", "temporary". REPORT_NOF: there is none of this name. */
+/* Of "bytes", "count", "peak", "end", "temporary", "mapped". REPORT_NOF: there is none of this
+ * name. */
 enum report_of report_of_named(const char *name);
 const char *report_of_name(enum report_of of);
 uint64_t report_site_value(const struct report_site *s, enum report_of of);

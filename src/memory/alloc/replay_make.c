@@ -331,7 +331,7 @@ static void replay_make_take(struct making *m, const struct alloc_event *e)
 		l->timed = true;
 		l->at = e->time;
 	}
-	if (e->addr && e->size >> SIZE_BITS)
+	if (e->op < ALLOC_LOST && e->addr && e->size >> SIZE_BITS)
 		m->head.skipped++;
 	else
 		take_call(m, t, l, e);

@@ -153,7 +153,8 @@ void alloc_report_page(const struct alloc_report *r, const struct alloc_trace *t
 		       { REPORT_COUNT, "Blocks allocated" },
 		       { REPORT_PEAK, "Live at the peak" },
 		       { REPORT_END, "Live at the end" },
-		       { REPORT_TEMPORARY, "Temporary blocks" } };
+		       { REPORT_TEMPORARY, "Temporary blocks" },
+		       { REPORT_MAPPED, "Memory mapped without the allocator" } };
 	const char *command = alloc_info(t, "command");
 	bool any = false;
 
@@ -186,7 +187,8 @@ void alloc_report_page(const struct alloc_report *r, const struct alloc_trace *t
 	for (uint32_t i = 1; i < r->sites.n && !any; i++)
 		any = r->sites.v[i].count;
 	for (uint32_t i = 0; i < ARRAY_SIZE(flames) && any; i++)
-		page_flame(r, t, flames[i].of, flames[i].title, o);
+		if (flames[i].of != REPORT_MAPPED || r->mapped[WIRE_ALLOC_ANONYMOUS].bytes)
+			page_flame(r, t, flames[i].of, flames[i].title, o);
 	if (!any)
 		out_str(o, "<p>No stacks were recorded (record -k).</p>\n");
 	out_str(o, "</body></html>\n");

@@ -7,6 +7,10 @@ enum { COURSE_ROWS = 16, BAR = 40, FRAMES_SHOWN = 12 };
 static const char *const op_names[ALLOC_LOST] = { "malloc",       "calloc",  "aligned",
 						  "realloc_from", "realloc", "free" };
 
+static const char *const mapped_names[MAPPED_N] = { [WIRE_ALLOC_ANONYMOUS] = "anonymous",
+						    [WIRE_ALLOC_RESERVED] = "reserved",
+						    [WIRE_ALLOC_MAPPED_FILE] = "files" };
+
 /* "1.5 MB" */
 char *report_bytes_text(char buf[32], uint64_t n)
 {
@@ -38,6 +42,23 @@ static char *time_text(char buf[32], uint64_t ns)
 static unsigned long long ull(uint64_t v)
 {
 	return v;
+}
+
+/* The memory that does not come from the allocator. */
+static void put_mapped(const struct alloc_report *r, struct out *o)
+{
+	char a[32], b[32], c[32];
+
+	if (!r->map_calls)
+		return;
+	out_printf(o, "mapped     %12llu calls   of mmap(2) and its like, not by the allocator:\n",
+		   ull(r->map_calls));
+	for (int i = 1; i < MAPPED_N; i++)
+		if (r->mapped[i].bytes)
+			out_printf(o, "%10s %12s         at most %s, at the end %s\n",
+				   mapped_names[i], report_bytes_text(a, r->mapped[i].bytes),
+				   report_bytes_text(b, r->mapped[i].peak),
+				   report_bytes_text(c, r->mapped[i].live));
 }
 
 void report_print_sums(const struct alloc_report *r, struct out *o)
@@ -80,6 +101,7 @@ void report_print_sums(const struct alloc_report *r, struct out *o)
 	if (r->replaced)
 		out_printf(o, "replaced   %12llu blocks  whose free was not recorded\n",
 			   ull(r->replaced));
+	put_mapped(r, o);
 }
 
 /* The bytes that allocators take for the live blocks of the peak, beside those that were wanted. */
@@ -204,6 +226,7 @@ uint64_t report_site_blocks(const struct report_site *s, enum report_of of)
 	case REPORT_PEAK: return s->peak_count;
 	case REPORT_END: return s->live_count;
 	case REPORT_TEMPORARY: return s->temporary;
+	case REPORT_MAPPED: return s->mapped;
 	default: return s->count;
 	}
 }
@@ -260,6 +283,7 @@ void alloc_report_print(const struct alloc_report *r, const struct alloc_trace *
 	put_stacks(r, t, REPORT_PEAK, "at the peak:", most, o);
 	put_stacks(r, t, REPORT_TEMPORARY, "most temporary blocks:", most, o);
 	put_stacks(r, t, REPORT_END, "at the end:", most, o);
+	put_stacks(r, t, REPORT_MAPPED, "most memory mapped without the allocator:", most, o);
 }
 
 void alloc_report_tree(const struct alloc_report *r, const struct alloc_trace *t, enum report_of of,
@@ -363,7 +387,15 @@ void alloc_report_json(const struct alloc_report *r, const struct alloc_trace *t
 	put_number(o, "failed", r->failed);
 	put_number(o, "unknown", r->unknown);
 	put_number(o, "replaced", r->replaced);
-	out_str(o, ",\"sizes\":[");
+	put_number(o, "map_calls", r->map_calls);
+	out_str(o, ",\"mapped\":[");
+	for (int i = 1; i < MAPPED_N; i++)
+		out_printf(
+			o,
+			"%s{\"kind\":\"%s\",\"bytes\":%llu,\"peak_bytes\":%llu,\"live_bytes\":%llu}",
+			i > 1 ? "," : "", mapped_names[i], ull(r->mapped[i].bytes),
+			ull(r->mapped[i].peak), ull(r->mapped[i].live));
+	out_str(o, "],\"sizes\":[");
 	for (uint32_t i = 0; i < REPORT_SIZES; i++) {
 		const struct report_size *s = &r->sizes[i];
 

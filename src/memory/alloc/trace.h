@@ -17,6 +17,8 @@
  *
  * Version 3 has NODE, and the chunks of threads may have numbers of stacks, which NODEs define.
  *
+ * In version 4, chunks may have MAP.
+ *
  * An ALLOC_BLOCK unpacks to entries: u8 op, fields. Numbers are LEB128 (base/bytes.h), signed ones
  * zigzag.
  * Bits of op: 0-3 enum alloc_op; ALLOC_THREAD: the thread's index follows, else it is that of the
@@ -49,7 +51,7 @@
 #include "base/mem.h"
 
 enum {
-	ALLOC_VERSION = 3,
+	ALLOC_VERSION = 4,
 	ALLOC_BLOCK = 0x4b4c4244, /* "DBLK" */
 	ALLOC_CHUNK = 0x4b484344, /* "DCHK" */
 	ALLOC_CHUNK_HEAD = 24,
@@ -82,6 +84,9 @@ enum alloc_op {
 	ALLOC_FRAME,
 	ALLOC_NEW_STACK,
 	ALLOC_NODE,
+	/* Memory that the program maps itself, in chunks alone; align: enum wire_alloc_map. */
+	ALLOC_MAP,
+	ALLOC_UNMAP,
 	ALLOC_NOPS,
 };
 enum { ALLOC_OP_MASK = 15, ALLOC_THREAD = 16, ALLOC_STACK = 32 };

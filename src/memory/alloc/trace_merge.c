@@ -126,6 +126,7 @@ static const char *take_event(struct merge *m, struct stream *s, bool *ret_has)
 		[WIRE_ALLOC_REALLOC_FROM] = ALLOC_REALLOC_FROM,
 		[WIRE_ALLOC_REALLOC] = ALLOC_REALLOC,
 		[WIRE_ALLOC_ALIGNED] = ALLOC_ALIGNED,
+		[WIRE_ALLOC_MAP] = ALLOC_MAP,
 	};
 	struct alloc_event *e = &s->next;
 
@@ -142,18 +143,22 @@ static const char *take_event(struct merge *m, struct stream *s, bool *ret_has)
 				return wrong;
 			continue;
 		}
-		if ((v & 7) > WIRE_ALLOC_ALIGNED)
-			return "an event of a thread is of no known kind";
 		if (!s->thread)
 			return "an event has a thread that has not begun";
 		*e = (struct alloc_event){ .op = ops[v & 7], .thread = s->thread };
-		if ((e->op == ALLOC_ALIGNED && !trace_merge_take_number(s, &e->align)) ||
+		if (((e->op == ALLOC_ALIGNED || e->op == ALLOC_MAP) &&
+		     !trace_merge_take_number(s, &e->align)) ||
 		    (e->op != ALLOC_FREE && e->op != ALLOC_REALLOC_FROM &&
 		     !trace_merge_take_number(s, &e->size)) ||
 		    !take_address(s, &e->addr) ||
 		    (s->stacks && e->op != ALLOC_FREE && e->op != ALLOC_REALLOC_FROM &&
 		     !take_stack(s, &e->stack)))
 			return "an event of a thread is cut off";
+		if (e->op == ALLOC_MAP) {
+			if (e->align >= WIRE_ALLOC_NMAPS)
+				return "an event of a thread is of no known kind";
+			e->op = e->align == WIRE_ALLOC_UNMAPPED ? ALLOC_UNMAP : ALLOC_MAP;
+		}
 		e->time = s->time; /* in ticks until it is given out */
 		*ret_has = true;
 		return NULL;

@@ -331,7 +331,7 @@ static const char *next_entry(struct reader *r, struct alloc_event *ret, bool *r
 	uint8_t op = bytes_u8(&r->block), kind = op & ALLOC_OP_MASK;
 	const char *wrong;
 
-	if (kind >= ALLOC_NOPS || op > (ALLOC_OP_MASK | ALLOC_THREAD | ALLOC_STACK))
+	if (kind >= ALLOC_MAP || op > (ALLOC_OP_MASK | ALLOC_THREAD | ALLOC_STACK))
 		return "an entry is of no known kind";
 	wrong = kind > ALLOC_END ? define(r, kind) : read_event(r, op, ret);
 	if (!wrong && !bytes_ok(&r->block))
