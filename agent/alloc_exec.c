@@ -2,7 +2,10 @@
  * executed gets the recorder, too, by variables in its environment.
  *
  * Always true: a child of vfork(2) may call these, so they change only the stack and the lobby. A
- * program is left alone when the tracer has ended, or its descriptor cannot be reached.
+ * program is left alone when the tracer has ended, or its descriptor cannot be reached. What a
+ * process executes itself gets a descriptor of the shared object, so that it is there although the
+ * tracer is killed meanwhile. What it starts otherwise gets the object's path, because another
+ * thread could start a program that would inherit the descriptor.
  */
 #include <stdarg.h>
 
@@ -46,6 +49,10 @@ enum {
 	PRELOAD_MAX = 8192, /* bytes of an LD_PRELOAD that is there already */
 	PATH_BYTES = 48,
 	NUMBERS_BYTES = 96,
+	O_RDONLY_ = 0,
+	F_DUPFD_ = 0,
+	FIRST_FD = 3,
+	BY_PATH = 0, /* in place of a descriptor */
 };
 
 void alloc_find_exec(void)
@@ -97,22 +104,52 @@ static char *put_path(char *p)
 	return put_decimal(put_text(p, "fd/"), r->object, 0) - 1;
 }
 
-/* Returns true when a program that is executed now can be recorded. */
-static int exec_follows(void)
+static int is_object(int64_t failed, const uint64_t *status)
+{
+	/* struct stat: st_dev, st_ino; another process may have the tracer's number by now */
+	return !failed && (uint32_t)status[1] == state.recording.inode;
+}
+
+/* Opens the shared object. Returns its descriptor, or -1. */
+static int open_object(const char *path)
+{
+	int64_t fd = sys4(SYS_OPEN, (uintptr_t)path, O_RDONLY_, 0, 0), other;
+	uint64_t status[32];
+
+	if (fd >= 0 && fd < FIRST_FD) {
+		other = sys4(SYS_FCNTL, (uint64_t)fd, F_DUPFD_, FIRST_FD, 0);
+		sys2(SYS_CLOSE, (uint64_t)fd, 0);
+		fd = other;
+	}
+	if (fd < 0)
+		return -1;
+	if (is_object(sys2(SYS_FSTAT, (uint64_t)fd, (uintptr_t)status), status))
+		return (int)fd;
+	sys2(SYS_CLOSE, (uint64_t)fd, 0);
+	return -1;
+}
+
+/* Returns a descriptor of the shared object or BY_PATH, when a program that is executed now can be
+ * recorded, else -1. */
+static int exec_follows(int by_path)
 {
 	const struct recording *r = &state.recording;
 	char path[PATH_BYTES];
-	uint64_t status[32]; /* struct stat: st_dev, st_ino... */
+	uint64_t status[32];
+	int fd = -1;
 
 	if (!r->lobby || !r->lobby->follow)
-		return 0;
+		return -1;
 	put_path(path);
-	/* without a system call, or where another process has the tracer's number */
-	if (!alloc_quiet && !sys2(SYS_STAT, (uintptr_t)path, (uintptr_t)status) &&
-	    (uint32_t)status[1] == r->inode)
-		return 1;
-	__atomic_fetch_add(&r->lobby->refused, 1, __ATOMIC_RELAXED);
-	return 0;
+	if (alloc_quiet)
+		fd = -1;
+	else if (!by_path)
+		fd = open_object(path);
+	else if (is_object(sys2(SYS_STAT, (uintptr_t)path, (uintptr_t)status), status))
+		fd = BY_PATH;
+	if (fd < 0)
+		__atomic_fetch_add(&r->lobby->refused, 1, __ATOMIC_RELAXED);
+	return fd;
 }
 
 static const char *preload_of(const char *variable)
@@ -146,21 +183,24 @@ static uint32_t preload_bytes(char *const *env, uint32_t n)
 	return bytes;
 }
 
-/* Writes the environment env[n] with descry's variables to `to` and their texts to `text`. */
-static void put_environment(char **to, char *text, char *const *env, uint32_t n)
+/* Writes the environment env[n] with descry's variables to `to` and their texts to `text`. fd: of
+ * exec_follows(). */
+static void put_environment(char **to, char *text, int fd, char *const *env, uint32_t n)
 {
 	const struct recording *r = &state.recording;
 	char *numbers = text, *preload, *p;
 
 	p = put_text(text, WIRE_ALLOC_ENV "=");
-	p = put_decimal(p, 0, ',');
+	p = put_decimal(p, (uint32_t)fd, ',');
 	p = put_decimal(p, r->tracer, ',');
 	p = put_decimal(p, r->object, ',');
 	p = put_decimal(p, r->inode, ',');
 	p = put_decimal(p, r->name, ',');
 	p = put_decimal(p, (uint32_t)r->secret, ',');
 	preload = put_decimal(p, (uint32_t)(r->secret >> 32), 0);
-	p = put_path(put_text(preload, "LD_PRELOAD="));
+	p = put_text(preload, "LD_PRELOAD=");
+	p = fd == BY_PATH ? put_path(p)
+			  : put_decimal(put_text(p, "/proc/self/fd/"), (uint32_t)fd, 0) - 1;
 	*p = 0;
 	for (uint32_t i = 0; i < n; i++) {
 		const char *others = preload_of(env[i]);
@@ -176,51 +216,68 @@ static void put_environment(char **to, char *text, char *const *env, uint32_t n)
 }
 
 /* Declares `with`: env, or a copy on the stack that has descry's variables. */
-#define WITH_VARIABLES(env) \
+#define WITH_VARIABLES(env, by_path) \
 	char *const *with = (env); \
 	uint32_t n_ = count_words(with, VARIABLES_MAX); \
 	uint32_t bytes_ = n_ <= VARIABLES_MAX ? preload_bytes(with, n_) : 0; \
-	int follows = n_ <= VARIABLES_MAX && bytes_ <= PRELOAD_MAX && exec_follows(); \
+	int fd_ = n_ <= VARIABLES_MAX && bytes_ <= PRELOAD_MAX ? exec_follows(by_path) : -1; \
+	int follows = fd_ >= 0; \
 	char *variables_[follows ? n_ + 3 : 1], \
 		text_[follows ? NUMBERS_BYTES + 2 * PATH_BYTES + bytes_ : 1]; \
 \
 	if (follows) { \
-		put_environment(variables_, text_, with, n_); \
+		put_environment(variables_, text_, fd_, with, n_); \
 		with = variables_; \
 	}
 
-/* Counts the program before it begins; it may never come back from there. */
-static void count_executed(int follows, uint32_t by)
+/* Takes back what a program that could not be executed would have had. */
+static void exec_failed(int fd)
 {
-	if (follows)
-		__atomic_fetch_add(&state.recording.lobby->executed, by, __ATOMIC_RELAXED);
+	if (fd >= 0)
+		__atomic_fetch_sub(&state.recording.lobby->executed, 1, __ATOMIC_RELAXED);
+	if (fd > BY_PATH)
+		sys2(SYS_CLOSE, (uint64_t)fd, 0);
 }
 
-#define EXEC(next, call, failed, env) \
+/* Counts the program before it begins; it may never come back from there. */
+static void count_executed(int follows)
+{
+	if (follows)
+		__atomic_fetch_add(&state.recording.lobby->executed, 1, __ATOMIC_RELAXED);
+}
+
+#define EXEC(next, call, by_path, env) \
 	int r_; \
 \
 	if (!exec_next.next) \
 		return exec_missing(); \
-	WITH_VARIABLES(env); \
-	count_executed(follows, 1); \
+	WITH_VARIABLES(env, by_path); \
+	count_executed(follows); \
 	r_ = call; \
-	if (r_ failed) \
-		count_executed(follows, ~0u); \
-	return r_;
+	if (r_) \
+		exec_failed(fd_); \
+	return r_
 
 /* --- the functions --- */
 
-EXPORT int execve(const char *path, char *const *argv,
-		  char *const *env){ EXEC(execve, exec_next.execve(path, argv, with), < 0, env) }
+EXPORT int execve(const char *path, char *const *argv, char *const *env)
+{
+	EXEC(execve, exec_next.execve(path, argv, with), 0, env);
+}
 
-EXPORT int execvpe(const char *file, char *const *argv,
-		   char *const *env){ EXEC(execvpe, exec_next.execvpe(file, argv, with), < 0, env) }
+EXPORT int execvpe(const char *file, char *const *argv, char *const *env)
+{
+	EXEC(execvpe, exec_next.execvpe(file, argv, with), 0, env);
+}
 
-EXPORT int fexecve(int fd, char *const *argv,
-		   char *const *env){ EXEC(fexecve, exec_next.fexecve(fd, argv, with), < 0, env) }
+EXPORT int fexecve(int fd, char *const *argv, char *const *env)
+{
+	EXEC(fexecve, exec_next.fexecve(fd, argv, with), 0, env);
+}
 
-EXPORT int execveat(int fd, const char *path, char *const *argv, char *const *env, int flags){
-	EXEC(execveat, exec_next.execveat(fd, path, argv, with, flags), < 0, env)
+EXPORT int execveat(int fd, const char *path, char *const *argv, char *const *env, int flags)
+{
+	EXEC(execveat, exec_next.execveat(fd, path, argv, with, flags), 0, env);
 }
 
 EXPORT int execv(const char *path, char *const *argv)
@@ -234,13 +291,17 @@ EXPORT int execvp(const char *file, char *const *argv)
 }
 
 EXPORT int posix_spawn(int *pid, const char *path, const void *actions, const void *attributes,
-		       char *const *argv, char *const *env){ EXEC(
-	posix_spawn, exec_next.posix_spawn(pid, path, actions, attributes, argv, with), != 0, env) }
+		       char *const *argv, char *const *env)
+{
+	EXEC(posix_spawn, exec_next.posix_spawn(pid, path, actions, attributes, argv, with), 1,
+	     env);
+}
 
 EXPORT int posix_spawnp(int *pid, const char *file, const void *actions, const void *attributes,
-			char *const *argv, char *const *env){
-	EXEC(posix_spawnp, exec_next.posix_spawnp(pid, file, actions, attributes, argv, with), != 0,
-	     env)
+			char *const *argv, char *const *env)
+{
+	EXEC(posix_spawnp, exec_next.posix_spawnp(pid, file, actions, attributes, argv, with), 1,
+	     env);
 }
 
 /* Declares argv: `first` and the arguments behind it, up to a null pointer. */
@@ -301,13 +362,13 @@ static void take_back(char **own, uint32_t n, char **during)
 
 #define WITH_ENVIRON(call) \
 	char **own_ = environ; \
-	WITH_VARIABLES(own_); \
+	WITH_VARIABLES(own_, 1); \
 \
 	if (follows) { \
-		put_environment(variables_, lasting, own_, n_); \
+		put_environment(variables_, lasting, fd_, own_, n_); \
 		environ = variables_; \
 	} \
-	count_executed(follows, 1); \
+	count_executed(follows); \
 	call; \
 	if (follows) \
 		take_back(own_, n_, variables_);
@@ -322,7 +383,7 @@ EXPORT int system(const char *command)
 		return exec_next.system(command);
 	WITH_ENVIRON(r = exec_next.system(command))
 	if (r < 0)
-		count_executed(follows, ~0u);
+		exec_failed(fd_);
 	return r;
 }
 
@@ -336,6 +397,6 @@ EXPORT void *popen(const char *command, const char *mode)
 	}
 	WITH_ENVIRON(r = exec_next.popen(command, mode))
 	if (!r)
-		count_executed(follows, ~0u);
+		exec_failed(fd_);
 	return r;
 }

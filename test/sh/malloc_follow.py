@@ -135,6 +135,30 @@ d.send_signal(signal.SIGINT)
 check(d.wait() == 0, "^C", d.stderr.read())
 os.kill(sleeper, signal.SIGKILL)
 
+# the tracer is killed: the processes go on, what they execute finds nothing of descry, and the files are valid up to there
+for i in range(int(os.environ.get("DESCRY_TORTURE", "3"))):
+    shutil.rmtree(DIR)
+    os.mkdir(DIR)
+    STOP = os.path.join(TMP, "stop")
+    if os.path.exists(STOP):
+        os.unlink(STOP)
+    d = subprocess.Popen([DESCRY, "malloc", "record", "-o", FILE, "sh", "-c",
+                          "n=0; while [ ! -e '%s' ]; do n=$((n + 1)); '%s' leaf 5 >/dev/null; [ $? = 9 ] || exit; done; '%s' leaf 5; echo end" % (STOP, TRACEE, TRACEE)],
+                         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    running.append(d)
+    while len(os.listdir(DIR)) < 6 and d.poll() is None:
+        time.sleep(0.002)
+    time.sleep(i % 20 / 1000)
+    d.kill()
+    open(STOP, "w").close()
+    out, err = d.communicate()
+    check(out == "none none none\nend\n" and err == "", "killed", i, out, err)
+    # one that is new may still be without its head
+    for name in sorted(os.listdir(DIR), key=lambda n: -os.stat(os.path.join(DIR, n)).st_mtime)[:6]:
+        if os.stat(os.path.join(DIR, name)).st_size:
+            p = subprocess.run([DESCRY, "malloc", "report", "--json", os.path.join(DIR, name)], capture_output=True, text=True)
+            check(p.returncode == 0 and json.loads(p.stdout)["damage"] is None, "after the kill", i, name, p.stderr)
+
 # a real program
 if shutil.which("cc"):
     with open(os.path.join(TMP, "t.c"), "w") as f:
