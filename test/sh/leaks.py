@@ -75,6 +75,7 @@ for kind, (roots, held) in KINDS.items():
             check(set(blocks) == set(planted), kind, where, set(blocks) ^ set(planted))
         check(sum(g["count"] for g in groups) == roots, kind, groups)
         check(sum(g["held_blocks"] for g in groups) == held, kind, groups)
+        check(heap["search_ns"] > 0 and heap["scanned_bytes"] > 0, kind, heap)
         check((heap["pause_ns"] > 0) == (where[0] == "-p"), kind, heap)
     end(p)
 

@@ -39,6 +39,7 @@ struct leaks {
 	uint64_t unused, unused_bytes;  /* free blocks */
 	uint64_t leaked, leaked_bytes;  /* all leaked blocks */
 	uint64_t scanned;               /* bytes in which pointers were searched */
+	uint64_t search_ns;             /* processor time of this search */
 	uint32_t arenas, maps;          /* glibc's arenas; blocks that are mappings of their own */
 	bool torn; /* the heap is not consistent: it was being changed, or it is damaged */
 };

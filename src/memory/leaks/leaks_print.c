@@ -108,6 +108,7 @@ void leaks_json(const struct leaks *l, const struct leaks_shown *how, struct out
 	put_number(o, "arenas", l->arenas);
 	put_number(o, "mapped_blocks", l->maps);
 	put_number(o, "scanned_bytes", l->scanned);
+	put_number(o, "search_ns", l->search_ns);
 	put_number(o, "pause_ns", how->pause_ns);
 	put_number(o, "leaks", l->blocks.n);
 	put_number(o, "leaked_blocks", l->leaked);

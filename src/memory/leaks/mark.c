@@ -2,6 +2,7 @@
  * and so do the words of a block that is reached. The rest has leaked. A leaked block that no
  * other leaked block leads to is a root, and so is one block of a circle; each root holds the
  * leaked blocks that it reaches first. */
+#include "base/clock.h"
 #include "base/sorted.h"
 #include "memory/leaks/leaks_private.h"
 
@@ -338,6 +339,7 @@ struct err *leaks_find(const struct memory_copy *c, struct leaks **ret)
 {
 	struct leaks *l = xcalloc(1, sizeof(*l));
 	struct leaks_heap h = { .l = l };
+	uint64_t begin;
 	struct err *e;
 
 	arena_init(&l->arena);
@@ -345,7 +347,9 @@ struct err *leaks_find(const struct memory_copy *c, struct leaks **ret)
 	if (!e) {
 		l->arenas = h.arenas;
 		l->maps = h.maps;
+		begin = clock_ns(CLOCK_THREAD_CPUTIME_ID);
 		leaks_mark(c, &h, l);
+		l->search_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID) - begin;
 		*ret = l;
 	} else {
 		leaks_free(l);
