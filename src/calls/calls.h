@@ -94,6 +94,7 @@ struct calls_options {
 
 	/* of the table */
 	bool histograms; /* of each function */
+	bool time_all;   /* every call is timed, however often a short function is called */
 	bool progress;   /* on standard error, each second */
 	/* Returns how the traced command ended ("exited (status 3)"), malloc()ed; NULL: it has
 	 * not. */

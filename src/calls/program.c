@@ -8,12 +8,28 @@
  * A call of the function within its own call keeps the outer one's place in self->outer3[], by its
  * own place, and its return puts it back.
  *
+ * A table (-c) counts every call. It times all of the first, and later of those that are short only
+ * some, because reading the clock twice costs more than most calls: self->left3 calls go untimed,
+ * and the next one stands for them (self->gap3, at its entry self->weight3).
+ *
  * A clause that reads memory may end early by a fault. this->whole is 1 when it did not; else a
  * second clause prints the numbers alone.
  */
 #include <string.h>
 
 #include "calls/calls.h"
+
+enum {
+	SAMPLED_FUNCTIONS = 1000, /* of more all calls are timed: a thread has few KB for variables */
+	TIMED_FIRST = 1 << 14,    /* calls of a thread that are all timed */
+	TIMED_MANY = 1 << 16,     /* behind so many, fewer are */
+	SHORT_NS = 1000,
+	LONG_NS = 100000,
+	TIMED_AGAIN = 1 << 12, /* calls behind a long one that are all timed: in the mean, they take no
+				* longer to trace than it took */
+	GAP_MAX = 31,          /* untimed calls behind a timed one: half as many in the mean */
+	GAP_MAX_MANY = 63,
+};
 
 struct writer {
 	struct calls *c;
@@ -239,6 +255,13 @@ static void put_record(struct writer *w, bool at_return, bool whole, const char 
 		put_memory(w, f->result, result, true, result);
 }
 
+/* Returns true when not all calls of the function are timed. */
+static bool sampled(const struct writer *w)
+{
+	return w->c->o->count && !w->c->o->time_all && !w->fn->syscall &&
+	       w->c->functions.n <= SAMPLED_FUNCTIONS;
+}
+
 /* Names of the variables that keep data of a call until its return: its place, and its time (-c) or
  * its argument registers. */
 static uint32_t kept(const struct writer *w, const char **names)
@@ -249,6 +272,8 @@ static uint32_t kept(const struct writer *w, const char **names)
 	names[n++] = arena_printf(&w->c->arena, "sp%u", w->number);
 	if (w->c->o->count) {
 		names[n++] = arena_printf(&w->c->arena, "t%u", w->number);
+		if (sampled(w))
+			names[n++] = arena_printf(&w->c->arena, "weight%u", w->number);
 		return n;
 	}
 	for (uint32_t i = 0; reads(f, true) && i < f->nparams; i++)
@@ -259,16 +284,19 @@ static uint32_t kept(const struct writer *w, const char **names)
 }
 
 /* Keeps the data at the entry that the return needs. */
-static void put_kept(struct writer *w)
+static void put_kept(struct writer *w, const char *indent)
 {
 	const char *names[PROTOTYPE_PARAMS + 1];
 	uint32_t n = kept(w, names);
 
-	out_printf(&w->o, "\tself->sp%u = uregs[R_RSP] + 8;\n", w->number);
+	out_printf(&w->o, "%sself->sp%u = uregs[R_RSP] + 8;\n", indent, w->number);
+	if (sampled(w))
+		out_printf(&w->o, "%sself->weight%u = self->gap%u + 1;\n%sself->gap%u = 0;\n",
+			   indent, w->number, w->number, indent, w->number);
 	if (w->c->o->count)
-		out_printf(&w->o, "\tself->t%u = timestamp;\n", w->number);
+		out_printf(&w->o, "%sself->t%u = timestamp;\n", indent, w->number);
 	for (uint32_t i = 1; i < n && !w->c->o->count; i++)
-		out_printf(&w->o, "\tself->%s = arg%s;\n", names[i], strchr(names[i], '_') + 1);
+		out_printf(&w->o, "%sself->%s = arg%s;\n", indent, names[i], strchr(names[i], '_') + 1);
 }
 
 static void put_declarations(struct writer *w)
@@ -278,6 +306,10 @@ static void put_declarations(struct writer *w)
 
 	for (uint32_t i = 0; i < n; i++)
 		out_printf(&w->o, "self uint64_t %s;\n", names[i]);
+	if (sampled(w))
+		out_printf(&w->o,
+			   "self uint64_t left%u;\nself uint64_t gap%u;\nself uint64_t timed%u;\n",
+			   w->number, w->number, w->number);
 }
 
 /* At the entry of a call within a call of the same function. */
@@ -287,7 +319,10 @@ static void put_outer(struct writer *w)
 	uint32_t n = kept(w, names);
 
 	put_list(&w->o, w->fn->entries.v, w->fn->entries.n);
-	out_printf(&w->o, "/self->sp%u > uregs[R_RSP] + 8/\n{\n\tself->depth%u++;\n", w->number,
+	out_char(&w->o, '/');
+	if (sampled(w))
+		out_printf(&w->o, "!self->left%u && ", w->number);
+	out_printf(&w->o, "self->sp%u > uregs[R_RSP] + 8/\n{\n\tself->depth%u++;\n", w->number,
 		   w->number);
 	for (uint32_t i = 0; i < n; i++)
 		out_printf(&w->o, "\tself->outer_%s[uregs[R_RSP] + 8] = self->%s;\n", names[i],
@@ -366,6 +401,28 @@ static void put_entry_record(struct writer *w, bool whole)
 	clause(w, CALLS_ENTRY, whole);
 }
 
+/* The clause at an entry for the table. A call that goes untimed is counted behind the test, so that
+ * it takes the shortcut of the compiled code. */
+static void put_entry_counted(struct writer *w)
+{
+	const struct calls_function *fn = w->fn;
+	bool returns = fn->returns.n || fn->rets.n, some = returns && sampled(w);
+	const char *indent = some ? "\t\t" : "\t";
+
+	put_list(&w->o, fn->entries.v, fn->entries.n);
+	out_str(&w->o, "{\n");
+	if (some)
+		out_printf(&w->o,
+			   "\tif (self->left%u) {\n\t\tself->left%u--;\n"
+			   "\t\t@calls[\"%s\"] = count();\n\t} else {\n",
+			   w->number, w->number, fn->name);
+	out_printf(&w->o, "%s@calls[\"%s\"] = count();\n", indent, fn->name);
+	if (returns)
+		put_kept(w, indent);
+	out_str(&w->o, some ? "\t}\n}\n\n" : "}\n\n");
+	clause(w, CALLS_OTHER, false);
+}
+
 static void put_entry(struct writer *w)
 {
 	const struct calls_function *fn = w->fn;
@@ -378,15 +435,14 @@ static void put_entry(struct writer *w)
 	}
 	if (whole)
 		put_format_texts(w);
+	if (w->c->o->count) {
+		put_entry_counted(w);
+		return;
+	}
 	put_list(&w->o, fn->entries.v, fn->entries.n);
 	out_str(&w->o, "{\n");
 	if (fn->returns.n || fn->rets.n)
-		put_kept(w);
-	if (w->c->o->count) {
-		out_printf(&w->o, "\t@calls[\"%s\"] = count();\n}\n\n", fn->name);
-		clause(w, CALLS_OTHER, false);
-		return;
-	}
+		put_kept(w, "\t");
 	put_entry_record(w, whole);
 	if (!whole)
 		return;
@@ -399,15 +455,42 @@ static void put_entry(struct writer *w)
 
 static void put_spread(struct writer *w)
 {
+	const char *weight = "", *times = "";
+
+	if (sampled(w)) {
+		weight = arena_printf(&w->c->arena, ", self->weight%u", w->number);
+		times = arena_printf(&w->c->arena, " * self->weight%u", w->number);
+	}
 	out_printf(&w->o, "\tthis->ns = timestamp - self->t%u;\n", w->number);
-	out_printf(&w->o, "\t@ns[\"%s\"] = sum(this->ns);\n", w->fn->name);
-	out_printf(&w->o, "\t@spread[\"%s\"] = llquantize(this->ns, 2, 0, 40, 16);\n", w->fn->name);
+	out_printf(&w->o, "\t@ns[\"%s\"] = sum(this->ns%s);\n", w->fn->name, times);
+	out_printf(&w->o, "\t@spread[\"%s\"] = llquantize(this->ns, 2, 0, 40, 16%s);\n", w->fn->name,
+		   weight);
 	out_printf(&w->o, "\t@most[\"%s\"] = max(this->ns);\n", w->fn->name);
+}
+
+/* Chooses how many calls go untimed. The numbers come from a multiplication, so that they keep no
+ * step with the program. */
+static void put_gap(struct writer *w)
+{
+	uint32_t k = w->number;
+
+	out_printf(&w->o,
+		   "\tself->timed%u++;\n"
+		   "\tif (this->ns >= %d && self->timed%u > %d)\n"
+		   "\t\tself->timed%u = %d;\n"
+		   "\tif (this->ns < %d && self->timed%u > %d) {\n"
+		   "\t\tself->gap%u = (self->timed%u * 2654435761 >> 20) & (self->timed%u > %d ? %d : %d);\n"
+		   "\t\tself->left%u = self->gap%u;\n"
+		   "\t}\n",
+		   k, LONG_NS, k, TIMED_FIRST - TIMED_AGAIN, k, TIMED_FIRST - TIMED_AGAIN, SHORT_NS,
+		   k, TIMED_FIRST, k, k, k, TIMED_MANY, GAP_MAX_MANY, GAP_MAX, k, k);
 }
 
 static void put_counted(struct writer *w)
 {
 	put_spread(w);
+	if (sampled(w))
+		put_gap(w);
 	out_printf(&w->o, "\tself->sp%u = 0;\n}\n\n", w->number);
 	clause(w, CALLS_OTHER, false);
 }

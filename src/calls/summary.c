@@ -14,7 +14,9 @@
 /* The values of one function. Times are in nanoseconds. */
 struct total {
 	const char *name;
-	uint64_t calls, ns, returned, p50, p99, max;
+	uint64_t calls, ns, p50, p99, max;
+	uint64_t returned; /* calls whose time is known or estimated */
+	uint64_t timed;
 	int64_t *spread; /* the words of its llquantize(); NULL: no call has returned */
 };
 
@@ -52,11 +54,20 @@ static struct total *total_of(struct summary *k, const struct agg *agg, const st
 	return &k->totals.v[*at];
 }
 
+/* Returns the number of calls that a distribution stands for. */
+static uint64_t weight_of(const struct agg *a, const struct agg_row *row)
+{
+	int64_t n = 0;
+
+	for (uint32_t i = 0; i + 1 < a->nwords; i++)
+		n += row->words[i + 1];
+	return (uint64_t)n;
+}
+
 /* Returns the value below which `share` of the values lie, by the buckets' bounds. */
 static uint64_t percentile(const struct agg *a, const struct agg_row *row, double share)
 {
-	uint64_t n = (uint64_t)row->words[0];
-	double want = (double)n * share, below = 0;
+	double want = (double)weight_of(a, row) * share, below = 0;
 
 	for (uint32_t i = 0; i + 1 < a->nwords; i++) {
 		double in = (double)row->words[i + 1];
@@ -92,13 +103,14 @@ static struct err *summary_take(struct sink *s, const struct record_view *r, con
 			switch (agg->func) {
 			case AGG_COUNT: t->calls = (uint64_t)at->words[0]; break;
 			case AGG_SUM:
-				t->returned = (uint64_t)at->words[0];
+				t->timed = (uint64_t)at->words[0];
 				t->ns = (uint64_t)at->words[1];
 				break;
 			case AGG_MAX: t->max = (uint64_t)at->words[1]; break;
 			case AGG_LLQUANTIZE:
 				t->p50 = percentile(agg, at, 0.5);
 				t->p99 = percentile(agg, at, 0.99);
+				t->returned = weight_of(agg, at);
 				k->spread = agg;
 				if (!t->spread)
 					t->spread = xcalloc(agg->nwords, sizeof(*t->spread));
@@ -170,8 +182,9 @@ static void put_json(struct summary *k, const struct total *t)
 
 	out_str(o, "{\"function\":");
 	json_string(o, name, strlen(name));
-	out_printf(o, ",\"calls\":%llu,\"returned\":%llu,\"ns\":%llu", (unsigned long long)t->calls,
-		   (unsigned long long)t->returned, (unsigned long long)t->ns);
+	out_printf(o, ",\"calls\":%llu,\"returned\":%llu,\"timed\":%llu,\"ns\":%llu",
+		   (unsigned long long)t->calls, (unsigned long long)t->returned,
+		   (unsigned long long)t->timed, (unsigned long long)t->ns);
 	if (t->returned)
 		out_printf(o, ",\"p50\":%llu,\"p99\":%llu,\"max\":%llu", (unsigned long long)t->p50,
 			   (unsigned long long)t->p99, (unsigned long long)t->max);
@@ -225,6 +238,7 @@ static struct err *summary_end(struct sink *s)
 		"------ ----------- ----------- --------- --------- --------- --------- --------------------\n";
 	struct summary *k = summary_of(s);
 	uint64_t ns = 0, calls = 0;
+	uint32_t estimated = 0;
 
 	k->o.file = s->out;
 	if (k->shown_calls)
@@ -238,6 +252,7 @@ static struct err *summary_end(struct sink *s)
 	for (uint32_t i = 0; i < k->totals.n; i++) {
 		ns += k->totals.v[i].ns;
 		calls += k->totals.v[i].calls;
+		estimated += k->totals.v[i].timed < k->totals.v[i].returned;
 	}
 	out_str(&k->o,
 		"% time     seconds  usecs/call     calls       p50       p99       max function\n");
@@ -247,6 +262,11 @@ static struct err *summary_end(struct sink *s)
 	out_str(&k->o, rule);
 	out_printf(&k->o, "%6.2f %11.6f %11s %9llu %9s %9s %9s total\n", ns ? 100.0 : 0.0,
 		   (double)ns / 1e9, "", (unsigned long long)calls, "", "", "");
+	if (estimated)
+		out_printf(&k->o,
+			   "times of %u function%s are estimates, from some of the calls; max is the longest of "
+			   "these (--time-all: all calls)\n",
+			   estimated, estimated == 1 ? "" : "s");
 	for (uint32_t i = 0; k->c->o->histograms && i < k->totals.n; i++)
 		put_histogram(k, &k->totals.v[i]);
 	if (k->lost)

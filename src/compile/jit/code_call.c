@@ -7,9 +7,9 @@
 #include "data/image.h"
 #include "wire/routines.h"
 
-/* reg = offset of the running generation's values. Uses one bit of the word, so that no other
+/* Uses one bit of the word, so that no other
  * writer of the slot can choose an address. */
-static void load_gen(struct jit *j, unsigned reg, const struct wire_map *m)
+void code_load_gen(struct jit *j, unsigned reg, const struct wire_map *m)
 {
 	assert(m->gen_stride <= INT32_MAX);
 	x86_rm(&j->b, 4, X86_OP_LOAD, reg, THREAD, OFF_GEN);
@@ -29,7 +29,7 @@ static void value_address(struct jit *j, const struct wire_map *m)
 		return;
 	}
 	if (m->kind == WIRE_MAP_AGG_ARRAY) {
-		load_gen(j, T0, m);
+		code_load_gen(j, T0, m);
 		x86_rr(b, 8, x86_alu_op(X86_ADD), T0, X86_RAX);
 	}
 	if (m->base <= INT32_MAX) {
@@ -48,7 +48,7 @@ static void known_address(struct jit *j, const struct wire_map *m, uint64_t off)
 		code_load_address(j, X86_RAX, m->base + off);
 	} else if (m->kind == WIRE_MAP_AGG_ARRAY && m->gen_stride <= INT32_MAX &&
 		   m->base + off <= INT32_MAX) {
-		load_gen(j, X86_RAX, m);
+		code_load_gen(j, X86_RAX, m);
 		x86_rx(b, 8, X86_OP_LEA, X86_RAX, THREAD, X86_RAX, (int32_t)(m->base + off));
 	} else if (m->kind == WIRE_MAP_AGG_ARRAY) {
 		x86_mov_imm(b, X86_RAX, off);

@@ -42,6 +42,16 @@ struct jit_cold *code_cold(struct jit *j, enum x86_cc cc, uint32_t insn);
 void code_check_access(struct jit *j, uint32_t insn, unsigned base, int32_t off, uint32_t size,
 		       bool load);
 void code_spend(struct jit *j, uint32_t i);
+/* Returns the condition on which a comparison with operation `op` jumps. */
+enum x86_cc code_condition(uint8_t op);
+/* reg = offset of the running generation's values. */
+void code_load_gen(struct jit *j, unsigned reg, const struct wire_map *m);
+/* Makes the wide jump that ended at `jump` jump to here. */
+static inline void code_land(struct x86 *b, uint32_t jump)
+{
+	for (uint32_t i = 0; i < 4; i++)
+		b->p[jump - 4 + i] = (uint8_t)((b->n - jump) >> 8 * i);
+}
 void code_check_args(struct jit *j, uint32_t i, const struct jit_helper *h);
 
 #endif

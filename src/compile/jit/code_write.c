@@ -24,7 +24,7 @@ static int64_t target_of(const struct jit *j, uint32_t i, uint32_t to, bool *wid
 	return (int64_t)j->guess[to] - j->guess[i] + j->at[i];
 }
 
-static void jump(struct jit *j, uint32_t i, const struct bpf_insn *ins)
+enum x86_cc code_condition(uint8_t op)
 {
 	static const int8_t ccs[16] = { [BPF_JEQ >> 4] = X86_E,   [BPF_JGT >> 4] = X86_A,
 					[BPF_JGE >> 4] = X86_AE,  [BPF_JSET >> 4] = X86_NE,
@@ -32,6 +32,12 @@ static void jump(struct jit *j, uint32_t i, const struct bpf_insn *ins)
 					[BPF_JSGE >> 4] = X86_GE, [BPF_JLT >> 4] = X86_B,
 					[BPF_JLE >> 4] = X86_BE,  [BPF_JSLT >> 4] = X86_L,
 					[BPF_JSLE >> 4] = X86_LE };
+
+	return (enum x86_cc)ccs[op >> 4];
+}
+
+static void jump(struct jit *j, uint32_t i, const struct bpf_insn *ins)
+{
 	struct x86 *b = &j->b;
 	uint8_t op = BPF_OP(ins->code), branch = j->facts.insn[i].branch;
 	unsigned size = BPF_CLASS(ins->code) == BPF_JMP ? 8 : 4;
@@ -64,7 +70,7 @@ static void jump(struct jit *j, uint32_t i, const struct bpf_insn *ins)
 		x86_rr(b, size, X86_OP_TEST, d, d);
 	else
 		x86_alu_imm(b, size, X86_CMP, d, ins->imm);
-	x86_jcc(b, (enum x86_cc)ccs[op >> 4], target, wide);
+	x86_jcc(b, code_condition(op), target, wide);
 }
 
 /* --- functions --- */

@@ -213,6 +213,10 @@ void jit_body(struct jit *j);
 void jit_cold_paths(struct jit *j, uint32_t first); /* from this number on */
 void jit_thunk(struct jit *j, enum wire_stub_kind kind);
 void jit_thunk_pieces(struct jit *j);
+/* Mark a firing as begun and as ended. in: T0 = the thread's entry. jit_firing_begins(): T1 is
+ * lost. */
+void jit_firing_begins(struct jit *j);
+void jit_firing_ends(struct jit *j);
 void jit_host(struct jit *j);
 /* Returns the offset of the constant that is the address of wire_private.threads. */
 int64_t jit_threads(const struct jit *j);

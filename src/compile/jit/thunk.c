@@ -12,9 +12,9 @@
  *	eBPF stacks: `frame`, 16-byte aligned on the probe stack, is their lowest byte
  *	return address of the first function
  */
-#include "compile/jit/jit_private.h"
+#include "compile/jit/code_private.h"
+#include "compile/jit/shortcut.h"
 
-enum { T0 = X86_R11, T1 = X86_R10, THREAD = X86_R12 };
 enum { ALWAYS_SAVED = 1 << X86_R10 | 1 << X86_R11 | 1 << X86_R12 | 1 << X86_RSP };
 /* Registers that a function in C may change. */
 enum {
@@ -99,7 +99,7 @@ static void own_entry(struct jit *j)
 
 /* Publishes the generation that the program uses, and repeats this if it changed meanwhile. See
  * WIRE_GEN_RUNS. tmp is lost. */
-static void thunk_begin(struct jit *j, unsigned tmp)
+static void take_gen(struct jit *j, unsigned tmp)
 {
 	const uint64_t gen = j->env->area + offsetof(struct wire_area, gen);
 	struct x86 *b = &j->b;
@@ -145,8 +145,13 @@ static void thunk_run(struct jit *j, bool in_place)
 		x86_call(b, j->fn_at[0]);
 }
 
-/* Marks the firing as ended. in: T0 = the thread's entry. */
-static void thunk_end(struct jit *j)
+void jit_firing_begins(struct jit *j)
+{
+	x86_rm(&j->b, 8, X86_OP_STORE, X86_RSP, T0, ENTRY_OFF(rsp));
+	take_gen(j, T1);
+}
+
+void jit_firing_ends(struct jit *j)
 {
 	if (j->facts.gen_used)
 		x86_store_imm(&j->b, 8, THREAD, THREAD_OFF(gen), 0);
@@ -245,18 +250,11 @@ static void choose_stack(struct jit *j)
 	x86_land(b, stay);
 }
 
-/* Makes the wide jump that ended at `jump` jump to here. */
-static void land(struct x86 *b, uint32_t jump)
-{
-	for (uint32_t i = 0; i < 4; i++)
-		b->p[jump - 4 + i] = (uint8_t)((b->n - jump) >> 8 * i);
-}
-
 /* Makes the wide jumps of a list jump to here. */
 static void land_all(struct x86 *b, const uint32_t *jumps, uint32_t n)
 {
 	for (uint32_t i = 0; i < n; i++)
-		land(b, jumps[i]);
+		code_land(b, jumps[i]);
 }
 
 static int32_t call_at(int32_t k)
@@ -298,7 +296,7 @@ static uint32_t find_number(struct jit *j, int32_t up, int32_t site, int32_t beh
 	keep = x86_jcc_over(b, X86_NE);
 	x86_store_imm(b, 8, T0, offsetof(struct wire_call, rsp), 0);
 	x86_land(b, keep);
-	land(b, fixed);
+	code_land(b, fixed);
 	return lost;
 }
 
@@ -382,7 +380,10 @@ void jit_thunk(struct jit *j, enum wire_stub_kind kind)
 	uint32_t keep = (j->clobbered | (j->uses_r10 ? 1u << X86_RBP : 0)) &
 			~(uint32_t)ALWAYS_SAVED;
 	bool bare = !regs && !j->probe_stack;
-	bool lean = !mid && bare && !(j->clobbered >> T1 & 1); /* T1 is not used */
+	struct shortcut_place place = { .rax = kind == WIRE_STUB_ENTRY || kind == WIRE_STUB_RETURN ||
+					       kind == WIRE_STUB_TAIL };
+	bool cut = runs && kind < WIRE_STUB_KINDS && jit_has_shortcut(j, &place);
+	bool lean = !mid && bare && !(j->clobbered >> T1 & 1) && !cut; /* T1 is not used */
 	/* T0 holds the entry throughout, and rax is free once it is saved. */
 	bool held = bare && !j->facts.regs_used && !wire_stub_is_behind(kind) &&
 		    !(j->clobbered >> T0 & 1) && j->clobbered >> X86_RAX & 1;
@@ -394,7 +395,7 @@ void jit_thunk(struct jit *j, enum wire_stub_kind kind)
 	int32_t site = up + 8 + (mid ? 128 : 0);
 	int32_t behind = sizeof(struct wire_stub) + WIRE_STUB_CALL + (mid ? WIRE_STUB_LEA : 0);
 	uint32_t first_cold = j->ncold, found, go = 0, zero = 0, miss, nested = 0, skip1, used, pad,
-		 lost = 0, child = 0, none = 0, free;
+		 lost = 0, child = 0, none = 0, free, outs[SHORTCUT_WAYS], nouts = 0;
 	int64_t skip_at;
 
 	if (in_place && !j->rax_used && !(held && marks))
@@ -448,13 +449,19 @@ void jit_thunk(struct jit *j, enum wire_stub_kind kind)
 		x86_jcc(b, X86_NE, b->n, true);
 		child = b->n;
 	}
+	if (cut) {
+		bool after = kind == WIRE_STUB_RETURN || kind == WIRE_STUB_TAIL;
+
+		place.rsp = site - entry + (after ? 8 : 0);
+		nouts = jit_shortcut(j, &place, outs);
+	}
 	x86_rm(b, 8, X86_OP_STORE, X86_RSP, T0, ENTRY_OFF(rsp));
 	if (!held)
 		x86_push(b, T0);
 	if (wire_stub_is_behind(kind))
 		lost = find_number(j, up, site, behind);
 	if (!held) {
-		thunk_begin(j, T0);
+		take_gen(j, T0);
 		note_cookie(j, T0, up, behind);
 	}
 	used = 0;
@@ -483,7 +490,7 @@ void jit_thunk(struct jit *j, enum wire_stub_kind kind)
 		j->native = used + pad + j->data;
 	if (held) {
 		note_cookie(j, X86_RAX, up + (int32_t)(used + pad + j->data), behind);
-		thunk_begin(j, X86_RAX);
+		take_gen(j, X86_RAX);
 	}
 	if (j->facts.regs_used && !j->probe_stack)
 		jit_own(j, T0);
@@ -505,7 +512,7 @@ void jit_thunk(struct jit *j, enum wire_stub_kind kind)
 		none = make_context(j, up, behind);
 	thunk_run(j, in_place);
 	if (none)
-		land(b, none);
+		code_land(b, none);
 	if (regs) {
 		for (unsigned r = 0; r < 16; r++)
 			if (keep >> r & 1)
@@ -522,15 +529,16 @@ void jit_thunk(struct jit *j, enum wire_stub_kind kind)
 	if (j->probe_stack)
 		x86_pop(b, X86_RSP);
 	if (lost)
-		land(b, lost);
+		code_land(b, lost);
 	if (!held)
 		x86_pop(b, T0);
-	thunk_end(j);
+	jit_firing_ends(j);
 	if (j->facts.signals_used)
 		x86_call(b, j->signals);
 	if (child)
-		land(b, child);
+		code_land(b, child);
 out:
+	land_all(b, outs, nouts);
 	skip_at = b->n;
 	if (!lean)
 		x86_pop(b, X86_R10);
@@ -547,8 +555,8 @@ out:
 
 	free = b->n;
 	if (zero)
-		land(b, zero);
-	land(b, miss);
+		code_land(b, zero);
+	code_land(b, miss);
 	x86_call(b, j->find);
 	x86_rr(b, 8, X86_OP_TEST, THREAD, THREAD);
 	x86_jcc(b, X86_NE, found, false);
@@ -556,7 +564,7 @@ out:
 	x86_jmp(b, skip_at, false);
 	if (!runs)
 		return;
-	land(b, nested);
+	code_land(b, nested);
 	x86_rr(b, 8, X86_OP_TEST, THREAD, THREAD); /* a free entry matches key 0 */
 	x86_jcc(b, X86_E, free, false);
 	x86_rm(b, 8, X86_OP_LEA, T0, X86_RSP, site - entry);
@@ -653,7 +661,7 @@ void jit_host(struct jit *j)
 	x86_alu_imm(b, 8, X86_SUB, X86_RSP, (int32_t)j->data + 8);
 	own_entry(j);
 	x86_rm(b, 8, X86_OP_STORE, X86_RSP, T0, ENTRY_OFF(rsp));
-	thunk_begin(j, T0);
+	take_gen(j, T0);
 	x86_rm(b, 8, X86_OP_STORE, X86_RDX, THREAD, THREAD_OFF(cookie));
 	if (j->facts.ctx_used) {
 		x86_rr(b, 8, X86_OP_TEST, X86_RSI, X86_RSI);
@@ -667,7 +675,7 @@ void jit_host(struct jit *j)
 	x86_mov_rr(b, X86_RDI, X86_RSI);
 	thunk_run(j, false);
 	own_entry(j);
-	thunk_end(j);
+	jit_firing_ends(j);
 	x86_alu_imm(b, 8, X86_ADD, X86_RSP, (int32_t)j->data + 8);
 	x86_pop(b, X86_RSP);
 	for (uint32_t i = ARRAY_SIZE(kept); i--;)

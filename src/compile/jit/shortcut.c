@@ -1,0 +1,567 @@
+/* Writes the shortcut of a thunk: what most firings of a program do, where that is little.
+ *
+ * The shortcut follows the program from its start through instructions that only move and compare
+ * words: of the context, of the thread's slot, and constants. Where it meets any other instruction,
+ * it jumps to the whole program, which begins anew. So it changes nothing until then. Where it
+ * reaches the program's end, the firing is over, and only three registers were saved. As soon as no
+ * way leads to the whole program any more, it also stores words of the thread's slot, and adds
+ * constants to them and to aggregations.
+ *
+ * So a predicate that is false costs a few comparisons. They are not part of a firing: a signal
+ * handler that comes in between has firings of its own, which end before the next comparison.
+ */
+#include "compile/jit/shortcut.h"
+
+#include "compile/jit/code_private.h"
+#include "data/image.h"
+
+enum {
+	STEPS = 512, /* instructions followed, on all ways together */
+	SLOTS = 64,  /* words of the eBPF stack */
+	NEAR = 1 << 16,
+};
+
+struct word {
+	enum word_kind {
+		WORD_LOST,   /* not followed */
+		WORD_KNOWN,  /* the constant `at` */
+		WORD_THREAD, /* `size` bytes at `at` in the thread's slot, + add */
+		WORD_FIXED,  /* `size` bytes at the address `at`, + add */
+		WORD_SEEN,   /* the traced program's register `at`, + add */
+		WORD_STACK,  /* address of the eBPF stack, + add */
+		WORD_CTX,    /* address of the context, + add */
+		WORD_SUM,    /* address of a value of the aggregation that is map `at`, + add */
+		WORD_OBJECT, /* an address that is not 0 */
+	} kind;
+	uint8_t size;
+	uint64_t at;
+	int32_t add;
+};
+
+struct way {
+	struct word r[11];
+	struct word slot[SLOTS]; /* the eBPF stack's words, from its lowest */
+};
+
+struct shortcut {
+	struct jit *j;
+	const struct shortcut_place *p;
+	bool write;      /* writes code; else only looks where the ways lead */
+	bool ends, runs; /* a way leads to the program's end; to the whole program */
+	uint32_t steps, ways;
+	uint32_t *outs, nouts;                  /* ends of wide jumps out of the thunk */
+	uint32_t to_run[SHORTCUT_WAYS], nto_run; /* likewise, to the whole program */
+};
+
+/* Registers by their place in struct pt_regs, in words. r10, r11 and r12 hold the thunk's data. */
+static const int8_t register_of[JIT_CTX / 8] = {
+	X86_R15, X86_R14, X86_R13, -1,      X86_RBP, X86_RBX, -1, -1, X86_R9, X86_R8, X86_RAX,
+	X86_RCX, X86_RDX, X86_RSI, X86_RDI, -1,      -1,      -1, -1, X86_RSP, -1
+};
+
+static struct word *slot_of(struct way *w, int64_t at)
+{
+	return at >= -8 * SLOTS && at < 0 && at % 8 == 0 ? &w->slot[SLOTS + at / 8] : NULL;
+}
+
+/* Forgets the words of the stack that a store of n bytes changes. */
+static void forget(struct way *w, int64_t at, uint32_t n)
+{
+	for (int64_t i = at & ~(int64_t)7; i < at + n; i += 8)
+		if (slot_of(w, i))
+			slot_of(w, i)->kind = WORD_LOST;
+}
+
+/* Forgets the copies of words of the slot that a store changes. */
+static void forget_thread(struct way *w, uint64_t at, uint32_t n)
+{
+	struct word *all[] = { w->r, w->slot };
+	uint32_t counts[] = { ARRAY_SIZE(w->r), SLOTS };
+
+	for (uint32_t k = 0; k < 2; k++)
+		for (uint32_t i = 0; i < counts[k]; i++)
+			if (all[k][i].kind == WORD_THREAD && all[k][i].at < at + n &&
+			    at < all[k][i].at + all[k][i].size)
+				all[k][i].kind = WORD_LOST;
+}
+
+static struct word known(uint64_t v)
+{
+	return (struct word){ .kind = WORD_KNOWN, .at = v };
+}
+
+/* --- code of one word --- */
+
+static bool is_imm(const struct word *w)
+{
+	return w->kind == WORD_KNOWN && (int64_t)w->at == (int32_t)w->at;
+}
+
+static bool has_value(const struct word *w)
+{
+	return w->kind == WORD_KNOWN || w->kind == WORD_THREAD || w->kind == WORD_FIXED ||
+	       w->kind == WORD_SEEN;
+}
+
+/* T1 = the word. */
+static void fetch(struct shortcut *s, const struct word *w)
+{
+	struct x86 *b = &s->j->b;
+
+	switch (w->kind) {
+	case WORD_KNOWN: x86_mov_imm(b, T1, w->at); return;
+	case WORD_SEEN:
+		if (w->at == X86_RSP)
+			x86_rm(b, 8, X86_OP_LEA, T1, X86_RSP, s->p->rsp + w->add);
+		else
+			x86_rm(b, 8, X86_OP_LEA, T1, (unsigned)w->at, w->add);
+		return;
+	case WORD_THREAD:
+		x86_rm(b, w->size, X86_OP_LOAD, T1, THREAD, (int32_t)w->at);
+		break;
+	default: jit_at(s->j, w->size, X86_OP_LOAD, T1, w->at, T1); break;
+	}
+	if (w->add)
+		x86_alu_imm(b, 8, X86_ADD, T1, w->add);
+}
+
+/* Returns true when an instruction can have the word as its operand. */
+static bool is_operand(const struct word *w)
+{
+	return !w->add && ((w->kind == WORD_THREAD && w->size == 8) ||
+			   (w->kind == WORD_SEEN && w->at != X86_RSP));
+}
+
+static bool comparable(const struct word *a, const struct word *c)
+{
+	return has_value(a) && has_value(c) && (is_imm(c) || is_operand(c) || is_operand(a));
+}
+
+static enum x86_cc turned(enum x86_cc cc)
+{
+	switch (cc) {
+	case X86_A: return X86_B;
+	case X86_AE: return X86_BE;
+	case X86_B: return X86_A;
+	case X86_BE: return X86_AE;
+	case X86_G: return X86_L;
+	case X86_GE: return X86_LE;
+	case X86_L: return X86_G;
+	case X86_LE: return X86_GE;
+	default: return cc;
+	}
+}
+
+/* Compares two words. Returns the condition to test in place of cc. */
+static enum x86_cc compare(struct shortcut *s, const struct word *a, const struct word *c,
+			   enum x86_cc cc)
+{
+	struct x86 *b = &s->j->b;
+	const struct word *swap = a;
+
+	if (is_imm(c)) {
+		if (a->kind == WORD_THREAD && !a->add && a->size == 8) {
+			x86_alu_mem_imm(b, 8, X86_CMP, THREAD, (int32_t)a->at, (int32_t)c->at);
+		} else {
+			fetch(s, a);
+			x86_alu_imm(b, 8, X86_CMP, T1, (int32_t)c->at);
+		}
+		return cc;
+	}
+	if (!is_operand(c)) {
+		a = c;
+		c = swap;
+		cc = turned(cc);
+	}
+	fetch(s, a);
+	if (c->kind == WORD_THREAD)
+		x86_rm(b, 8, 0x3b, T1, THREAD, (int32_t)c->at);
+	else
+		x86_rr(b, 8, x86_alu_op(X86_CMP), (unsigned)c->at, T1);
+	return cc;
+}
+
+/* --- instructions --- */
+
+/* Returns false for an instruction that is not followed. */
+static bool follow_alu(struct way *w, const struct bpf_insn *ins, const struct jit_fact *f)
+{
+	struct word *d = &w->r[ins->dst_reg], by;
+	bool wide = BPF_CLASS(ins->code) == BPF_ALU64;
+	int64_t add;
+
+	by = BPF_SRC(ins->code) == BPF_K ? known((uint64_t)(int64_t)ins->imm)
+	     : f->constant               ? known(f->value)
+					 : w->r[ins->src_reg];
+	switch (BPF_OP(ins->code)) {
+	case BPF_MOV:
+		if (ins->off)
+			return false;
+		if (!wide && by.kind == WORD_KNOWN)
+			by.at = (uint32_t)by.at;
+		else if (!wide)
+			return false;
+		*d = by;
+		return true;
+	case BPF_ADD:
+	case BPF_SUB:
+		if (!wide || by.kind != WORD_KNOWN)
+			return false;
+		add = BPF_OP(ins->code) == BPF_ADD ? (int64_t)by.at : (int64_t)-by.at;
+		if (d->kind == WORD_KNOWN) {
+			d->at += (uint64_t)add;
+			return true;
+		}
+		if (d->kind == WORD_OBJECT || add < -NEAR || add > NEAR ||
+		    d->add < -NEAR || d->add > NEAR)
+			return false;
+		d->add += (int32_t)add;
+		return d->kind != WORD_LOST;
+	}
+	return false;
+}
+
+static bool follow_load(struct shortcut *s, struct way *w, const struct bpf_insn *ins,
+			const struct jit_fact *f)
+{
+	struct word from = w->r[ins->src_reg], *d = &w->r[ins->dst_reg], *slot;
+	uint32_t n = jit_access_size(ins);
+	int64_t at = (int64_t)from.add + ins->off;
+
+	if (BPF_MODE(ins->code) != BPF_MEM || n < 4)
+		return false;
+	if (f->where != JIT_SOMEWHERE) {
+		if (!f->proven || (f->where == JIT_IN_THREAD && f->place > INT32_MAX / 2))
+			return false;
+		*d = (struct word){ .kind = f->where == JIT_AT ? WORD_FIXED : WORD_THREAD,
+				    .size = (uint8_t)n,
+				    .at = f->place };
+		return true;
+	}
+	if (n != 8)
+		return false;
+	if (from.kind == WORD_STACK) {
+		slot = slot_of(w, at);
+		if (!slot || slot->kind == WORD_LOST)
+			return false;
+		*d = *slot;
+		return true;
+	}
+	if (from.kind != WORD_CTX || at < 0 || at >= JIT_CTX || at % 8 || register_of[at / 8] < 0 ||
+	    (register_of[at / 8] == X86_RAX && !s->p->rax))
+		return false;
+	*d = (struct word){ .kind = WORD_SEEN, .at = (uint64_t)register_of[at / 8] };
+	return true;
+}
+
+static bool follow_call(struct shortcut *s, struct way *w, const struct bpf_insn *ins,
+			const struct jit_fact *f)
+{
+	const struct jit_env *env = s->j->env;
+	const struct wire_map *m = f->map >= 0 ? &env->maps[f->map] : NULL;
+	struct word result = { .kind = WORD_OBJECT };
+
+	if (ins->src_reg)
+		return false;
+	switch (ins->imm) {
+	case BPF_FUNC_get_current_task:
+	case BPF_FUNC_get_current_task_btf: break;
+	case BPF_FUNC_task_storage_get:
+		if (!f->there)
+			return false;
+		break;
+	case BPF_FUNC_map_lookup_elem:
+		if (!m || !jit_inline_lookup(env, ins, f) || !f->key_known ||
+		    f->key >= m->max_entries || m->role == MAP_SCRATCH)
+			return false;
+		if (m->gen_stride > INT32_MAX || m->base > INT32_MAX / 4 ||
+		    (uint64_t)f->key * m->stride > NEAR)
+			return false;
+		if (m->kind == WIRE_MAP_AGG_ARRAY)
+			result = (struct word){ .kind = WORD_SUM,
+						.at = (uint64_t)f->map,
+						.add = (int32_t)(f->key * m->stride) };
+		break;
+	default: return false;
+	}
+	w->r[0] = result;
+	for (int r = 1; r < 6; r++)
+		w->r[r].kind = WORD_LOST;
+	return true;
+}
+
+/* --- effects --- */
+
+/* What a store or an atomic addition does that others can see. */
+struct effect {
+	enum { EFFECT_NONE, EFFECT_STORE, EFFECT_ADD, EFFECT_SUM } kind; /* NONE: cannot be followed */
+	uint64_t at;       /* in the thread's slot; SUM: the map */
+	uint32_t size;
+	int32_t add, off;  /* SUM: off: in the map */
+	struct word value; /* STORE */
+};
+
+static bool in_slot(const struct jit_fact *f)
+{
+	return f->where == JIT_IN_THREAD && f->proven && f->place <= INT32_MAX / 2;
+}
+
+static struct effect effect_of(const struct way *w, const struct bpf_insn *ins,
+			       const struct jit_fact *f)
+{
+	const struct word *to = &w->r[ins->dst_reg], *from = &w->r[ins->src_reg];
+	bool atomic = BPF_CLASS(ins->code) == BPF_STX && BPF_MODE(ins->code) == BPF_ATOMIC;
+	struct effect e = { .at = f->place, .size = jit_access_size(ins) };
+
+	if (e.size < 4)
+		return e;
+	if (!atomic && in_slot(f)) {
+		e.value = BPF_CLASS(ins->code) == BPF_ST ? known((uint64_t)(int64_t)ins->imm)
+			  : f->constant                  ? known(f->value)
+							 : *from;
+		e.kind = has_value(&e.value) ? EFFECT_STORE : EFFECT_NONE;
+		return e;
+	}
+	if (!atomic || ins->imm != BPF_ADD || !f->alone || !jit_constant_atomic(ins, f))
+		return e;
+	e.add = (int32_t)f->value;
+	if (in_slot(f)) {
+		e.kind = EFFECT_ADD;
+	} else if (f->where == JIT_SOMEWHERE && f->proven && to->kind == WORD_SUM) {
+		e.kind = EFFECT_SUM;
+		e.at = to->at;
+		e.off = to->add + ins->off;
+	}
+	return e;
+}
+
+static void write_effect(struct shortcut *s, const struct effect *e)
+{
+	const struct wire_map *m;
+	struct x86 *b = &s->j->b;
+
+	switch (e->kind) {
+	case EFFECT_NONE: break;
+	case EFFECT_ADD:
+		x86_alu_mem_imm(b, e->size, X86_ADD, THREAD, (int32_t)e->at, e->add);
+		break;
+	case EFFECT_SUM:
+		m = &s->j->env->maps[e->at];
+		code_load_gen(s->j, T1, m);
+		x86_rx(b, 8, X86_OP_LEA, T1, THREAD, T1, (int32_t)m->base + e->off);
+		x86_alu_mem_imm(b, e->size, X86_ADD, T1, 0, e->add);
+		break;
+	case EFFECT_STORE:
+		if (is_imm(&e->value)) {
+			x86_store_imm(b, e->size, THREAD, (int32_t)e->at, (int32_t)e->value.at);
+		} else if (e->value.kind == WORD_THREAD && e->value.at == e->at &&
+			   e->value.size == e->size) {
+			if (e->value.add)
+				x86_alu_mem_imm(b, e->size, X86_ADD, THREAD, (int32_t)e->at,
+						e->value.add);
+		} else {
+			fetch(s, &e->value);
+			x86_rm(b, e->size, X86_OP_STORE, T1, THREAD, (int32_t)e->at);
+		}
+	}
+}
+
+/* Stores to the eBPF stack. Returns false when the address is none of it. */
+static bool follow_stack(struct way *w, const struct bpf_insn *ins, const struct jit_fact *f)
+{
+	const struct word *to = &w->r[ins->dst_reg];
+	int64_t at = (int64_t)to->add + ins->off;
+	uint32_t n = jit_access_size(ins);
+
+	if (to->kind != WORD_STACK || (BPF_CLASS(ins->code) == BPF_STX && BPF_MODE(ins->code) != BPF_MEM))
+		return false;
+	forget(w, at, n);
+	if (n == 8 && slot_of(w, at))
+		*slot_of(w, at) = BPF_CLASS(ins->code) == BPF_ST ? known((uint64_t)(int64_t)ins->imm)
+				  : f->constant                  ? known(f->value)
+								 : w->r[ins->src_reg];
+	return true;
+}
+
+/* --- ways --- */
+
+static void walk(struct shortcut *s, struct way *w, uint32_t i, bool committed);
+
+/* Finds out where the ways from instruction i lead. */
+static struct shortcut look(const struct shortcut *s, const struct way *w, uint32_t i, bool committed)
+{
+	struct shortcut k = { .j = s->j, .p = s->p, .steps = s->steps, .ways = s->ways };
+	struct way copy = *w;
+
+	walk(&k, &copy, i, committed);
+	return k;
+}
+
+static void go_run(struct shortcut *s)
+{
+	s->runs = true;
+	if (!s->write)
+		return;
+	x86_jmp(&s->j->b, s->j->b.n, true);
+	s->to_run[s->nto_run++] = s->j->b.n;
+}
+
+static void go_out(struct shortcut *s, bool committed)
+{
+	s->ends = true;
+	if (!s->write)
+		return;
+	if (committed)
+		jit_firing_ends(s->j);
+	x86_jmp(&s->j->b, s->j->b.n, true);
+	s->outs[s->nouts++] = s->j->b.n;
+}
+
+static bool decided(uint8_t op, uint64_t a, uint64_t c)
+{
+	switch (op) {
+	case BPF_JEQ: return a == c;
+	case BPF_JNE: return a != c;
+	case BPF_JGT: return a > c;
+	case BPF_JGE: return a >= c;
+	case BPF_JLT: return a < c;
+	case BPF_JLE: return a <= c;
+	case BPF_JSGT: return (int64_t)a > (int64_t)c;
+	case BPF_JSGE: return (int64_t)a >= (int64_t)c;
+	case BPF_JSLT: return (int64_t)a < (int64_t)c;
+	default: return (int64_t)a <= (int64_t)c;
+	}
+}
+
+/* Follows both ways of a comparison at instruction i. */
+static void walk_both(struct shortcut *s, struct way *w, uint32_t i, uint32_t to, bool committed)
+{
+	const struct bpf_insn *ins = &s->j->insns[i];
+	const struct jit_fact *f = &s->j->facts.insn[i];
+	uint8_t op = BPF_OP(ins->code);
+	struct word a = w->r[ins->dst_reg], c;
+	struct way copy;
+	uint32_t jump;
+
+	c = BPF_SRC(ins->code) == BPF_K ? known((uint64_t)(int64_t)ins->imm)
+	    : f->constant               ? known(f->value)
+					: w->r[ins->src_reg];
+	if (BPF_CLASS(ins->code) != BPF_JMP || op == BPF_JSET || to <= i) {
+		go_run(s);
+		return;
+	}
+	if (a.kind == WORD_KNOWN && c.kind == WORD_KNOWN) {
+		walk(s, w, decided(op, a.at, c.at) ? to : i + 1, committed);
+		return;
+	}
+	/* Each comparison leads to one more end. */
+	if (!comparable(&a, &c) || ++s->ways >= SHORTCUT_WAYS ||
+	    (s->write && !committed && !look(s, w, to, false).ends && !look(s, w, i + 1, false).ends)) {
+		go_run(s);
+		return;
+	}
+	copy = *w;
+	if (!s->write) {
+		walk(s, &copy, i + 1, committed);
+		walk(s, w, to, committed);
+		return;
+	}
+	x86_jcc(&s->j->b, compare(s, &a, &c, code_condition(op)), s->j->b.n, true);
+	jump = s->j->b.n;
+	walk(s, &copy, i + 1, committed);
+	code_land(&s->j->b, jump);
+	walk(s, w, to, committed);
+}
+
+/* Follows the program from instruction i. committed: no way leads to the whole program, and the
+ * firing is marked as such. */
+static void walk(struct shortcut *s, struct way *w, uint32_t i, bool committed)
+{
+	const struct jit *j = s->j;
+	struct effect e;
+
+	while (s->steps++ < STEPS) {
+		const struct bpf_insn *ins = &j->insns[i];
+		const struct jit_fact *f = &j->facts.insn[i];
+		uint8_t class = BPF_CLASS(ins->code);
+		uint32_t to = i + 1;
+
+		if (f->dead) {
+			i += 1 + ebpf_is_ld_imm64(ins);
+			continue;
+		}
+		if (ins->code == (BPF_JMP | BPF_EXIT)) {
+			go_out(s, committed);
+			return;
+		}
+		if (ins->code == (BPF_JMP | BPF_CALL)) {
+			if (!follow_call(s, w, ins, f))
+				break;
+		} else if (class == BPF_JMP || class == BPF_JMP32) {
+			to = (uint32_t)((int64_t)i + 1 + ebpf_jump_offset(ins));
+			if (BPF_OP(ins->code) != BPF_JA && f->branch == JIT_EITHER) {
+				walk_both(s, w, i, to, committed);
+				return;
+			}
+			if (BPF_OP(ins->code) != BPF_JA && f->branch == JIT_NEVER)
+				to = i + 1;
+			if (to <= i)
+				break;
+		} else if (class == BPF_LD) {
+			w->r[ins->dst_reg] =
+				ins->src_reg ? (struct word){ .kind = WORD_OBJECT }
+					     : known((uint32_t)ins->imm |
+						     (uint64_t)(uint32_t)ins[1].imm << 32);
+			to = i + 2;
+		} else if (class == BPF_LDX) {
+			if (!follow_load(s, w, ins, f))
+				break;
+		} else if (class == BPF_ALU || class == BPF_ALU64) {
+			if (!follow_alu(w, ins, f))
+				break;
+		} else if (!follow_stack(w, ins, f)) {
+			e = effect_of(w, ins, f);
+			if (!e.kind)
+				break;
+			if (!committed && look(s, w, i, true).runs)
+				break;
+			if (!committed && s->write)
+				jit_firing_begins(s->j);
+			committed = true;
+			if (s->write)
+				write_effect(s, &e);
+			if (e.kind != EFFECT_SUM)
+				forget_thread(w, e.at, e.size);
+		}
+		i = to;
+	}
+	go_run(s);
+}
+
+static void start(struct way *w)
+{
+	memset(w, 0, sizeof(*w));
+	w->r[1].kind = WORD_CTX;
+	w->r[10].kind = WORD_STACK;
+}
+
+bool jit_has_shortcut(struct jit *j, const struct shortcut_place *p)
+{
+	struct shortcut s = { .j = j, .p = p };
+	struct way w;
+
+	start(&w);
+	return look(&s, &w, j->facts.fns[0].start, false).ends;
+}
+
+uint32_t jit_shortcut(struct jit *j, const struct shortcut_place *p, uint32_t outs[SHORTCUT_WAYS])
+{
+	struct shortcut s = { .j = j, .p = p, .write = true, .outs = outs };
+	struct way w;
+
+	start(&w);
+	walk(&s, &w, j->facts.fns[0].start, false);
+	while (s.nto_run)
+		code_land(&j->b, s.to_run[--s.nto_run]);
+	return s.nouts;
+}
