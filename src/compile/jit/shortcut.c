@@ -48,9 +48,11 @@ struct shortcut {
 	const struct shortcut_place *p;
 	bool write;      /* writes code; else only looks where the ways lead */
 	bool ends, runs; /* a way leads to the program's end; to the whole program */
+	bool acts;       /* a way has an effect */
 	uint32_t steps, ways;
 	uint32_t *outs, nouts;                  /* ends of wide jumps out of the thunk */
 	uint32_t to_run[SHORTCUT_WAYS], nto_run; /* likewise, to the whole program */
+	uint32_t falls; /* end of the last jump of these that is not conditional */
 };
 
 /* Registers by their place in struct pt_regs, in words. r10, r11 and r12 hold the thunk's data. */
@@ -162,6 +164,10 @@ static enum x86_cc compare(struct shortcut *s, const struct word *a, const struc
 	if (is_imm(c)) {
 		if (a->kind == WORD_THREAD && !a->add && a->size == 8) {
 			x86_alu_mem_imm(b, 8, X86_CMP, THREAD, (int32_t)a->at, (int32_t)c->at);
+		} else if (a->kind == WORD_FIXED && !a->add && jit_near(s->j, a->at) &&
+			   (a->size == 8 || (int32_t)c->at >= 0) && (cc == X86_E || cc == X86_NE)) {
+			x86_rip_alu_imm(b, a->size, X86_CMP, (int64_t)(a->at - s->j->env->code),
+					(int32_t)c->at);
 		} else {
 			fetch(s, a);
 			x86_alu_imm(b, 8, X86_CMP, T1, (int32_t)c->at);
@@ -397,13 +403,25 @@ static struct shortcut look(const struct shortcut *s, const struct way *w, uint3
 	return k;
 }
 
+/* Adds the wide jump that was just written to those to the whole program, or out of the thunk. */
+static void jumps_to_run(struct shortcut *s)
+{
+	s->to_run[s->nto_run++] = s->j->b.n;
+}
+
+static void jumps_out(struct shortcut *s)
+{
+	s->outs[s->nouts++] = s->j->b.n;
+}
+
 static void go_run(struct shortcut *s)
 {
 	s->runs = true;
 	if (!s->write)
 		return;
 	x86_jmp(&s->j->b, s->j->b.n, true);
-	s->to_run[s->nto_run++] = s->j->b.n;
+	jumps_to_run(s);
+	s->falls = s->j->b.n;
 }
 
 static void go_out(struct shortcut *s, bool committed)
@@ -414,7 +432,13 @@ static void go_out(struct shortcut *s, bool committed)
 	if (committed)
 		jit_firing_ends(s->j);
 	x86_jmp(&s->j->b, s->j->b.n, true);
-	s->outs[s->nouts++] = s->j->b.n;
+	jumps_out(s);
+}
+
+/* Returns true when a way leads to the program's end, and does nothing else. */
+static bool is_bare(const struct shortcut *s, const struct shortcut *way, bool committed)
+{
+	return way->ends && !way->runs && !way->acts && way->ways == s->ways && !committed;
 }
 
 static bool decided(uint8_t op, uint64_t a, uint64_t c)
@@ -433,6 +457,39 @@ static bool decided(uint8_t op, uint64_t a, uint64_t c)
 	}
 }
 
+/* Writes the two ways behind a comparison that jumps to instruction `to` on condition cc. A way that
+ * needs no code is a jump of the comparison itself. */
+static void write_both(struct shortcut *s, struct way *w, enum x86_cc cc, uint32_t next, uint32_t to,
+		       bool committed)
+{
+	struct shortcut there = look(s, w, to, committed), here = look(s, w, next, committed);
+	struct way copy = *w;
+	struct x86 *b = &s->j->b;
+	uint32_t jump;
+
+	if (!there.ends || is_bare(s, &there, committed)) {
+		x86_jcc(b, cc, b->n, true);
+	} else if (!here.ends || is_bare(s, &here, committed)) {
+		x86_jcc(b, (enum x86_cc)(cc ^ 1), b->n, true);
+		there = here;
+		next = to;
+	} else {
+		x86_jcc(b, cc, b->n, true);
+		jump = b->n;
+		walk(s, &copy, next, committed);
+		code_land(b, jump);
+		walk(s, w, to, committed);
+		return;
+	}
+	if (there.ends)
+		jumps_out(s);
+	else
+		jumps_to_run(s);
+	s->ends |= there.ends;
+	s->runs |= !there.ends;
+	walk(s, w, next, committed);
+}
+
 /* Follows both ways of a comparison at instruction i. */
 static void walk_both(struct shortcut *s, struct way *w, uint32_t i, uint32_t to, bool committed)
 {
@@ -440,37 +497,25 @@ static void walk_both(struct shortcut *s, struct way *w, uint32_t i, uint32_t to
 	const struct jit_fact *f = &s->j->facts.insn[i];
 	uint8_t op = BPF_OP(ins->code);
 	struct word a = w->r[ins->dst_reg], c;
-	struct way copy;
-	uint32_t jump;
+	struct way copy = *w;
 
 	c = BPF_SRC(ins->code) == BPF_K ? known((uint64_t)(int64_t)ins->imm)
 	    : f->constant               ? known(f->value)
 					: w->r[ins->src_reg];
 	if (BPF_CLASS(ins->code) != BPF_JMP || op == BPF_JSET || to <= i) {
 		go_run(s);
-		return;
-	}
-	if (a.kind == WORD_KNOWN && c.kind == WORD_KNOWN) {
+	} else if (a.kind == WORD_KNOWN && c.kind == WORD_KNOWN) {
 		walk(s, w, decided(op, a.at, c.at) ? to : i + 1, committed);
-		return;
-	}
-	/* Each comparison leads to one more end. */
-	if (!comparable(&a, &c) || ++s->ways >= SHORTCUT_WAYS ||
-	    (s->write && !committed && !look(s, w, to, false).ends && !look(s, w, i + 1, false).ends)) {
-		go_run(s);
-		return;
-	}
-	copy = *w;
-	if (!s->write) {
+	} else if (!comparable(&a, &c) || ++s->ways >= SHORTCUT_WAYS ||
+		   (s->write && !committed && !look(s, w, to, false).ends &&
+		    !look(s, w, i + 1, false).ends)) {
+		go_run(s); /* each comparison leads to one more end */
+	} else if (s->write) {
+		write_both(s, w, compare(s, &a, &c, code_condition(op)), i + 1, to, committed);
+	} else {
 		walk(s, &copy, i + 1, committed);
 		walk(s, w, to, committed);
-		return;
 	}
-	x86_jcc(&s->j->b, compare(s, &a, &c, code_condition(op)), s->j->b.n, true);
-	jump = s->j->b.n;
-	walk(s, &copy, i + 1, committed);
-	code_land(&s->j->b, jump);
-	walk(s, w, to, committed);
 }
 
 /* Follows the program from instruction i. committed: no way leads to the whole program, and the
@@ -527,7 +572,7 @@ static void walk(struct shortcut *s, struct way *w, uint32_t i, bool committed)
 				break;
 			if (!committed && s->write)
 				jit_firing_begins(s->j);
-			committed = true;
+			committed = s->acts = true;
 			if (s->write)
 				write_effect(s, &e);
 			if (e.kind != EFFECT_SUM)
@@ -561,6 +606,11 @@ uint32_t jit_shortcut(struct jit *j, const struct shortcut_place *p, uint32_t ou
 
 	start(&w);
 	walk(&s, &w, j->facts.fns[0].start, false);
+	/* A jump to the next instruction is not needed. */
+	if (s.falls == j->b.n) {
+		j->b.n -= 5;
+		s.nto_run--;
+	}
 	while (s.nto_run)
 		code_land(&j->b, s.to_run[--s.nto_run]);
 	return s.nouts;
