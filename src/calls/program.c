@@ -20,14 +20,16 @@
 #include "calls/calls.h"
 
 enum {
-	SAMPLED_FUNCTIONS = 1000, /* of more all calls are timed: a thread has few KB for variables */
-	TIMED_FIRST = 1 << 14,    /* calls of a thread that are all timed */
-	TIMED_MANY = 1 << 16,     /* behind so many, fewer are */
+	SAMPLED_FUNCTIONS =
+		1000,          /* of more all calls are timed: a thread has few KB for variables */
+	TIMED_FIRST = 1 << 14, /* calls of a thread that are all timed */
+	TIMED_MANY = 1 << 16,  /* behind so many, fewer are */
 	SHORT_NS = 1000,
 	LONG_NS = 100000,
-	TIMED_AGAIN = 1 << 12, /* calls behind a long one that are all timed: in the mean, they take no
+	TIMED_AGAIN =
+		1 << 12, /* calls behind a long one that are all timed: in the mean, they take no
 				* longer to trace than it took */
-	GAP_MAX = 31,          /* untimed calls behind a timed one: half as many in the mean */
+	GAP_MAX = 31,    /* untimed calls behind a timed one: half as many in the mean */
 	GAP_MAX_MANY = 63,
 };
 
@@ -296,7 +298,8 @@ static void put_kept(struct writer *w, const char *indent)
 	if (w->c->o->count)
 		out_printf(&w->o, "%sself->t%u = timestamp;\n", indent, w->number);
 	for (uint32_t i = 1; i < n && !w->c->o->count; i++)
-		out_printf(&w->o, "%sself->%s = arg%s;\n", indent, names[i], strchr(names[i], '_') + 1);
+		out_printf(&w->o, "%sself->%s = arg%s;\n", indent, names[i],
+			   strchr(names[i], '_') + 1);
 }
 
 static void put_declarations(struct writer *w)
@@ -401,8 +404,8 @@ static void put_entry_record(struct writer *w, bool whole)
 	clause(w, CALLS_ENTRY, whole);
 }
 
-/* The clause at an entry for the table. A call that goes untimed is counted behind the test, so that
- * it takes the shortcut of the compiled code. */
+/* The clause at an entry for the table. Counts an untimed call behind the test, so that it takes
+ * the shortcut of the compiled code. */
 static void put_entry_counted(struct writer *w)
 {
 	const struct calls_function *fn = w->fn;
@@ -463,8 +466,8 @@ static void put_spread(struct writer *w)
 	}
 	out_printf(&w->o, "\tthis->ns = timestamp - self->t%u;\n", w->number);
 	out_printf(&w->o, "\t@ns[\"%s\"] = sum(this->ns%s);\n", w->fn->name, times);
-	out_printf(&w->o, "\t@spread[\"%s\"] = llquantize(this->ns, 2, 0, 40, 16%s);\n", w->fn->name,
-		   weight);
+	out_printf(&w->o, "\t@spread[\"%s\"] = llquantize(this->ns, 2, 0, 40, 16%s);\n",
+		   w->fn->name, weight);
 	out_printf(&w->o, "\t@most[\"%s\"] = max(this->ns);\n", w->fn->name);
 }
 
@@ -474,16 +477,17 @@ static void put_gap(struct writer *w)
 {
 	uint32_t k = w->number;
 
-	out_printf(&w->o,
-		   "\tself->timed%u++;\n"
-		   "\tif (this->ns >= %d && self->timed%u > %d)\n"
-		   "\t\tself->timed%u = %d;\n"
-		   "\tif (this->ns < %d && self->timed%u > %d) {\n"
-		   "\t\tself->gap%u = (self->timed%u * 2654435761 >> 20) & (self->timed%u > %d ? %d : %d);\n"
-		   "\t\tself->left%u = self->gap%u;\n"
-		   "\t}\n",
-		   k, LONG_NS, k, TIMED_FIRST - TIMED_AGAIN, k, TIMED_FIRST - TIMED_AGAIN, SHORT_NS,
-		   k, TIMED_FIRST, k, k, k, TIMED_MANY, GAP_MAX_MANY, GAP_MAX, k, k);
+	out_printf(
+		&w->o,
+		"\tself->timed%u++;\n"
+		"\tif (this->ns >= %d && self->timed%u > %d)\n"
+		"\t\tself->timed%u = %d;\n"
+		"\tif (this->ns < %d && self->timed%u > %d) {\n"
+		"\t\tself->gap%u = (self->timed%u * 2654435761 >> 20) & (self->timed%u > %d ? %d : %d);\n"
+		"\t\tself->left%u = self->gap%u;\n"
+		"\t}\n",
+		k, LONG_NS, k, TIMED_FIRST - TIMED_AGAIN, k, TIMED_FIRST - TIMED_AGAIN, SHORT_NS, k,
+		TIMED_FIRST, k, k, k, TIMED_MANY, GAP_MAX_MANY, GAP_MAX, k, k);
 }
 
 static void put_counted(struct writer *w)

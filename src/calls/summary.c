@@ -263,10 +263,11 @@ static struct err *summary_end(struct sink *s)
 	out_printf(&k->o, "%6.2f %11.6f %11s %9llu %9s %9s %9s total\n", ns ? 100.0 : 0.0,
 		   (double)ns / 1e9, "", (unsigned long long)calls, "", "", "");
 	if (estimated)
-		out_printf(&k->o,
-			   "times of %u function%s are estimates, from some of the calls; max is the longest of "
-			   "these (--time-all: all calls)\n",
-			   estimated, estimated == 1 ? "" : "s");
+		out_printf(
+			&k->o,
+			"times of %u function%s are estimates, from some of the calls; max is the longest of "
+			"these (--time-all: all calls)\n",
+			estimated, estimated == 1 ? "" : "s");
 	for (uint32_t i = 0; k->c->o->histograms && i < k->totals.n; i++)
 		put_histogram(k, &k->totals.v[i]);
 	if (k->lost)

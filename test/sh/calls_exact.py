@@ -24,9 +24,18 @@ def text_is_its_own(pid):
 for engine in engines:
     how = ["-X", "engine=" + engine, "-F", "made.conf"]
     for threads, n in (1, 1), (3, 20011), (16, 5003):
-        r = calls(*how, "-c", "--json", "-e", "rand_r", "./t", "threads", str(threads), str(n))
+        r = calls(*how, "-c", "--json", "--time-all", "-e", "rand_r", "./t", "threads", str(threads), str(n))
         row = json.loads(r.err)
-        check((row["calls"], row["returned"]) == (threads * n, threads * n), engine, "%d threads" % threads, r)
+        check((row["calls"], row["returned"], row["timed"]) == (threads * n,) * 3, engine, "%d threads" % threads, r)
+
+    # of many calls that are short, not all are timed, but all counted. The timed ones stand for all, but for the last few of a thread.
+    threads, n = (3, 300007) if engine == "inproc" else (2, 3001)
+    r = calls(*how, "-c", "--json", "-e", "rand_r", "./t", "threads", str(threads), str(n))
+    row = json.loads(r.err)
+    check(row["calls"] == threads * n and threads * (n - 64) <= row["returned"] <= threads * n, engine, "calls of which some are timed", r)
+    check(row["timed"] < row["calls"] / 2 if engine == "inproc" else row["timed"] <= row["calls"], engine, "some are timed", r)
+    r = calls(*how, "-c", "-e", "rand_r", "./t", "threads", str(threads), str(n))
+    check(("estimates" in r.err) == (engine == "inproc"), engine, "what is estimated is said", r)
 
     # a handler that makes the same call in the middle of it: both are counted
     alone = subprocess.run(["./t", "signals", "200"], stdout=subprocess.PIPE, text=True)

@@ -50,14 +50,14 @@ struct shortcut {
 	bool ends, runs; /* a way leads to the program's end; to the whole program */
 	bool acts;       /* a way has an effect */
 	uint32_t steps, ways;
-	uint32_t *outs, nouts;                  /* ends of wide jumps out of the thunk */
+	uint32_t *outs, nouts;                   /* ends of wide jumps out of the thunk */
 	uint32_t to_run[SHORTCUT_WAYS], nto_run; /* likewise, to the whole program */
 	uint32_t falls; /* end of the last jump of these that is not conditional */
 };
 
 /* Registers by their place in struct pt_regs, in words. r10, r11 and r12 hold the thunk's data. */
 static const int8_t register_of[JIT_CTX / 8] = {
-	X86_R15, X86_R14, X86_R13, -1,      X86_RBP, X86_RBX, -1, -1, X86_R9, X86_R8, X86_RAX,
+	X86_R15, X86_R14, X86_R13, -1,      X86_RBP, X86_RBX, -1, -1, X86_R9,  X86_R8, X86_RAX,
 	X86_RCX, X86_RDX, X86_RSI, X86_RDI, -1,      -1,      -1, -1, X86_RSP, -1
 };
 
@@ -118,9 +118,7 @@ static void fetch(struct shortcut *s, const struct word *w)
 		else
 			x86_rm(b, 8, X86_OP_LEA, T1, (unsigned)w->at, w->add);
 		return;
-	case WORD_THREAD:
-		x86_rm(b, w->size, X86_OP_LOAD, T1, THREAD, (int32_t)w->at);
-		break;
+	case WORD_THREAD: x86_rm(b, w->size, X86_OP_LOAD, T1, THREAD, (int32_t)w->at); break;
 	default: jit_at(s->j, w->size, X86_OP_LOAD, T1, w->at, T1); break;
 	}
 	if (w->add)
@@ -155,8 +153,8 @@ static enum x86_cc turned(enum x86_cc cc)
 }
 
 /* Compares two words. Returns the condition to test in place of cc. */
-static enum x86_cc compare(struct shortcut *s, const struct word *a, const struct word *c,
-			   enum x86_cc cc)
+static enum x86_cc compare_words(struct shortcut *s, const struct word *a, const struct word *c,
+				 enum x86_cc cc)
 {
 	struct x86 *b = &s->j->b;
 	const struct word *swap = a;
@@ -218,8 +216,8 @@ static bool follow_alu(struct way *w, const struct bpf_insn *ins, const struct j
 			d->at += (uint64_t)add;
 			return true;
 		}
-		if (d->kind == WORD_OBJECT || add < -NEAR || add > NEAR ||
-		    d->add < -NEAR || d->add > NEAR)
+		if (d->kind == WORD_OBJECT || add < -NEAR || add > NEAR || d->add < -NEAR ||
+		    d->add > NEAR)
 			return false;
 		d->add += (int32_t)add;
 		return d->kind != WORD_LOST;
@@ -300,8 +298,13 @@ static bool follow_call(struct shortcut *s, struct way *w, const struct bpf_insn
 
 /* What a store or an atomic addition does that others can see. */
 struct effect {
-	enum { EFFECT_NONE, EFFECT_STORE, EFFECT_ADD, EFFECT_SUM } kind; /* NONE: cannot be followed */
-	uint64_t at;       /* in the thread's slot; SUM: the map */
+	enum {
+		EFFECT_NONE,
+		EFFECT_STORE,
+		EFFECT_ADD,
+		EFFECT_SUM
+	} kind;      /* NONE: cannot be followed */
+	uint64_t at; /* in the thread's slot; SUM: the map */
 	uint32_t size;
 	int32_t add, off;  /* SUM: off: in the map */
 	struct word value; /* STORE */
@@ -379,13 +382,15 @@ static bool follow_stack(struct way *w, const struct bpf_insn *ins, const struct
 	int64_t at = (int64_t)to->add + ins->off;
 	uint32_t n = jit_access_size(ins);
 
-	if (to->kind != WORD_STACK || (BPF_CLASS(ins->code) == BPF_STX && BPF_MODE(ins->code) != BPF_MEM))
+	if (to->kind != WORD_STACK ||
+	    (BPF_CLASS(ins->code) == BPF_STX && BPF_MODE(ins->code) != BPF_MEM))
 		return false;
 	forget(w, at, n);
 	if (n == 8 && slot_of(w, at))
-		*slot_of(w, at) = BPF_CLASS(ins->code) == BPF_ST ? known((uint64_t)(int64_t)ins->imm)
-				  : f->constant                  ? known(f->value)
-								 : w->r[ins->src_reg];
+		*slot_of(w, at) = BPF_CLASS(ins->code) == BPF_ST
+					  ? known((uint64_t)(int64_t)ins->imm)
+				  : f->constant ? known(f->value)
+						: w->r[ins->src_reg];
 	return true;
 }
 
@@ -394,7 +399,8 @@ static bool follow_stack(struct way *w, const struct bpf_insn *ins, const struct
 static void walk(struct shortcut *s, struct way *w, uint32_t i, bool committed);
 
 /* Finds out where the ways from instruction i lead. */
-static struct shortcut look(const struct shortcut *s, const struct way *w, uint32_t i, bool committed)
+static struct shortcut look(const struct shortcut *s, const struct way *w, uint32_t i,
+			    bool committed)
 {
 	struct shortcut k = { .j = s->j, .p = s->p, .steps = s->steps, .ways = s->ways };
 	struct way copy = *w;
@@ -457,10 +463,10 @@ static bool decided(uint8_t op, uint64_t a, uint64_t c)
 	}
 }
 
-/* Writes the two ways behind a comparison that jumps to instruction `to` on condition cc. A way that
- * needs no code is a jump of the comparison itself. */
-static void write_both(struct shortcut *s, struct way *w, enum x86_cc cc, uint32_t next, uint32_t to,
-		       bool committed)
+/* Writes the two ways behind a comparison that jumps to instruction `to` on condition cc. A way
+ * that needs no code is a jump of the comparison itself. */
+static void write_both(struct shortcut *s, struct way *w, enum x86_cc cc, uint32_t next,
+		       uint32_t to, bool committed)
 {
 	struct shortcut there = look(s, w, to, committed), here = look(s, w, next, committed);
 	struct way copy = *w;
@@ -511,7 +517,8 @@ static void walk_both(struct shortcut *s, struct way *w, uint32_t i, uint32_t to
 		    !look(s, w, i + 1, false).ends)) {
 		go_run(s); /* each comparison leads to one more end */
 	} else if (s->write) {
-		write_both(s, w, compare(s, &a, &c, code_condition(op)), i + 1, to, committed);
+		write_both(s, w, compare_words(s, &a, &c, code_condition(op)), i + 1, to,
+			   committed);
 	} else {
 		walk(s, &copy, i + 1, committed);
 		walk(s, w, to, committed);
@@ -553,10 +560,10 @@ static void walk(struct shortcut *s, struct way *w, uint32_t i, bool committed)
 			if (to <= i)
 				break;
 		} else if (class == BPF_LD) {
-			w->r[ins->dst_reg] =
-				ins->src_reg ? (struct word){ .kind = WORD_OBJECT }
-					     : known((uint32_t)ins->imm |
-						     (uint64_t)(uint32_t)ins[1].imm << 32);
+			w->r[ins->dst_reg] = ins->src_reg
+						     ? (struct word){ .kind = WORD_OBJECT }
+						     : known((uint32_t)ins->imm |
+							     (uint64_t)(uint32_t)ins[1].imm << 32);
 			to = i + 2;
 		} else if (class == BPF_LDX) {
 			if (!follow_load(s, w, ins, f))
@@ -577,6 +584,10 @@ static void walk(struct shortcut *s, struct way *w, uint32_t i, bool committed)
 				write_effect(s, &e);
 			if (e.kind != EFFECT_SUM)
 				forget_thread(w, e.at, e.size);
+			/* The register's word is now also there. */
+			if (e.kind == EFFECT_STORE && class == BPF_STX && e.size == 8)
+				w->r[ins->src_reg] =
+					(struct word){ .kind = WORD_THREAD, .size = 8, .at = e.at };
 		}
 		i = to;
 	}

@@ -13,9 +13,9 @@ struct shortcut_place {
 
 /* Returns true when some firings of the program may take a shortcut. */
 bool jit_has_shortcut(struct jit *j, const struct shortcut_place *p);
-/* Writes the shortcut, which ends where the whole program begins. in: T0 = the thread's entry, r12 =
- * the thread, T1 is free. Fills `outs` with the ends of wide jumps, taken when the firing is over.
- * Returns their number. */
+/* Writes the shortcut, which ends where the whole program begins. in: T0 = the thread's entry,
+ * r12 = the thread; T1 is free. Fills `outs` with the ends of wide jumps, taken when the firing is
+ * over. Returns their number. */
 uint32_t jit_shortcut(struct jit *j, const struct shortcut_place *p, uint32_t outs[SHORTCUT_WAYS]);
 
 #endif

@@ -380,8 +380,8 @@ void jit_thunk(struct jit *j, enum wire_stub_kind kind)
 	uint32_t keep = (j->clobbered | (j->uses_r10 ? 1u << X86_RBP : 0)) &
 			~(uint32_t)ALWAYS_SAVED;
 	bool bare = !regs && !j->probe_stack;
-	struct shortcut_place place = { .rax = kind == WIRE_STUB_ENTRY || kind == WIRE_STUB_RETURN ||
-					       kind == WIRE_STUB_TAIL };
+	struct shortcut_place place = { .rax = kind == WIRE_STUB_ENTRY ||
+					       kind == WIRE_STUB_RETURN || kind == WIRE_STUB_TAIL };
 	bool cut = runs && kind < WIRE_STUB_KINDS && jit_has_shortcut(j, &place);
 	bool lean = !mid && bare && !(j->clobbered >> T1 & 1) && !cut; /* T1 is not used */
 	/* T0 holds the entry throughout, and rax is free once it is saved. */

@@ -1,0 +1,356 @@
+/* The compiler of the in-process engine: firings that end in the thunk's shortcut, and those that
+ * go on to the whole program. A program that calls the agent leaves its registers' address in
+ * struct wire_own, so a mark there tells both apart. */
+#include "jit_fire.h"
+
+enum { UNTOUCHED = 0x4711 };
+
+static bool takes_shortcut(enum wire_stub_kind kind)
+{
+	mock.own->regs = UNTOUCHED;
+	fire(kind, FLAGS);
+	return mock.own->regs == UNTOUCHED;
+}
+
+/* A predicate that compares a word of the slot with the stack pointer, and behind it one that tests
+ * another word. The last word is only written by the whole program. */
+static void test_shortcut_predicate(void **state)
+{
+	uint32_t m = mock_add_map(WIRE_MAP_THREAD_ARRAY, 32, 1);
+	const struct bpf_insn p[] = {
+		STX(DW, 10, 1, -16),
+		LD64(9, EBPF_PSEUDO_MAP_VALUE, m),
+		LDX(DW, 2, 9, 0),
+		LDX(DW, 3, 10, -16),
+		LDX(DW, 3, 3, 152),
+		ALU64_IMM(ADD, 3, 8),
+		JMP_REG(JNE, 2, 3, 3),
+		CALL(BPF_FUNC_get_prandom_u32),
+		STX(DW, 9, 0, 24),
+		JMP_IMM(JA, 0, 0, 4),
+		LDX(DW, 2, 9, 8),
+		JMP_IMM(JEQ, 2, 0, 2),
+		CALL(BPF_FUNC_get_prandom_u32),
+		STX(DW, 9, 0, 24),
+		ALU64_IMM(MOV, 0, 0),
+		EXIT(),
+	};
+	uint64_t *v = mock_value(m, 0);
+
+	mock_know_thread();
+	mock.result = 5;
+	COMPILE(p);
+	for (int kind = 0; kind < WIRE_STUB_KINDS; kind++) {
+		bool after = kind == WIRE_STUB_RETURN || kind == WIRE_STUB_TAIL;
+
+		v[0] = v[1] = v[3] = 0;
+		assert_true(takes_shortcut(kind));
+		assert_int_equal(v[3], 0);
+		v[1] = 1;
+		assert_false(takes_shortcut(kind));
+		assert_int_equal(v[3], 5);
+		v[3] = v[1] = 0;
+		v[0] = cpu_in.r[4] + 8 + (after ? 8 : 0);
+		assert_false(takes_shortcut(kind));
+		assert_int_equal(v[3], 5);
+		v[3] = 0;
+		v[0]--;
+		assert_true(takes_shortcut(kind));
+		assert_int_equal(v[3], 0);
+	}
+}
+
+/* Counts down: the common way has effects, and the other one calls the agent. */
+static void test_shortcut_effects(void **state)
+{
+	uint32_t a = mock_add_map(WIRE_MAP_AGG_ARRAY, 8, 2);
+	uint32_t m = mock_add_map(WIRE_MAP_THREAD_ARRAY, 40, 1);
+	const struct bpf_insn p[] = {
+		LD64(9, EBPF_PSEUDO_MAP_VALUE, m),
+		LDX(DW, 6, 9, 0),
+		LDX(DW, 7, 9, 24),
+		JMP_IMM(JEQ, 6, 0, 18),
+		ALU64_IMM(SUB, 6, 1),
+		STX(DW, 9, 6, 0),
+		STX(DW, 9, 6, 8), /* the word before the store, less one */
+		ST(W, 9, 16, -2),
+		STX(DW, 9, 7, 32),
+		ST(W, 10, -8, 1),
+		LD64(1, BPF_PSEUDO_MAP_FD, a),
+		ALU64_REG(MOV, 2, 10),
+		ALU64_IMM(ADD, 2, -8),
+		CALL(BPF_FUNC_map_lookup_elem),
+		JMP_IMM(JNE, 0, 0, 2),
+		ALU64_IMM(MOV, 0, 0),
+		EXIT(),
+		ALU64_IMM(MOV, 1, 3),
+		ATOMIC(DW, 0, 1, 0, BPF_ADD),
+		ALU64_IMM(MOV, 0, 0),
+		EXIT(),
+		CALL(BPF_FUNC_get_prandom_u32),
+		STX(DW, 9, 0, 0),
+		ALU64_IMM(MOV, 0, 0),
+		EXIT(),
+	};
+	uint64_t *v = mock_value(m, 0), want = 0;
+
+	mock_know_thread();
+	mock.result = 2;
+	COMPILE(p);
+	for (int kind = 0; kind < WIRE_STUB_KINDS; kind++) {
+		for (int round = 0; round < 4; round++) {
+			memset(v, 0xff, 40);
+			v[0] = 0;
+			v[3] = 0x123456789abcdef;
+			assert_false(takes_shortcut(kind));
+			assert_int_equal(v[0], 2);
+			assert_int_equal(v[4], UINT64_MAX);
+			for (uint64_t left = 2; left; left--) {
+				assert_true(takes_shortcut(kind));
+				want += 3;
+				assert_int_equal(v[0], left - 1);
+				assert_int_equal(v[1], left - 1);
+				assert_int_equal(v[2], 0xfffffffffffffffe);
+				assert_int_equal(v[4], 0x123456789abcdef);
+				assert_int_equal(*(uint64_t *)mock_value(a, 1), want);
+			}
+			assert_int_equal(*(uint64_t *)mock_value(a, 0), 0);
+		}
+	}
+	assert_int_equal(mock.thread->gen, 0);
+}
+
+/* All comparisons, of words, registers and constants. */
+static void test_shortcut_compares(void **state)
+{
+	static const uint8_t ops[] = { BPF_JEQ, BPF_JNE,  BPF_JGT,  BPF_JGE,  BPF_JLT,
+				       BPF_JLE, BPF_JSGT, BPF_JSGE, BPF_JSLT, BPF_JSLE };
+	static const int64_t values[] = { 0, 1, -1, 7, 8, INT64_MIN, INT64_MAX };
+	uint32_t m = mock_add_map(WIRE_MAP_THREAD_ARRAY, 24, 1);
+	uint64_t *v = mock_value(m, 0);
+
+	mock_know_thread();
+	for (uint32_t i = 0; i < ARRAY_SIZE(ops) * 3; i++) {
+		uint8_t op = ops[i / 3];
+		struct bpf_insn p[] = {
+			LDX(DW, 4, 1, 112), /* rdi */
+			LD64(9, EBPF_PSEUDO_MAP_VALUE, m),
+			LDX(DW, 2, 9, 0),
+			LDX(DW, 3, 9, 8),
+			INSN(BPF_JMP | op | (i % 3 ? BPF_X : BPF_K), 2,
+			     i % 3 == 1 ? 3
+			     : i % 3    ? 4
+					: 0,
+			     2, i % 3 ? 0 : 7),
+			ST(DW, 9, 16, 1),
+			JMP_IMM(JA, 0, 0, 1),
+			ST(DW, 9, 16, 2),
+			ALU64_IMM(MOV, 0, 0),
+			EXIT(),
+		};
+
+		COMPILE(p);
+		for (uint32_t k = 0; k < ARRAY_SIZE(values) * ARRAY_SIZE(values); k++) {
+			int64_t x = values[k % ARRAY_SIZE(values)],
+				y = values[k / ARRAY_SIZE(values)];
+			uint64_t a, b;
+			bool want;
+
+			v[0] = (uint64_t)x;
+			v[1] = (uint64_t)y;
+			v[2] = 0;
+			fire((enum wire_stub_kind)(k % WIRE_STUB_KINDS), FLAGS);
+			if (i % 3 != 1)
+				y = i % 3 ? (int64_t)cpu_in.r[7] : 7;
+			a = (uint64_t)x;
+			b = (uint64_t)y;
+			switch (op) {
+			case BPF_JEQ: want = a == b; break;
+			case BPF_JNE: want = a != b; break;
+			case BPF_JGT: want = a > b; break;
+			case BPF_JGE: want = a >= b; break;
+			case BPF_JLT: want = a < b; break;
+			case BPF_JLE: want = a <= b; break;
+			case BPF_JSGT: want = x > y; break;
+			case BPF_JSGE: want = x >= y; break;
+			case BPF_JSLT: want = x < y; break;
+			default: want = x <= y;
+			}
+			if (v[2] != (want ? 2 : 1))
+				fail_msg("op 0x%x of 0x%llx and 0x%llx", op, (unsigned long long)a,
+					 (unsigned long long)b);
+		}
+	}
+}
+
+/* A word that was loaded before a store keeps its value. */
+static void test_shortcut_order(void **state)
+{
+	uint32_t m = mock_add_map(WIRE_MAP_THREAD_ARRAY, 24, 1);
+	const struct bpf_insn p[] = {
+		LD64(9, EBPF_PSEUDO_MAP_VALUE, m),
+		LDX(DW, 2, 9, 0),
+		LDX(DW, 3, 9, 8),
+		STX(DW, 9, 3, 0), /* exchanges two words */
+		STX(DW, 9, 2, 8),
+		ALU64_IMM(MOV, 0, 0),
+		EXIT(),
+	};
+	uint64_t *v = mock_value(m, 0);
+
+	mock_know_thread();
+	COMPILE(p);
+	for (int kind = 0; kind < WIRE_STUB_KINDS; kind++) {
+		v[0] = 1;
+		v[1] = 2;
+		fire(kind, FLAGS);
+		assert_int_equal(v[0], 2);
+		assert_int_equal(v[1], 1);
+	}
+}
+
+/* More comparisons than a shortcut has. Behind some of them is a call of the agent. */
+static void test_shortcut_limit(void **state)
+{
+	enum { CASES = 40 };
+	uint32_t m = mock_add_map(WIRE_MAP_THREAD_ARRAY, 16, 1);
+	const struct bpf_insn head[] = { LD64(9, EBPF_PSEUDO_MAP_VALUE, m), LDX(DW, 6, 9, 0) };
+	struct bpf_insn p[ARRAY_SIZE(head) + 5 * CASES + 2];
+	uint64_t *v = mock_value(m, 0);
+	uint32_t n = ARRAY_SIZE(head);
+
+	memcpy(p, head, sizeof(head));
+	for (int i = 0; i < CASES; i++) {
+		const struct bpf_insn one[] = {
+			JMP_IMM(JNE, 6, i * 3, 4),
+			CALL(i % 4 ? BPF_FUNC_get_current_task_btf : BPF_FUNC_get_prandom_u32),
+			ST(DW, 9, 8, i + 1),
+			ALU64_IMM(MOV, 0, 0),
+			EXIT(),
+		};
+
+		memcpy(p + n, one, sizeof(one));
+		n += ARRAY_SIZE(one);
+	}
+	p[n++] = (struct bpf_insn)ALU64_IMM(MOV, 0, 0);
+	p[n++] = (struct bpf_insn)EXIT();
+	mock_know_thread();
+	compile(p, n);
+	for (int kind = 0; kind < WIRE_STUB_KINDS; kind++)
+		for (uint64_t i = 0; i < CASES * 3 + 3; i++) {
+			v[0] = i;
+			v[1] = 0;
+			fire(kind, FLAGS);
+			assert_int_equal(v[1], i % 3 == 0 && i / 3 < CASES ? i / 3 + 1 : 0);
+		}
+}
+
+/* In a firing there is no shortcut: the firing within it is skipped. */
+static void test_shortcut_nested(void **state)
+{
+	uint32_t m = mock_add_map(WIRE_MAP_THREAD_ARRAY, 8, 1);
+	const struct bpf_insn p[] = { LD64(9, EBPF_PSEUDO_MAP_VALUE, m), ST(DW, 9, 0, 1),
+				      ALU64_IMM(MOV, 0, 0), EXIT() };
+	uint64_t *v = mock_value(m, 0);
+
+	mock_know_thread();
+	COMPILE(p);
+	cpu_stub = mock_stub(WIRE_STUB_ENTRY, 0x123456789, 31);
+	cpu_in.flags = FLAGS_ON;
+	v[0] = 0;
+	mock.entry->rsp = 0x1000;
+	cpu_run();
+	assert_int_equal(v[0], 0);
+	assert_int_equal(mock.calls[WIRE_AGENT_nested], 1);
+	mock.entry->rsp = WIRE_IDLE;
+	cpu_run();
+	assert_int_equal(v[0], 1);
+}
+
+enum { WORDS = 6, RANDOM_ROUNDS = 2000, LENGTH = 24 };
+
+static uint32_t below(uint64_t *seed, uint32_t n)
+{
+	*seed = *seed * 6364136223846793005ull + 1442695040888963407ull;
+	return (uint32_t)(*seed >> 33) % n;
+}
+
+/* Returns a random instruction of those that a shortcut follows. left: instructions behind it. */
+static struct bpf_insn random_insn(uint64_t *seed, uint32_t left)
+{
+	static const uint8_t ops[] = { BPF_JEQ, BPF_JNE, BPF_JGT, BPF_JSGT, BPF_JLE, BPF_JSLT };
+	uint8_t d = (uint8_t)(2 + below(seed, 4)), from = (uint8_t)(2 + below(seed, 4));
+	int16_t word = (int16_t)(8 * below(seed, WORDS)),
+		slot = (int16_t)(-8 - 8 * (int)below(seed, 3));
+	int32_t imm = (int32_t)below(seed, 5) - 2;
+	uint8_t by = below(seed, 2) ? BPF_X : BPF_K;
+
+	switch (below(seed, 10)) {
+	case 0:
+	case 1: return (struct bpf_insn)LDX(DW, d, 9, word);
+	case 2: return (struct bpf_insn)LDX(W, d, 9, word);
+	case 3: return (struct bpf_insn)STX(DW, 9, from, word);
+	case 4: return (struct bpf_insn)ST(W, 9, word, imm);
+	case 5: return (struct bpf_insn)ALU64_IMM(ADD, d, imm);
+	case 6: return (struct bpf_insn)ALU64_REG(MOV, d, from);
+	case 7: return (struct bpf_insn)STX(DW, 10, from, slot);
+	case 8: return (struct bpf_insn)LDX(DW, d, 10, slot);
+	default:
+		return (struct bpf_insn)INSN(BPF_JMP | ops[below(seed, ARRAY_SIZE(ops))] | by, d,
+					     by == BPF_X ? from : 0, (int16_t)below(seed, left + 1),
+					     by == BPF_X ? 0 : imm);
+	}
+}
+
+/* Random programs leave the same memory by the shortcut and when the tracer runs them whole. */
+static void test_shortcut_random(void **state)
+{
+	uint32_t m = mock_add_map(WIRE_MAP_THREAD_ARRAY, 8 * WORDS, 1);
+	uint64_t *v = mock_value(m, 0), first[WORDS], want[WORDS];
+	struct bpf_insn p[LENGTH + 12];
+	const struct bpf_insn head[] = {
+		LD64(9, EBPF_PSEUDO_MAP_VALUE, m),
+		LDX(DW, 2, 9, 0),
+		LDX(DW, 3, 9, 8),
+		LDX(DW, 4, 9, 16),
+		ALU64_IMM(MOV, 5, 1),
+		STX(DW, 10, 2, -8),
+		ST(DW, 10, -16, 1),
+		STX(DW, 10, 3, -24),
+	};
+
+	for (uint64_t round = 0; round < RANDOM_ROUNDS; round++) {
+		uint64_t seed = round;
+		uint32_t n = ARRAY_SIZE(head), length = 1 + below(&seed, LENGTH);
+
+		memcpy(p, head, sizeof(head));
+		for (uint32_t i = 0; i < length; i++)
+			p[n++] = random_insn(&seed, length - 1 - i);
+		p[n++] = (struct bpf_insn)ALU64_IMM(MOV, 0, 0);
+		p[n++] = (struct bpf_insn)EXIT();
+		compile(p, n);
+		for (uint32_t i = 0; i < WORDS; i++)
+			first[i] = v[i] = (uint64_t)(int64_t)((int32_t)below(&seed, 5) - 2);
+		mock_know_thread();
+		mock_host(NULL, 0);
+		memcpy(want, v, sizeof(want));
+		memcpy(v, first, sizeof(first));
+		fire((enum wire_stub_kind)(round % WIRE_STUB_KINDS), FLAGS);
+		if (memcmp(v, want, sizeof(want))) {
+			ebpf_print(stderr, p, n, &(struct ebpf_names){ .index = true });
+			fail_msg("round %llu", (unsigned long long)round);
+		}
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		JIT_TEST(test_shortcut_predicate), JIT_TEST(test_shortcut_effects),
+		JIT_TEST(test_shortcut_compares),  JIT_TEST(test_shortcut_order),
+		JIT_TEST(test_shortcut_limit),     JIT_TEST(test_shortcut_nested),
+		JIT_TEST(test_shortcut_random),
+	};
+
+	return JIT_TESTS(tests);
+}
