@@ -23,10 +23,7 @@ static __attribute__((unused)) void mem_copy(void *dst, const void *src, uint64_
 	const any8 *s = src;
 
 	if (n >= 512) {
-		__asm__ volatile(MEM_FORWARD("rep movsb")
-				 : "+D"(d), "+S"(s), "+c"(n)
-				 :
-				 : "memory");
+		__asm__ volatile(MEM_FORWARD("rep movsb") : "+D"(d), "+S"(s), "+c"(n) : : "memory");
 		return;
 	}
 	for (; n >= 32; n -= 32, d += 32, s += 32) {
@@ -54,10 +51,7 @@ static __attribute__((unused)) void mem_zero(void *dst, uint64_t n)
 	any8 *d = dst;
 
 	if (n >= 512) {
-		__asm__ volatile(MEM_FORWARD("rep stosb")
-				 : "+D"(d), "+c"(n)
-				 : "a"(0)
-				 : "memory");
+		__asm__ volatile(MEM_FORWARD("rep stosb") : "+D"(d), "+c"(n) : "a"(0) : "memory");
 		return;
 	}
 	for (; n >= 32; n -= 32, d += 32) {

@@ -74,6 +74,31 @@ static void test_foreign_label(void **state)
 	end(&m);
 }
 
+/* Assembly that takes an address before its own table takes one in the table before. */
+static void test_biased_table(void **state)
+{
+	/* f's table, whose last entry is the one in the middle of the part, and behind it another */
+	const int32_t words[] = { T + 24 - D, T + 24 - D, T + 24 - D, T + 26 - D, 0x7000000 };
+	char code[0x100];
+	struct made m;
+	int n;
+
+	memset(code, 0x90, sizeof(code));
+	memcpy(code, switch_code, sizeof(switch_code) - 1);
+	/* 24: mov %eax,%ecx; 26: inc %eax; 28: ret */
+	memcpy(code + 24, "\x89\xc1\xff\xc0\xc3", 5);
+	/* 0x40: lea D+8(%rip),%rdx; ret */
+	memcpy(code + 0x40, "\x48\x8d\x15\xc1\x21\0\0\xc3", 8);
+	m = make(code, sizeof(code), words, sizeof(words),
+		 SYMBOLS(FUNC("f", 0, 32), FUNC("g", 0x40, 8)));
+	begin(&m);
+	n = returns(&m, 0);
+	assert_true(n >= 2);
+	for (int i = 0; i < n; i++)
+		assert_false(exits[i].addr < T + 26 && exits[i].addr + exits[i].len > T + 26);
+	end(&m);
+}
+
 static void test_restartable(void **state)
 {
 	/* f: mov %rdi,%rax; 3: mov %rsi,(%rdx); 6: mov $1,%ecx; 11: mov $2,%ecx; 16: ret. The first
@@ -165,9 +190,8 @@ static void test_overlapping(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_cold_part),
-		cmocka_unit_test(test_foreign_label),
-		cmocka_unit_test(test_restartable),
+		cmocka_unit_test(test_cold_part),    cmocka_unit_test(test_foreign_label),
+		cmocka_unit_test(test_biased_table), cmocka_unit_test(test_restartable),
 		cmocka_unit_test(test_overlapping),
 	};
 

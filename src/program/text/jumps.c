@@ -3,8 +3,8 @@
  * An indirect jump through a pointer can only lead to a taken address (MARK_TAKEN covers the
  * module). A jump to a computed address can lead anywhere. Such an address is traced back to `lea
  * table(%rip)` and `movslq (table,index,4)` on every path, and the table's entries become marks. If
- * this fails, the function is unresolved. A table is read up to the next one, because a bounds check
- * cannot be trusted. Entries that lead to the start of another function or to no code mean nothing
+ * this fails, the function is unresolved. A table is read up to the next one, and behind its start while
+ * entries lead into the function, because a bounds check cannot be trusted. Entries that lead to the start of another function or to no code mean nothing
  * (compilers point unreachable cases anywhere). */
 #include "base/sorted.h"
 #include "program/text/text_private.h"
@@ -271,10 +271,8 @@ static bool read_table(struct trace *tr, uint64_t table, uint64_t base)
 	for (uint32_t i = 0; i < c->tables.n; i++)
 		if (c->tables.v[i].addr == table && c->tables.v[i].base == base)
 			return true;
-	vec_push(&c->tables, (struct table){ table, base });
 	left = (g->size - (table - g->addr)) / 4;
-	if (left > (next - table) / 4)
-		left = (next - table) / 4;
+	next = (next - table) / 4;
 	for (uint64_t i = 0, none = 0; i < left && none < TABLE_OUTSIDE; i++, none++) {
 		int32_t w;
 		uint64_t to;
@@ -289,6 +287,8 @@ static bool read_table(struct trace *tr, uint64_t table, uint64_t base)
 			text_mark(tr->t, to, MARK_BRANCH);
 			if (k != UINT32_MAX)
 				c->insns.v[k].table_target = true;
+		} else if (i >= next) {
+			break;
 		} else if (!add_outside(tr, to)) {
 			elsewhere |= is_elsewhere(tr, to);
 			continue;
@@ -297,6 +297,7 @@ static bool read_table(struct trace *tr, uint64_t table, uint64_t base)
 		c->shares |= elsewhere;
 		none = 0;
 	}
+	vec_push(&c->tables, (struct table){ table, base });
 	return true;
 }
 

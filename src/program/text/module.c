@@ -104,6 +104,13 @@ static struct err *read_segments(struct text *t)
 		if (t->segments.n == MAX_LOADS || s.addr > UINT64_MAX - s.filesz)
 			return err_new(ENOEXEC, "%s: its segments make no sense",
 				       object_path(t->object));
+		if (s.filesz > TEXTS_MAX ||
+		    (t->held + s.filesz > most && object_stat(t->object, &st)))
+			return err_new(EFBIG,
+				       s.filesz > TEXTS_MAX
+					       ? "%s: a segment of more than 2 GB"
+					       : "%s: its code and data lie in a hole of the file",
+				       object_path(t->object));
 		while (g.size < s.filesz) {
 			uint64_t want = s.filesz - g.size < READ_STEP ? s.filesz - g.size
 								      : READ_STEP;
@@ -121,12 +128,9 @@ static struct err *read_segments(struct text *t)
 		}
 		t->held += g.size;
 		held += g.size;
-		if (held > TEXTS_MAX || (t->held > most && object_stat(t->object, &st))) {
+		if (held > TEXTS_MAX) {
 			free(g.bytes);
-			return err_new(EFBIG,
-				       held > TEXTS_MAX
-					       ? "%s: more than 2 GB of code and data in all files"
-					       : "%s: its code and data lie in a hole of the file",
+			return err_new(EFBIG, "%s: more than 2 GB of code and data in all files",
 				       object_path(t->object));
 		}
 		if (!g.size) {

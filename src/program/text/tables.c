@@ -1,13 +1,18 @@
 /* Relative jump tables, found without decoding: all that code which takes the address of data by lea
- * may use as one. A compiler puts one table behind another, and the code of each takes its address.
- * So a table ends where the next address is taken. Its entries are distances from its start. They
- * may lead into a part of the function that lies far away, or, in assembly, into any code. */
+ * may use as one. Its entries are distances from its start. They may lead into a part of the
+ * function that lies far away, or, in assembly, into any code. A compiler puts one table behind
+ * another, and the code of each takes its address, so a table mostly ends where the next address is
+ * taken. Behind that only entries count that lead into the same function: assembly may take the
+ * address of a place before its table, which is in another one. */
 #include <elf.h>
 
 #include "base/sorted.h"
 #include "program/text/text_private.h"
 
-enum { UNREACHABLE_MAX = 4 /* entries that may lead to no code before others do */ };
+enum {
+	UNREACHABLE_MAX = 4, /* entries that may lead to no code before others do */
+	BEHIND_MAX = 64,     /* words behind the next address */
+};
 
 static int by_value(const void *a, const void *b)
 {
@@ -18,19 +23,23 @@ uint64_t text_table_end(const struct text *t, uint64_t table)
 {
 	uint32_t i = partition_point(t->tables.n, k, t->tables.v[k] <= table);
 
+	while (i < t->tables.n && (t->tables.v[i] - table) % 4)
+		i++;
 	return i < t->tables.n ? t->tables.v[i] : UINT64_MAX;
 }
 
 static void mark_table(struct text *t, uint64_t table)
 {
 	const struct text_segment *g = text_segment_at(t, table);
-	uint64_t at = table, end = text_table_end(t, table);
+	uint64_t at = table, next = text_table_end(t, table), end;
 	uint64_t hits = 0, misses = 0;
+	const struct text_range *own = NULL;
 
 	if (!g)
 		return;
-	if (end > g->addr + g->size)
-		end = g->addr + g->size;
+	end = g->addr + g->size;
+	if (next < end && end - next > BEHIND_MAX * 4)
+		end = next + BEHIND_MAX * 4;
 	/* Other data, such as an array of small numbers, has few words that look like entries. */
 	for (; end - at >= 4 && misses <= hits + UNREACHABLE_MAX; at += 4) {
 		int32_t w;
@@ -38,11 +47,14 @@ static void mark_table(struct text *t, uint64_t table)
 
 		memcpy(&w, g->bytes + (at - g->addr), sizeof(w));
 		to = table + (uint64_t)(int64_t)w;
+		if (at >= next && (!own || to < own->start || to >= own->end))
+			break;
 		if (to < t->lo || to >= t->hi) {
 			misses++;
 			continue;
 		}
-		hits++;
+		if (!hits++)
+			own = text_range_cover(t, to);
 		text_mark(t, to, MARK_BRANCH);
 	}
 }

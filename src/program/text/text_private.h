@@ -199,7 +199,7 @@ bool text_split_ret(struct text *t, struct text_code *const *parts, uint32_t npa
 /* --- tables.c --- */
 /* Sorts t->tables, and marks the code that their entries lead to. */
 void text_tables_mark(struct text *t);
-/* Returns where a jump table ends at the latest: where the next one may begin. */
+/* Returns where the next jump table may begin, which mostly is where this one ends. */
 uint64_t text_table_end(const struct text *t, uint64_t table);
 
 /* --- rseq.c --- */
