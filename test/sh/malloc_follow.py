@@ -94,6 +94,12 @@ for r in [first, *others]:
         check(any("main" in f or "in_thread" in f for f in s["frames"]) and not any("stack ends" in f for f in s["frames"]), "stack", s["frames"])
     check(sum(s["blocks"] for s in r["bytes_stacks"]) == r["allocated"], "all stacks", r["allocated"])
 
+# names of the program before it are not those of the process's next one
+p, first, others = record("sh", "-c", "exec '%s' leaf 100" % TRACEE, rc=9, options=["-k", "20"])
+leaf = leaf_of(others)
+stacks = [s["frames"] for s in leaf["count_stacks"]] if leaf else []
+check(stacks and all(any("tracee_executes`main" in f for f in s) for s in stacks), "names", stacks)
+
 # a fork within malloc(3): the child's call before it may ask for memory is counted as lost, and one within a call of the allocator does not count
 p, first, others = record(TRACEE, "signal", lost=1)
 check(first["malloc"] == first["free"] + 3 == 200003, "signal", first["malloc"], first["free"])

@@ -72,7 +72,8 @@ struct alloc_shims {
 	uint32_t depth;
 	bool alone;
 	const char *path, *command;
-	uint64_t quiet; /* ns: since when no process is known; 0: there is one */
+	struct symbols *symbols; /* of all processes, because most have the same files */
+	uint64_t quiet;          /* ns: since when no process is known; 0: there is one */
 	int lobby_fd, object, socket;
 	uint32_t name, bell;
 	uint64_t secret;
@@ -98,8 +99,8 @@ struct err *alloc_shims_start(char *const argv[], const struct alloc_shims_optio
 			      struct alloc_shims **ret);
 void alloc_shims_free(struct alloc_shims *s);
 /* Makes the memory of a process. Returns its descriptor. */
-struct err *alloc_shim_new(const struct ticks_clock *clock, uint32_t depth, struct alloc_shim **ret,
-			   int *ret_fd);
+struct err *alloc_shim_new(const struct ticks_clock *clock, uint32_t depth, struct symbols *symbols,
+			   struct alloc_shim **ret, int *ret_fd);
 void alloc_shim_free(struct alloc_shim *s);
 
 /* --- shim_set.c --- */

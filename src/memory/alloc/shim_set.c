@@ -15,6 +15,7 @@
 
 #include "base/clock.h"
 #include "memory/alloc/shim.h"
+#include "program/symbol/symbol.h"
 
 enum {
 	SLEEP_NS = 10000000,  /* of a wait; the end of a process is seen after it */
@@ -23,6 +24,7 @@ enum {
 	LIVE_MAX = 1024,      /* processes at a time */
 	FILES_MAX = 4096,     /* of a recording */
 	COMMAND_MAX = 1024,   /* bytes that are kept of a command */
+	TIDY = 64,            /* processes that end, until what is known of them is dropped */
 };
 
 /* --- what /proc says of a process --- */
@@ -161,6 +163,8 @@ static void finish(struct alloc_shims *s, uint32_t i)
 		s->sums.n--;
 	}
 	alloc_shim_free(shim);
+	if (s->sums.n % TIDY == 0)
+		symbols_tidy(s->symbols);
 }
 
 static bool answer(const struct alloc_shims *s, const struct msghdr *to, int memory, size_t bytes)
@@ -201,7 +205,8 @@ static struct err *admit(struct alloc_shims *s, pid_t pid, bool forked, bool fir
 	pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
 	if (pidfd < 0)
 		return err_errno(errno, "pidfd_open");
-	e = alloc_shim_new(&s->clock, s->depth, &shim, &memory);
+	symbols_refresh(s->symbols, pid); /* the process may have executed a program */
+	e = alloc_shim_new(&s->clock, s->depth, s->symbols, &shim, &memory);
 	if (e) {
 		close(pidfd);
 		return e;

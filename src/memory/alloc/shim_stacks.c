@@ -269,7 +269,7 @@ void shim_stacks_serve(struct shim_stacks *s, pid_t pid, struct alloc_writer *w)
 
 /* --- life --- */
 
-struct shim_stacks *shim_stacks_new(struct wire_alloc *m)
+struct shim_stacks *shim_stacks_new(struct wire_alloc *m, struct symbols *symbols)
 {
 	static const struct unwind_store_ops ops = { put_chunk, put_process, del_process };
 	struct shim_stacks *s = xcalloc(1, sizeof(*s));
@@ -277,7 +277,7 @@ struct shim_stacks *shim_stacks_new(struct wire_alloc *m)
 	s->m = m;
 	s->more = (uint8_t *)m + WIRE_ALLOC_BYTES;
 	s->store = unwind_store_new(&ops, s);
-	s->symbols = symbols_new();
+	s->symbols = symbols;
 	s->sink.symbols = s->symbols;
 	s->room = ALLOC_DEFINED_MAX;
 	s->done = 1;
@@ -290,7 +290,6 @@ void shim_stacks_free(struct shim_stacks *s)
 	if (!s)
 		return;
 	unwind_store_free(s->store);
-	symbols_free(s->symbols);
 	vec_fini(&s->epochs);
 	vec_fini(&s->nodes);
 	hash_fini(&s->pcs);

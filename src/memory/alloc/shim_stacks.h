@@ -15,8 +15,10 @@
 #include "wire/alloc.h"
 
 struct shim_stacks;
+struct symbols;
 
-struct shim_stacks *shim_stacks_new(struct wire_alloc *m);
+/* symbols: names the frames; may be that of several processes. */
+struct shim_stacks *shim_stacks_new(struct wire_alloc *m, struct symbols *symbols);
 void shim_stacks_free(struct shim_stacks *s);
 /* Makes the tables of process pid anew if it asks for them. Writes the nodes before. */
 void shim_stacks_serve(struct shim_stacks *s, pid_t pid, struct alloc_writer *w);

@@ -22,6 +22,7 @@
 #include "base/nofile.h"
 #include "memory/alloc/shim.h"
 #include "program/object/object.h"
+#include "program/symbol/symbol.h"
 #include "program/target/target.h"
 
 extern const uint8_t descry_alloc[], descry_alloc_end[];
@@ -151,8 +152,8 @@ static struct err *make_shared(const char *name, size_t bytes, int *ret_fd)
 	return e;
 }
 
-struct err *alloc_shim_new(const struct ticks_clock *clock, uint32_t depth, struct alloc_shim **ret,
-			   int *ret_fd)
+struct err *alloc_shim_new(const struct ticks_clock *clock, uint32_t depth, struct symbols *symbols,
+			   struct alloc_shim **ret, int *ret_fd)
 {
 	size_t bytes = WIRE_ALLOC_BYTES + (depth ? (size_t)WIRE_ALLOC_STACK_BYTES : 0);
 	struct wire_alloc *m = NULL;
@@ -178,7 +179,7 @@ struct err *alloc_shim_new(const struct ticks_clock *clock, uint32_t depth, stru
 	m->ticks_per_ms = (uint64_t)(((unsigned __int128)1000000 << 64) / clock->factor);
 	m->depth = depth;
 	if (depth)
-		s->stacks = shim_stacks_new(m);
+		s->stacks = shim_stacks_new(m, symbols);
 	s->sync = ticks_now();
 	s->passed = s->reviewed = s->flushed = now_ns();
 	watch_end(m);
@@ -317,6 +318,7 @@ struct err *alloc_shims_start(char *const argv[], const struct alloc_shims_optio
 	s->path = o->path;
 	s->command = o->command;
 	s->alone = o->alone;
+	s->symbols = symbols_new();
 	e = e ?: make_shared("descry-malloc-lobby", sizeof(*s->lobby), &s->lobby_fd);
 	if (!e) {
 		void *p = mmap(NULL, sizeof(*s->lobby), PROT_READ | PROT_WRITE, MAP_SHARED,
@@ -355,6 +357,7 @@ void alloc_shims_free(struct alloc_shims *s)
 	}
 	vec_fini(&s->live);
 	vec_fini(&s->sums);
+	symbols_free(s->symbols);
 	if (s->writer)
 		err_free(alloc_writer_end(s->writer));
 	if (s->lobby)
