@@ -248,6 +248,7 @@ void alloc_follow(struct thread *t, uintptr_t frame)
 	}
 	*t = (struct thread){ .in = t->in };
 	state.claims = state.several = 0;
+	alloc_walks_drop(); /* before any thread records */
 	m->unheard += missed;
 	missed = 0;
 	record_into(m, bytes);

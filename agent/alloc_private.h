@@ -160,6 +160,8 @@ void alloc_linked(int frees) HIDDEN;
 uint32_t alloc_walk(struct thread *t, uintptr_t frame) HIDDEN;
 /* Finds what walks need to know of the process. start: the place of argc. */
 void alloc_walks_start(const uint64_t *start, const uint64_t *auxv) HIDDEN;
+/* Drops the walks of the process that has forked this one. */
+void alloc_walks_drop(void) HIDDEN;
 /* Gets memory for walks, and tables. */
 void alloc_walks_open(struct wire_alloc *m) HIDDEN;
 /* Asks the tracer for new tables and waits for them. Returns false when it did not answer. */

@@ -211,15 +211,20 @@ void alloc_walks_start(const uint64_t *start, const uint64_t *auxv)
 	find_linker(auxv);
 }
 
-void alloc_walks_open(struct wire_alloc *m)
+void alloc_walks_drop(void)
 {
 	struct alloc_walk *parents = state.walks;
-	int64_t at;
 
 	state.walks = 0;
 	state.unserved = state.vain = 0;
-	if (parents) /* of the process that has forked this one */
-		sys2(SYS_MUNMAP, (uintptr_t)parents, sizeof(struct alloc_walk) * WIRE_ALLOC_RINGS);
+	if (parents)
+		sys2(SYS_MUNMAP, (uintptr_t)parents, sizeof(*parents) * WIRE_ALLOC_RINGS);
+}
+
+void alloc_walks_open(struct wire_alloc *m)
+{
+	int64_t at;
+
 	at = sys6(SYS_MMAP, 0, sizeof(struct alloc_walk) * WIRE_ALLOC_RINGS, PROT_READ_WRITE,
 		  MAP_PRIVATE_NORESERVE, ~0ull, 0);
 	if (at < 0 && at > -PAGE) {

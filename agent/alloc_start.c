@@ -7,7 +7,6 @@
 #define RTLD_DEFAULT_ ((void *)0)
 #define WEAK __attribute__((weak))
 
-void *malloc(size_t size);
 void *dlsym(void *handle, const char *name) WEAK;
 char *dlerror(void) WEAK;
 struct dl_info {
@@ -16,6 +15,8 @@ struct dl_info {
 	const char *name;
 	void *addr;
 };
+/* The static linker defines the beginning of this object. */
+extern const uint8_t __ehdr_start[] HIDDEN;
 int dladdr(const void *addr, struct dl_info *ret) WEAK;
 /* glibc before 2.34 has dlsym(3) in another object, which may be missing. */
 void *__libc_malloc(size_t size) WEAK;
@@ -109,7 +110,9 @@ static void find_next(void)
 	if (n->_Znwm && dladdr && dladdr(*(void **)&n->malloc, &with) &&
 	    dladdr(*(void **)&n->_Znwm, &operators))
 		state.operators = with.base == operators.base;
-	state.hidden = *(void **)&n->malloc && dlsym(RTLD_DEFAULT_, "malloc") != (void *)malloc;
+	/* the address of malloc() here is also that of the program's */
+	if (dladdr && dladdr(dlsym(RTLD_DEFAULT_, "malloc"), &with))
+		state.hidden = with.base != (const void *)__ehdr_start;
 	if (dlerror) /* the program must not see that a name is missing */
 		dlerror();
 }

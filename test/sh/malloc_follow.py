@@ -115,6 +115,18 @@ if shutil.which("cc"):
     if subprocess.run(["cc", "-static", "-o", os.path.join(TMP, "s"), os.path.join(TMP, "s.c")], capture_output=True).returncode == 0:
         p, first, others = record("sh", "-c", "'%s'; exit 4" % os.path.join(TMP, "s"), rc=4, said="1 forked children or executed programs")
 
+# or one with an allocator of its own
+if shutil.which("cc"):
+    with open(os.path.join(TMP, "own.c"), "w") as f:
+        f.write("""#include <stddef.h>
+static char room[1 << 20]; static size_t used;
+void *malloc(size_t n) { void *p = room + used; used += (n + 15) & ~15ul; return p; }
+void free(void *p) { (void)p; } void *calloc(size_t n, size_t m) { return malloc(n * m); } void *realloc(void *p, size_t n) { (void)p; return malloc(n); }
+int main(void) { return malloc(10) == NULL; }""")
+    check(subprocess.run(["cc", "-o", os.path.join(TMP, "own"), os.path.join(TMP, "own.c")]).returncode == 0, "cc own")
+    p, first, others = record("sh", "-c", "'%s'; exit 4" % os.path.join(TMP, "own"), rc=4)
+    check(re.search(r"a\.\d+\.dma: the program has an allocator of its own", p.stderr) and len(p.stderr.split("allocator of its own")) == 2, "own", p.stderr)
+
 # the processes that stay are recorded to their end, or to ^C
 for how in "end", "^C":
     shutil.rmtree(DIR)

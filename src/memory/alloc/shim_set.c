@@ -217,10 +217,12 @@ static struct err *admit(struct alloc_shims *s, pid_t pid, bool forked, bool fir
 	shim->sum.command = first ? xstrdup(s->command) : read_command(pid);
 	shim->sum.parent = first ? 0 : read_parent(pid) ?: 1;
 	shim->sum.path = first ? xstrdup(s->path) : path_of(s, pid);
-	if (first)
+	if (first) {
 		shim->writer = s->writer;
-	else
+	} else {
+		unlink(shim->sum.path); /* whatever has this name, also a link to another file */
 		e = alloc_writer_new(shim->sum.path, &shim->writer);
+	}
 	if (e) {
 		free(shim->sum.command);
 		free(shim->sum.path);
