@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Frames of JavaScript: from code of V8 to its caller, as program/runtime/v8/ does it.
  *
- * rbp links all frames. A frame has its function, which leads to the number of its script and to its
- * own number there. The innermost frame may be half built; the instructions there show it. V8's code
- * is in pages without a file, and in a part of V8's own text; neither has unwind tables. */
+ * rbp links all frames. A frame has its function, which leads to the number of its script and to
+ * its own number there. The innermost frame may be half built; the instructions there show it. V8's
+ * code is in pages without a file, and in a part of V8's own text; neither has unwind tables. */
 #include "bpf/machine.bpf.h"
 
 enum { JS_RDI = 5, JS_R9 = 9, JS_R12 = 12, JS_R15 = 15, JS_HANDLERS = 8, JS_CHECKS_MAX = 16 };

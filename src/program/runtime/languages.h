@@ -20,8 +20,8 @@ void languages_free(struct languages *l);
  * which to call this again, because an interpreter seems to begin; 0: never. */
 bool languages_find(struct languages *l, pid_t pid, uint32_t space, struct wire_language *ret,
 		    uint32_t *ret_ms);
-/* Reads the names of a code object now, while it exists. Returns false when another read, for another
- * request, may have more success, because its runtime moves objects. */
+/* Reads the names of a code object now, while it exists. Returns false when a read for another
+ * request may have more success, because its runtime moves objects. */
 bool languages_learn(struct languages *l, pid_t pid, const struct wire_unwind_ask *ask);
 /* Returns the number of interpreters and functions that could not be read because of a limit of
  * reads, time or memory. */
