@@ -5,7 +5,6 @@
 #include "wire/language.h"
 
 enum {
-	LAST_FUNCTION = 16, /* the types of JSFunction and of its subclasses follow each other */
 	/* Flags of a ScopeInfo (scope-info.tq). */
 	SCOPE_CLASS_VARIABLE = 1 << 10,
 	SCOPE_FUNCTION_VARIABLE = 3 << 12,
@@ -122,7 +121,8 @@ const struct v8_function *v8_function(struct v8 *v, uint64_t shared)
 
 	if (v8_type(v, &shared) != v->n.type_shared)
 		return NULL;
-	key = (struct v8_key){ shared, v8_function_id(v, shared) };
+	/* A function that has moved is still the same. */
+	key = (struct v8_key){ v->pass ? 0 : shared, v8_function_id(v, shared) };
 	known = hash_get(&v->functions, &key, sizeof(key));
 	if (known) {
 		f = (struct v8_function *)(uintptr_t)*known;
@@ -147,7 +147,7 @@ const struct v8_function *v8_function_of(struct v8 *v, uint64_t function)
 {
 	int32_t type = v8_type(v, &function);
 
-	if (type < v->n.type_function || type > v->n.type_function + LAST_FUNCTION)
+	if (type < v->n.type_function || type > v->n.type_function + WIRE_V8_FUNCTIONS)
 		return NULL;
 	return v8_function(v, v8_get(v, function, (uint32_t)v->n.function_shared));
 }

@@ -92,18 +92,17 @@ static uint32_t find_functions(struct v8 *v, const struct v8_function *f, uint64
 	const uint64_t pc = WIRE_JAVA_PLACE_PC(place);
 	const bool called = WIRE_JAVA_PLACE_CALLED(place);
 	struct v8_code code;
+	bool found = v8_code_find(v, pc - called, &code);
 	uint32_t n = 0;
 
+	if (found && called && code.kind > (uint32_t)v->n.code_baseline)
+		n = v8_optimized(v, &code, f, pc, ret);
+	if (n)
+		return n;
 	ret[0] = (struct v8_at){ f, -1 };
-	if (!v8_code_find(v, pc - called, &code) || code.kind < (uint32_t)v->n.code_baseline)
-		return 1;
-	if (code.kind != (uint32_t)v->n.code_baseline)
-		n = called ? v8_optimized(v, &code, f, pc, ret) : 0;
-	else if (belongs_to(v, &code, f))
+	if (found && code.kind == (uint32_t)v->n.code_baseline && belongs_to(v, &code, f))
 		ret[0].place = v8_baseline_place(v, &code, f->bytecodes, pc, called);
-	if (code.kind != (uint32_t)v->n.code_baseline && !n)
-		ret[0] = (struct v8_at){ f, -1 };
-	return n ?: 1;
+	return 1;
 }
 
 const void *v8_learn(struct runtime *r, uint64_t address, uint64_t entry, uint64_t id)
