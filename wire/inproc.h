@@ -58,7 +58,7 @@ enum { WIRE_BASES = 16 };
 #define WIRE_PRIVATE 0x8000000000ull /* from base */
 
 #define WIRE_AREA_MAGIC 0x6172656164736372ull
-enum { WIRE_AREA_VERSION = 5 };
+enum { WIRE_AREA_VERSION = 6 };
 
 enum {
 	WIRE_THREADS_MAX = 1024, /* slots; the tracer may use fewer */
@@ -503,6 +503,7 @@ struct wire_area {
 	/* a traced process has filtered its system calls, so children that are not traced may have
 	 * too */
 	uint32_t filtered;
+	uint64_t entries; /* address of wire_private.threads: beside gen, which thunks read, too */
 	struct wire_clock clock;
 	uint64_t state; /* address of struct wire_state */
 	uint64_t maps;  /* address of struct wire_map[nmaps] */

@@ -139,6 +139,7 @@ static void mock_init(void)
 		*p++ = 0xe3;
 	}
 	mock.head = (void *)mock.area;
+	mock.head->entries = (uintptr_t)mock.private->threads;
 	mock.thread = (void *)(mock.area + 8192);
 	mock.maps = (void *)(mock.area + 4096);
 	mock.used = 32768;

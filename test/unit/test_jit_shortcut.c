@@ -212,7 +212,7 @@ static void test_shortcut_order(void **state)
 /* More comparisons than a shortcut has. Behind some of them is a call of the agent. */
 static void test_shortcut_limit(void **state)
 {
-	enum { CASES = 40 };
+	enum { CASES = 90 };
 	uint32_t m = mock_add_map(WIRE_MAP_THREAD_ARRAY, 16, 1);
 	const struct bpf_insn head[] = { LD64(9, EBPF_PSEUDO_MAP_VALUE, m), LDX(DW, 6, 9, 0) };
 	struct bpf_insn p[ARRAY_SIZE(head) + 5 * CASES + 2];

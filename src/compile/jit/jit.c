@@ -5,6 +5,7 @@
 
 enum {
 	STAY = 256, /* bytes: a program without calls stays on the traced program's stack */
+	LINE = 64,  /* bytes of a line of the processor's cache */
 	PASSES = 64,
 	SHORT = 64, /* instructions: a program of so many is written out in a thunk */
 };
@@ -86,7 +87,7 @@ static void pass(struct jit *j, struct marks *m)
 	for (int k = 0; k < WIRE_STUB_ALL; k++) {
 		if (!has_thunk(j->env, k))
 			continue;
-		x86_align(&j->b, 16, 0xcc);
+		x86_align(&j->b, LINE, 0xcc);
 		m->thunk[k] = j->b.n;
 		jit_thunk(j, (enum wire_stub_kind)k);
 	}

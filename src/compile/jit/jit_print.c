@@ -30,7 +30,7 @@ static const char *const kind_names[] = { "entry",   "return", "tail",    "mid",
 static const struct {
 	uint64_t off;
 	const char *name;
-} area_fields[] = { FIELD(gen), FIELD(clock.base_ns), FIELD(clock.mult) };
+} area_fields[] = { FIELD(gen), FIELD(entries), FIELD(clock.base_ns), FIELD(clock.mult) };
 
 /* Writes the name of an address to buf, or "" if it has none. */
 static void name_address(const struct printer *p, uint64_t addr, char *buf, size_t size)

@@ -16,8 +16,8 @@
 #include "data/image.h"
 
 enum {
-	STEPS = 512, /* instructions followed, on all ways together */
-	SLOTS = 64,  /* words of the eBPF stack */
+	STEPS = 4096, /* instructions followed, on all ways together */
+	SLOTS = 16,   /* words of the eBPF stack, from its top */
 	NEAR = 1 << 16,
 };
 
@@ -40,7 +40,7 @@ struct word {
 
 struct way {
 	struct word r[11];
-	struct word slot[SLOTS]; /* the eBPF stack's words, from its lowest */
+	struct word slot[SLOTS]; /* the eBPF stack, from its lowest word */
 };
 
 struct shortcut {
@@ -478,6 +478,12 @@ static void write_both(struct shortcut *s, struct way *w, enum x86_cc cc, uint32
 	} else if (!here.ends || is_bare(s, &here, committed)) {
 		x86_jcc(b, (enum x86_cc)(cc ^ 1), b->n, true);
 		there = here;
+		next = to;
+	} else if (!committed && here.ways > s->ways && there.ways > s->ways) {
+		/* Both compare on. One way is followed, else the code would double at each
+		 * comparison: that of the jump, which a predicate takes when it is false. */
+		x86_jcc(b, (enum x86_cc)(cc ^ 1), b->n, true);
+		there.ends = false;
 		next = to;
 	} else {
 		x86_jcc(b, cc, b->n, true);

@@ -4,7 +4,7 @@
 
 #include "compile/jit/jit_private.h"
 
-enum { SHORTCUT_WAYS = 16 };
+enum { SHORTCUT_WAYS = 64 };
 
 struct shortcut_place {
 	int32_t rsp; /* distance from rsp to the value that the context has for it */

@@ -76,6 +76,7 @@ static void identity(struct jit *j)
 /* T0 = the entry at which the thread with key r12 would be. */
 static void entry_address(struct jit *j)
 {
+	const uint64_t entries = j->env->area + offsetof(struct wire_area, entries);
 	struct x86 *b = &j->b;
 
 	if (j->env->identity == WIRE_ID_FS32) {
@@ -87,7 +88,11 @@ static void entry_address(struct jit *j)
 		x86_shift_imm(b, 8, X86_SHR, T0, 52);
 	}
 	x86_shift_imm(b, 4, X86_SHL, T0, WIRE_ENTRY_SHIFT);
-	x86_rip(b, 8, 0x03, T0, jit_threads(j));
+	/* All programs share the word in the area, so it is in the cache. */
+	if (jit_near(j, entries))
+		jit_at(j, 8, 0x03, T0, entries, T0);
+	else
+		x86_rip(b, 8, 0x03, T0, jit_threads(j));
 }
 
 /* T0 = the running thread's entry. */
@@ -370,6 +375,25 @@ static uint32_t make_context(struct jit *j, int32_t up, int32_t behind)
 	return b->n;
 }
 
+/* Gives back the registers that every thunk saves, and returns to the stub. */
+static void leave(struct jit *j, bool lean, bool mid)
+{
+	struct x86 *b = &j->b;
+
+	if (!lean)
+		x86_pop(b, X86_R10);
+	x86_pop(b, X86_R11);
+	x86_pop(b, X86_R12);
+	if (mid) {
+		x86_pop(b, X86_RAX);
+		x86_byte(b, 0x04); /* add al, 127: overflows when al is 1 */
+		x86_byte(b, 0x7f);
+		x86_byte(b, 0x9e); /* sahf */
+		x86_pop(b, X86_RAX);
+	}
+	x86_ret(b);
+}
+
 void jit_thunk(struct jit *j, enum wire_stub_kind kind)
 {
 	struct x86 *b = &j->b;
@@ -395,7 +419,7 @@ void jit_thunk(struct jit *j, enum wire_stub_kind kind)
 	int32_t site = up + 8 + (mid ? 128 : 0);
 	int32_t behind = sizeof(struct wire_stub) + WIRE_STUB_CALL + (mid ? WIRE_STUB_LEA : 0);
 	uint32_t first_cold = j->ncold, found, go = 0, zero = 0, miss, nested = 0, skip1, used, pad,
-		 lost = 0, child = 0, none = 0, free, outs[SHORTCUT_WAYS], nouts = 0;
+		 lost = 0, child = 0, none = 0, free, outs[SHORTCUT_WAYS], nouts, whole;
 	int64_t skip_at;
 
 	if (in_place && !j->rax_used && !(held && marks))
@@ -454,6 +478,12 @@ void jit_thunk(struct jit *j, enum wire_stub_kind kind)
 
 		place.rsp = site - entry + (after ? 8 : 0);
 		nouts = jit_shortcut(j, &place, outs);
+		/* The end stands here, too, so that short firings touch fewer lines of code. */
+		x86_jmp(b, b->n, true);
+		whole = b->n;
+		land_all(b, outs, nouts);
+		leave(j, lean, mid);
+		code_land(b, whole);
 	}
 	x86_rm(b, 8, X86_OP_STORE, X86_RSP, T0, ENTRY_OFF(rsp));
 	if (!held)
@@ -538,20 +568,8 @@ void jit_thunk(struct jit *j, enum wire_stub_kind kind)
 	if (child)
 		code_land(b, child);
 out:
-	land_all(b, outs, nouts);
 	skip_at = b->n;
-	if (!lean)
-		x86_pop(b, X86_R10);
-	x86_pop(b, X86_R11);
-	x86_pop(b, X86_R12);
-	if (mid) {
-		x86_pop(b, X86_RAX);
-		x86_byte(b, 0x04); /* add al, 127: overflows when al is 1 */
-		x86_byte(b, 0x7f);
-		x86_byte(b, 0x9e); /* sahf */
-		x86_pop(b, X86_RAX);
-	}
-	x86_ret(b);
+	leave(j, lean, mid);
 
 	free = b->n;
 	if (zero)

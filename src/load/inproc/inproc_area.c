@@ -420,6 +420,7 @@ static struct err *lay_out_threads(struct inproc_engine *e)
 		return err_new(ENOMEM, "%u thread slots of %llu bytes do not fit", a->nthreads,
 			       (unsigned long long)a->thread_stride);
 	a->threads = e->room.threads = round_up(a->threads, PAGE);
+	a->entries = e->addr + WIRE_PRIVATE + offsetof(struct wire_private, threads);
 	a->stacks = e->addr + WIRE_PRIVATE + WIRE_KEPT + WIRE_STACK_STRIDE -
 		    sizeof(struct wire_own) - (a->threads >> a->stack_shift);
 	end = round_up(e->room.shared.at + INPROC_LATER, PAGE);
