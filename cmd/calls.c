@@ -146,18 +146,53 @@ static int read_path(struct caller *k, const char *path)
 	return status;
 }
 
+/* Reads DIRECTORY/NAME if it is there. */
+static int read_own(struct caller *k, const char *directory, const char *name)
+{
+	cleanup_free char *path = xasprintf("%s/%s", directory, name);
+
+	/* The XDG Base Directory Specification ignores relative paths. */
+	return *directory == '/' && !access(path, F_OK) ? read_path(k, path) : 0;
+}
+
+/* Reads the files of the machine and of the user, where ltrace looks for them. A later file counts
+ * more. */
+static int read_own_files(struct caller *k)
+{
+	const char *home = getenv("HOME"), *own = getenv("XDG_CONFIG_HOME"),
+		   *all = getenv("XDG_CONFIG_DIRS");
+	cleanup_free char *dirs = xstrdup(all && *all ? all : "/etc/xdg");
+	cleanup_free char *config = xasprintf("%s/.config", home ? home : "");
+	int status = 0;
+	char *colon;
+
+	do { /* the first directory counts most */
+		colon = strrchr(dirs, ':');
+		status = status ?: read_own(k, colon ? colon + 1 : dirs, "ltrace");
+		if (colon)
+			*colon = '\0';
+	} while (colon);
+	status = status ?: read_own(k, own && *own ? own : config, "ltrace");
+	return status ?: read_own(k, home ? home : "", ".ltrace.conf");
+}
+
 static int read_prototypes(struct caller *k)
 {
+	int status;
+
 	for (const struct embedded_file *d = prototype_files; d->name; d++)
 		(void)prototypes_read(&k->prototypes, d->name, d->text, d->len, NULL, NULL);
+	status = read_own_files(k);
+	if (status)
+		return status;
 	for (uint32_t i = 0; i < k->files.n; i++) {
 		cleanup_free char *list = xstrdup(k->files.v[i]);
 		char *rest = list;
 
 		while (rest) {
 			const char *path = strsep(&rest, ":");
-			int status = *path ? read_path(k, path) : 0;
 
+			status = *path ? read_path(k, path) : 0;
 			if (status)
 				return status;
 		}

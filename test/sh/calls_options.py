@@ -84,6 +84,21 @@ r = calls("-F", "made.conf:conf.d", "-e", "made_sum+made_pair", "./t", "lines", 
 check(re.search(r"^made_pair\({ 7, -8, 0x\w+ }, 1\) += 1$", r.err, re.M) and re.search(r"^made_sum\(0x\w+, 3\) += TWO\|ODD$", r.err, re.M) and
       re.search(r"^made_sum\(0x\w+, 1\) += ONE$", r.err, re.M), "-F list, directory, flags", r)
 
+# files of the machine and of the user, where ltrace looks for them. A later one counts more, -F most. Each names the result 2 differently.
+for name, at in ("FIRST", "xdg1/ltrace/a.conf"), ("SECOND", "xdg2/ltrace/b.conf"), ("OWN", "home/.config/ltrace/c.conf"), ("HOME", "old/.ltrace.conf"), ("GIVEN", "f.conf"):
+    os.makedirs(os.path.dirname(at) or ".", exist_ok=True)
+    with open(at, "w") as f:
+        f.write("enum[int](%s=2) made_sum(addr, int);\n" % name)
+one, two = (os.path.join(TMP, d) for d in ("xdg1", "xdg2"))
+for want, home, dirs, flags in (("FIRST", "none", one + ":" + two, []), ("SECOND", "none", two + ":" + one, []), ("0x2", "none", "xdg1", []), ("OWN", "home", one, []),
+                                ("HOME", "old", one, []), ("GIVEN", "old", one, ["-F", "f.conf"])):
+    env = {k: v for k, v in os.environ.items() if k != "XDG_CONFIG_HOME"}
+    r = calls(*flags, "-e", "made_sum", "./t", "lines", "0", rc=3, env=dict(env, HOME=os.path.join(TMP, home), XDG_CONFIG_DIRS=dirs))
+    check(re.search(r"^made_sum\(.* 0?x?3\b.*\) += %s$" % want, r.err, re.M), "prototypes of", home, dirs, flags, r)
+env["XDG_CONFIG_HOME"] = os.path.join(TMP, "xdg2")
+r = calls("-e", "made_sum", "./t", "lines", "0", rc=3, env=dict(env, HOME=os.path.join(TMP, "home"), XDG_CONFIG_DIRS=one))
+check(re.search(r"^made_sum\(.*, 3\) += SECOND$", r.err, re.M), "XDG_CONFIG_HOME", r)
+
 # without a prototype: by the library's debugging information
 os.mkdir("debug")
 check(sh("cc -g -O1 -fno-inline -fPIC -shared -o debug/libmade.so made.c").returncode == 0, "built with -g")

@@ -376,7 +376,7 @@ static uint32_t make_context(struct jit *j, int32_t up, int32_t behind)
 }
 
 /* Gives back the registers that every thunk saves, and returns to the stub. */
-static void leave(struct jit *j, bool lean, bool mid)
+static void thunk_leave(struct jit *j, bool lean, bool mid)
 {
 	struct x86 *b = &j->b;
 
@@ -482,7 +482,7 @@ void jit_thunk(struct jit *j, enum wire_stub_kind kind)
 		x86_jmp(b, b->n, true);
 		whole = b->n;
 		land_all(b, outs, nouts);
-		leave(j, lean, mid);
+		thunk_leave(j, lean, mid);
 		code_land(b, whole);
 	}
 	x86_rm(b, 8, X86_OP_STORE, X86_RSP, T0, ENTRY_OFF(rsp));
@@ -569,7 +569,7 @@ void jit_thunk(struct jit *j, enum wire_stub_kind kind)
 		code_land(b, child);
 out:
 	skip_at = b->n;
-	leave(j, lean, mid);
+	thunk_leave(j, lean, mid);
 
 	free = b->n;
 	if (zero)
