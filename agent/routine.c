@@ -174,7 +174,7 @@ ENTRY int64_t agent_language(u64 chunks, u64 processes, u64 wanted, u64 dst, u64
 	struct native_map c = of_map(chunks, t), p = of_map(processes, t), w = of_map(wanted, t);
 
 	if (UNLIKELY(!is_own(t, dst, sizeof(struct wire_walk)) ||
-		     ((struct wire_stack *)dst)->n > WIRE_STACK_FRAMES))
+		     (u16)((struct wire_stack *)dst)->n > WIRE_STACK_FRAMES))
 		return refuse(t);
 	return d_language(&c, &p, &w, (struct wire_stack *)dst,
 			  (const struct wire_unwind_offsets *)offsets);

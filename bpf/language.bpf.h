@@ -16,6 +16,8 @@ struct language_state {
 	u64 control[3]; /* pc, stack pointer, iseq of the frame */
 	u64 env[3];     /* of a scope: method entry, scope around it, flags */
 	u64 method[5];  /* of the entry: flags, class, definition, name, owner */
+	u64 max;        /* frames that are wanted */
+	u64 alone;      /* those of functions with a place */
 	u32 tgid, ask;  /* a struct wire_unwind_ask, with what follows */
 	u64 code, entry, id;
 };
@@ -127,7 +129,7 @@ CALLBACK python_frame(u32 i, struct language_walk *w)
 	u32 kind = w->l->frames;
 	bool entry = kind == WIRE_LANGUAGE_OBJECTS;
 
-	if (!frame || n >= WIRE_STACK_FRAMES)
+	if (!frame || n >= s->max)
 		return 1;
 	if (!language_read(w, &s->frame, frame + l->frame_previous))
 		return 1;
@@ -232,7 +234,7 @@ INLINE long ruby_add(struct language_walk *w, bool finish)
 	struct language_state *s = w->s;
 	u64 n = s->n, at = WIRE_LANGUAGE_BEFORE;
 
-	if (n >= WIRE_STACK_FRAMES)
+	if (n >= s->max)
 		return 1;
 	s->code = s->control[2];
 	if (s->code) {
@@ -242,7 +244,7 @@ INLINE long ruby_add(struct language_walk *w, bool finish)
 			return 1;
 		at = (s->control[0] - s->word) >> 3;
 	} else {
-		if (!s->entry)
+		if (!s->entry || s->alone)
 			return 0;
 		s->about[0] = s->about[1] = s->about[2] = 0;
 	}
@@ -336,12 +338,13 @@ INLINE void language_walk(struct language_walk *w, void *processes,
 }
 
 /* Adds the frames of the language that the current thread runs to a stack that d_ustack took, with
- * the same arguments. Returns the bytes of all frames. */
+ * the same arguments; or takes them alone (WIRE_LANGUAGE_ALONE). Returns the bytes of all
+ * frames. */
 ROUTINE s64 d_language(void *chunks, void *processes, void *wanted, struct wire_stack *dst,
 		       const struct wire_unwind_offsets *o)
 {
 	struct language_walk w;
-	u64 n = dst->n;
+	u64 n = dst->n, max = n >> WIRE_LANGUAGE_ALONE;
 
 	w.chunks = chunks;
 	w.dst = dst;
@@ -349,6 +352,10 @@ ROUTINE s64 d_language(void *chunks, void *processes, void *wanted, struct wire_
 	w.s = (struct language_state *)((struct wire_walk *)dst)->state;
 #endif
 	w.wanted = wanted;
+	w.s->alone = max;
+	w.s->max = max && max < WIRE_STACK_FRAMES ? max : WIRE_STACK_FRAMES;
+	if (max)
+		n = 0;
 	w.s->n = n;
 	language_walk(&w, processes, o);
 	n = w.s->n;

@@ -27,6 +27,11 @@
 #define WIRE_LANGUAGE_HIDDEN WIRE_LANGUAGE_FRAME
 enum { WIRE_LANGUAGE_BEFORE = 0x3ffff, WIRE_LANGUAGE_ABOUT = 3 };
 
+/* In wire_stack.n, before the walk: from this bit on, the number of frames that are wanted without
+ * native ones, and without functions that have no place of their own. 0: all frames are added to
+ * the native ones. */
+enum { WIRE_LANGUAGE_ALONE = 16 };
+
 /* Returns the id of a code object, from its process, its address and three of its pointers (names
  * and the table of lines). Python uses addresses again, but not all of these together. */
 static inline uint64_t wire_language_id(uint32_t pid, uint64_t code,

@@ -98,6 +98,7 @@ static const char *const protos[SUBR_ID_COUNT] = {
 	[SUBR_STACK] = "i",
 	[SUBR_USTACK] = "ii",
 	[SUBR_JSTACK] = "ii",
+	[SUBR_LSTACK] = "i",
 };
 
 static const struct {
@@ -369,7 +370,7 @@ void bind_dyn(struct bind_cx *cx, struct node *n, enum subr_id id)
 {
 	if (!check_count(cx, n, id) || !bind_call_args(cx, n, id))
 		return;
-	if (id == SUBR_STACK || id == SUBR_USTACK || id == SUBR_JSTACK)
+	if (id == SUBR_STACK || id == SUBR_USTACK || id == SUBR_JSTACK || id == SUBR_LSTACK)
 		bind_stack(cx, n, id);
 	if (!is_poison(n))
 		set_call(cx, n, id);

@@ -38,7 +38,7 @@ static bool is_stack_call(const struct node *a)
 {
 	return a->kind == N_CALL && a->id &&
 	       (a->id->subr == SUBR_STACK || a->id->subr == SUBR_USTACK ||
-		a->id->subr == SUBR_JSTACK);
+		a->id->subr == SUBR_JSTACK || a->id->subr == SUBR_LSTACK);
 }
 
 /* Returns true for a wchar_t[], an array of 32-bit integers, with %ws or %ls. */
@@ -200,7 +200,8 @@ void bind_printf(struct bind_cx *cx, struct node *n, enum subr_id id)
 /* Returns true when a key of type t fits the conversion. */
 static bool key_suits(struct bind_cx *cx, type_id t, enum subr_id subr, const struct conv *c)
 {
-	bool stack = subr == SUBR_STACK || subr == SUBR_USTACK || subr == SUBR_JSTACK;
+	bool stack = subr == SUBR_STACK || subr == SUBR_USTACK || subr == SUBR_JSTACK ||
+		     subr == SUBR_LSTACK;
 
 	if (t == T_DYN) {
 		if (c->kind == CONV_STACK)

@@ -265,8 +265,10 @@ void gen_field(struct gen *g, const struct field *fl, const struct node *n, stru
 enum field_kind gen_dyn_kind(const struct node *n, bool key);
 
 /* gen_stack.c */
-void gen_stack_id(struct gen *g, const struct field *fl, struct ir_val dst, uint32_t frames);
-void gen_stack_frames(struct gen *g, const struct field *fl, struct ir_val dst);
+void gen_stack_id(struct gen *g, const struct field *fl, struct ir_val dst, const struct node *n);
+void gen_stack_frames(struct gen *g, const struct field *fl, struct ir_val dst,
+		      const struct node *n);
+bool gen_is_lstack(const struct node *n);
 uint32_t gen_frames(struct gen *g, const struct node *n); /* of stack(n), ustack(n) */
 /* Copies size bytes, or text, from the address in a pointer. In a process's function, its arguments
  * point to its own memory and curthread to the kernel's. Returns the helper's result. */

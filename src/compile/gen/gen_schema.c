@@ -163,6 +163,7 @@ void gen_describe(struct gen_schema *s, const struct node *call)
 	case SUBR_STACK:
 	case SUBR_USTACK:
 	case SUBR_JSTACK:
+	case SUBR_LSTACK:
 	case SUBR_SYM:
 	case SUBR_FUNC:
 	case SUBR_MOD:
@@ -172,7 +173,9 @@ void gen_describe(struct gen_schema *s, const struct node *call)
 	case SUBR_UADDR:
 		a = gen_add_action(s,
 				   call->id->subr == SUBR_STACK ? ACT_STACK
-				   : call->id->subr == SUBR_USTACK || call->id->subr == SUBR_JSTACK
+				   : call->id->subr == SUBR_USTACK ||
+						   call->id->subr == SUBR_JSTACK ||
+						   call->id->subr == SUBR_LSTACK
 					   ? ACT_USTACK
 					   : ACT_SYM,
 				   call);

@@ -5,6 +5,7 @@
  * generates the program that saves the ids of these stacks in thread storage. */
 #include "compile/gen/gen_private.h"
 
+#include "wire/language.h"
 #include "wire/offsets.h"
 #include "wire/wire_record.h"
 #include "wire/routines.h"
@@ -93,6 +94,15 @@ static struct ir_val walk(struct gen *g, struct ir_val s, uint32_t frames, struc
 	return n;
 }
 
+static struct ir_val walk_language(struct gen *g, struct ir_val s)
+{
+	struct ir_fn *f = g->f;
+
+	return ir_routine(f, "d_language", 5, ir_map(f, gen_fixed_map(g, MAP_UNWIND)),
+			  ir_map(f, gen_fixed_map(g, MAP_UNWIND_PROCESSES)),
+			  ir_map(f, gen_fixed_map(g, MAP_UNWIND_WANTED)), s, unwind_offsets(g));
+}
+
 /* The stack that walk() took, with the frames of the interpreted language that the thread runs.
  * Returns bytes of frames. */
 static struct ir_val add_language(struct gen *g, struct ir_val s, struct ir_val n)
@@ -103,12 +113,24 @@ static struct ir_val add_language(struct gen *g, struct ir_val s, struct ir_val 
 
 	ir_set(f, all, n);
 	ir_if(f, all, IF_SLE, IR_I(0), done);
-	ir_set(f, all,
-	       ir_routine(f, "d_language", 5, ir_map(f, gen_fixed_map(g, MAP_UNWIND)),
-			  ir_map(f, gen_fixed_map(g, MAP_UNWIND_PROCESSES)),
-			  ir_map(f, gen_fixed_map(g, MAP_UNWIND_WANTED)), s, unwind_offsets(g)));
+	ir_set(f, all, walk_language(g, s));
 	ir_place(f, done);
 	return all;
+}
+
+/* Those frames alone, at most `frames` of them. A walk of no native frame asks for a process that
+ * the engine does not know yet; the in-process engine knows its processes. */
+static struct ir_val language_alone(struct gen *g, struct ir_val s, uint32_t frames)
+{
+	struct ir_fn *f = g->f;
+
+	if (!g->target->unwind || !gen_current_thread(g))
+		return IR_I(0);
+	if (!g->target->inside)
+		(void)walk(g, s, 0, NULL);
+	ir_store(f, s, offsetof(struct wire_stack, n), 4, IR_I(frames << WIRE_LANGUAGE_ALONE));
+	ir_store(f, s, offsetof(struct wire_stack, end), 4, IR_I(1 + WIRE_UNWIND_END_DEEP));
+	return walk_language(g, s);
 }
 
 /* Returns true for a sample, which interrupts a thread. Most samples are of user mode, where there
@@ -119,7 +141,7 @@ static bool is_sample(const struct gen *g)
 }
 
 /* Returns the current stack's id, or -errno. */
-static struct ir_val make_id(struct gen *g, bool user, uint32_t frames)
+static struct ir_val make_id(struct gen *g, bool user, uint32_t frames, bool alone)
 {
 	struct ir_fn *f = g->f;
 	struct ir_val s = gen_scratch_temp(g, sizeof(struct wire_walk)), id = ir_new_reg(f), n;
@@ -131,7 +153,9 @@ static struct ir_val make_id(struct gen *g, bool user, uint32_t frames)
 		ir_set(f, id, IR_I(-2 /* -ENOENT */));
 		ir_if(f, gen_sampled_mode(g), IF_NE, IR_I(0), done);
 	}
-	if (user && g->target->unwind) {
+	if (alone) {
+		n = language_alone(g, s, frames);
+	} else if (user && g->target->unwind) {
 		n = add_language(g, s, walk(g, s, frames, NULL));
 	} else {
 		ir_store(f, s, offsetof(struct wire_stack, end), 4, IR_I(0));
@@ -199,23 +223,31 @@ static int32_t put_process(struct gen *g, const struct field *fl, struct ir_val 
 	return at + 8;
 }
 
-void gen_stack_id(struct gen *g, const struct field *fl, struct ir_val dst, uint32_t frames)
+void gen_stack_id(struct gen *g, const struct field *fl, struct ir_val dst, const struct node *n)
 {
 	int32_t at = put_process(g, fl, dst);
+	bool now = gen_current_thread(g) || gen_is_lstack(n);
 
 	ir_store(g->f, dst, at, 8,
-		 gen_current_thread(g) ? make_id(g, is_user(fl), frames)
-				       : saved_id(g, is_user(fl)));
+		 now ? make_id(g, is_user(fl), gen_frames(g, n), gen_is_lstack(n))
+		     : saved_id(g, is_user(fl)));
 }
 
-void gen_stack_frames(struct gen *g, const struct field *fl, struct ir_val dst)
+void gen_stack_frames(struct gen *g, const struct field *fl, struct ir_val dst,
+		      const struct node *call)
 {
 	struct ir_fn *f = g->f;
 	int32_t at = put_process(g, fl, dst);
 	uint32_t room = fl->size - (is_user(fl) ? 16 : 8);
 	struct ir_val to = ir_bin(f, ALU_ADD, dst, IR_I(at + 8)), n;
 
-	if (gen_current_thread(g) && is_user(fl) && g->target->unwind) {
+	if (gen_is_lstack(call)) {
+		struct ir_val s = gen_scratch_temp(g, sizeof(struct wire_walk));
+
+		n = at_most(f, language_alone(g, s, room / 8), room);
+		(void)ir_call(f, HELPER_READ_KERNEL, 3, to, IR_I(room),
+			      ir_bin(f, ALU_ADD, s, IR_I(offsetof(struct wire_stack, pc))));
+	} else if (gen_current_thread(g) && is_user(fl) && g->target->unwind) {
 		struct ir_val s = gen_scratch_temp(g, sizeof(struct wire_walk)), end;
 
 		n = at_most(f, add_language(g, s, walk(g, s, room / 8, &end)), room);
@@ -242,7 +274,7 @@ void gen_save_stacks(struct gen *g)
 	tls = gen_lazy(g, LAZY_TLS_RW);
 	ir_if(f, tls, IF_EQ, IR_I(0), g->out);
 	ir_store(f, tls, offsetof(struct wire_tls, user_stack), 8,
-		 make_id(g, true, WIRE_STACK_FRAMES));
+		 make_id(g, true, WIRE_STACK_FRAMES, false));
 	ir_store(f, tls, offsetof(struct wire_tls, kernel_stack), 8,
-		 make_id(g, false, WIRE_STACK_FRAMES));
+		 make_id(g, false, WIRE_STACK_FRAMES, false));
 }

@@ -10,12 +10,17 @@ static bool is_action(const struct node *n, enum subr_id id)
 	return n->kind == N_CALL && n->id && n->id->kind == IDENT_SUBR && n->id->subr == id;
 }
 
+bool gen_is_lstack(const struct node *n)
+{
+	return is_action(n, SUBR_LSTACK);
+}
+
 /* Returns the kind of field of stack(), usym() and the like. */
 enum field_kind gen_dyn_kind(const struct node *n, bool key)
 {
 	if (is_action(n, SUBR_STACK))
 		return key ? FIELD_KSTACKID : FIELD_KSTACK;
-	if (is_action(n, SUBR_USTACK) || is_action(n, SUBR_JSTACK))
+	if (is_action(n, SUBR_USTACK) || is_action(n, SUBR_JSTACK) || gen_is_lstack(n))
 		return key ? FIELD_USTACKID : FIELD_USTACK;
 	if (is_action(n, SUBR_SYM) || is_action(n, SUBR_FUNC))
 		return FIELD_SYM;
@@ -160,9 +165,9 @@ void gen_field(struct gen *g, const struct field *fl, const struct node *n, stru
 	case FIELD_STRING: gen_str_into(g, n, dst, at, fl->size); break;
 	case FIELD_BYTES: copy_bytes(g, fl, n, dst); break;
 	case FIELD_KSTACKID:
-	case FIELD_USTACKID: gen_stack_id(g, fl, dst, gen_frames(g, n)); break;
+	case FIELD_USTACKID: gen_stack_id(g, fl, dst, n); break;
 	case FIELD_KSTACK:
-	case FIELD_USTACK: gen_stack_frames(g, fl, dst); break;
+	case FIELD_USTACK: gen_stack_frames(g, fl, dst, n); break;
 	case FIELD_SYM:
 	case FIELD_MOD: ir_store(f, dst, at, 8, first_arg(g, n)); break;
 	default:
