@@ -3,20 +3,14 @@
 
 #include <errno.h>
 
-#include "memory/heap/heap.h"
+#include "heap.h"
 #include "memory/heapfile/hprof_write.h"
 #include "program/space/space.h"
 #include "program/target/target.h"
 #include "render/writers.h"
 #include "tool.h"
 
-struct asker {
-	struct heap_shown shown;
-	pid_t pid;
-	bool histogram, retained, unreachable, duplicates;
-	const char *paths, *refs, *find, *diff, *page;
-};
-#define OPTS_OF struct asker
+#define OPTS_OF struct heap_options
 
 // clang-format off
 const struct opt heap_opts[] = {
@@ -35,6 +29,13 @@ const struct opt heap_opts[] = {
 	{ 'n', NULL, "N", NULL, "lists at most N rows (30)", INTEGER(shown.most, 1, UINT32_MAX) },
 	{ OPT_LONG, "percent", "N", NULL, "a suspect retains at least N percent (20)", INTEGER(shown.percent, 1, 100) },
 	{ OPT_LONG, "json", NULL, NULL, "JSON lines", FLAG(shown.json) },
+	{ 0, NULL, NULL, NULL, "Of alloc: the lines that made the objects which are alive, until ^C" },
+	{ OPT_LONG, "for", "SECONDS", NULL, "records for so long", REAL(lasts, 0.001, 1e7) },
+	{ OPT_LONG, "every", "SECONDS", NULL, "shows them again and again, not only at the end", REAL(every, 0.1, 1e7) },
+	{ OPT_LONG, "sample", "N", NULL, "records one of N objects, at random, and multiplies", INTEGER(sample, 1, 1000000) },
+	{ OPT_LONG, "garbage", NULL, NULL, "also counts what no root reaches, until the collector takes it", FLAG(garbage) },
+	{ 'X', NULL, "NAME[=VALUE]", OPT_SETTING, "an option of descry(1): bufsize, engine..." },
+	{ OPT_LONG, "show-d", NULL, NULL, "prints the D program instead of running it", FLAG(show_d) },
 	OPT_HELP,
 	{ 0 },
 };
@@ -43,13 +44,14 @@ const struct opt heap_opts[] = {
 static const char help[] =
 	"usage: descry heap [options] FILE\n"
 	"       descry heap [options] -p PID\n"
+	"       descry heap alloc [options] -p PID\n"
 	"\n"
 	"Reads the objects of a language's heap from a dump file, a core file or a process, and answers who holds the memory.\n"
 	"\n";
 
 enum { STOP_MS = 2000 };
 
-static struct err *process_stop(void *arg)
+struct err *heap_process_stop(void *arg)
 {
 	return control_stop(arg, STOP_MS);
 }
@@ -59,12 +61,12 @@ static struct err *process_resume(void *arg)
 	return control_resume(arg);
 }
 
-static struct err *read_process(struct asker *a, const struct graph_wanted *w, struct graph **ret)
+static struct err *read_process(struct heap_options *a, const struct graph_wanted *w, struct graph **ret)
 {
 	struct space *space = NULL;
 	struct control *c = NULL;
-	struct heap_pause pause = { .stop = process_stop, .resume = process_resume };
-	struct err *e = control_open(a->pid, &c);
+	struct heap_pause pause = { .stop = heap_process_stop, .resume = process_resume };
+	struct err *e = control_open(a->c.pids.v[0], &c);
 	static char name[64];
 
 	e = e ?: control_space(c, &space);
@@ -80,7 +82,7 @@ static struct err *read_process(struct asker *a, const struct graph_wanted *w, s
 	return e;
 }
 
-static struct err *read_core(struct asker *a, const char *path, const struct graph_wanted *w,
+static struct err *read_core(struct heap_options *a, const char *path, const struct graph_wanted *w,
 			     struct graph **ret)
 {
 	struct heap_pause pause = { 0 };
@@ -98,7 +100,7 @@ static struct err *read_core(struct asker *a, const char *path, const struct gra
 }
 
 /* Reads a dump, or a core. */
-static struct err *read_path(struct asker *a, const char *path, const struct graph_wanted *w,
+static struct err *read_path(struct heap_options *a, const char *path, const struct graph_wanted *w,
 			     struct graph **ret)
 {
 	struct err *e = heap_read_file(path, w, ret, &a->shown.source), *core;
@@ -121,7 +123,7 @@ static bool is_hprof_name(const char *name)
 	return n > 6 && !strcmp(name + n - 6, ".hprof");
 }
 
-static struct err *write_hprof(struct asker *a, struct graph *g)
+static struct err *write_hprof(struct heap_options *a, struct graph *g)
 {
 	uint64_t lost;
 	struct out o;
@@ -141,7 +143,7 @@ static struct err *write_hprof(struct asker *a, struct graph *g)
 	return tool_out_end(&o, a->page, file);
 }
 
-static struct err *write_page(struct asker *a, struct graph *g)
+static struct err *write_page(struct heap_options *a, struct graph *g)
 {
 	static const char *const forms[] = { "html", "svg", "folded", "json" };
 	const struct stack_writer *writer = stack_writer_of(a->page);
@@ -177,7 +179,7 @@ static struct err *write_page(struct asker *a, struct graph *g)
 	return end;
 }
 
-static struct err *show_diff(struct asker *a, struct graph *g, const struct graph_wanted *w,
+static struct err *show_diff(struct heap_options *a, struct graph *g, const struct graph_wanted *w,
 			     struct out *o)
 {
 	const struct heap_source *source = a->shown.source;
@@ -192,7 +194,7 @@ static struct err *show_diff(struct asker *a, struct graph *g, const struct grap
 }
 
 /* Answers the questions in the order of the help. */
-static struct err *answer(struct asker *a, struct graph *g, const struct graph_wanted *w)
+static struct err *answer(struct heap_options *a, struct graph *g, const struct graph_wanted *w)
 {
 	struct err *e = NULL, *flushed;
 	struct out o;
@@ -233,41 +235,66 @@ static struct err *answer(struct asker *a, struct graph *g, const struct graph_w
 
 static int heap_take(void *into, const struct opt *o, const char *arg)
 {
-	struct asker *a = into;
+	struct heap_options *a = into;
 
-	return o->id == 'p' ? tool_pid("-p", arg, &a->pid) : -1;
+	return o->id == 'p' || o->id == 'X' ? cmdline_take(&a->c, o->id == 'X' ? 'x' : 'p', arg) :
+					      -1;
 }
 
-int cmd_heap(int argc, char **argv)
+/* Reads a heap and answers the questions about it. */
+static int heap_ask(struct heap_options *a, char **files, int nfiles)
 {
-	struct asker a = { .shown = { .most = 30, .percent = 20 } };
-	struct opt_parse parse = { .table = heap_opts, .help = help, .into = &a, .take = heap_take };
-	int failed = opts_take(&parse, argc, argv);
+	const bool live = a->c.pids.n;
 	struct graph_wanted w;
 	struct graph *g = NULL;
 	struct err *e;
+	int failed = 0;
 
-	if (failed)
-		return failed;
-	if (!a.pid && optind == argc)
+	if (!live && !nfiles)
 		return tool_wrong("no heap is named: give a dump or core file, or -p PID");
-	if (optind + !a.pid < argc)
-		return tool_wrong("one heap at a time: %s is too many", argv[optind + !a.pid]);
+	if (a->c.pids.n > 1)
+		return tool_wrong("one heap at a time: -p %d is too many", (int)a->c.pids.v[1]);
+	if (nfiles > !live)
+		return tool_wrong("one heap at a time: %s is too many", files[!live]);
 	w = (struct graph_wanted){
-		.labels = a.paths || a.refs || (a.page && is_hprof_name(a.page)) ||
-			  (!a.histogram && !a.retained && !a.unreachable && !a.duplicates &&
-			   !a.find && !a.diff && !a.page),
-		.contents = a.duplicates,
+		.labels = a->paths || a->refs || (a->page && is_hprof_name(a->page)) ||
+			  (!a->histogram && !a->retained && !a->unreachable && !a->duplicates &&
+			   !a->find && !a->diff && !a->page),
+		.contents = a->duplicates,
 		/* A difference is that of reachable objects, which needs the references. */
-		.counts = a.histogram && !a.diff && !a.retained && !a.unreachable &&
-			  !a.duplicates && !a.paths && !a.refs && !a.find && !a.page,
+		.counts = a->histogram && !a->diff && !a->retained && !a->unreachable &&
+			  !a->duplicates && !a->paths && !a->refs && !a->find && !a->page,
 	};
-	a.shown.name = argv[optind];
-	e = a.pid ? read_process(&a, &w, &g) : read_path(&a, argv[optind], &w, &g);
-	e = e ?: answer(&a, g, &w);
+	a->shown.name = files[0];
+	e = live ? read_process(a, &w, &g) : read_path(a, files[0], &w, &g);
+	e = e ?: answer(a, g, &w);
 	if (e)
 		failed = tool_failed(e);
 	err_free(e);
 	graph_free(g);
+	return failed;
+}
+
+int cmd_heap(int argc, char **argv)
+{
+	struct heap_options a = { .c = { .progname = "descry heap",
+					 .not_destructive = "descry heap only looks" },
+				  .shown = { .most = 30, .percent = 20 } };
+	const bool alloc = argc > 1 && !strcmp(argv[1], "alloc");
+	struct opt_parse parse = {
+		.table = heap_opts, .help = help, .into = &a, .take = heap_take, .program = &a.c
+	};
+	int failed;
+
+	vec_push(&a.c.args, argv[0]);
+	failed = opts_take(&parse, argc - alloc, argv + alloc);
+	if (!failed && !alloc && (a.lasts || a.every || a.sample || a.garbage || a.show_d))
+		failed = tool_wrong("--for, --every, --sample, --garbage and --show-d belong to "
+				    "descry heap alloc");
+	if (!failed && alloc && optind < argc - alloc)
+		failed = tool_wrong("descry heap alloc is of a process: -p PID");
+	if (!failed)
+		failed = alloc ? heap_alloc(&a) : heap_ask(&a, argv + optind, argc - optind);
+	cmdline_fini(&a.c);
 	return failed;
 }

@@ -303,8 +303,11 @@ static int trace(struct run *r, struct sink **sink)
 	if (e)
 		return run_not_begun(r, e);
 	traced = s;
-	while (session_poll(s, -1, &e))
-		;
+	while (session_poll(s, -1, &e) && !e)
+		if (r->round)
+			e = r->round(r, false);
+	if (r->round && !e)
+		e = r->round(r, true);
 	e = session_stop(s, e);
 	traced = NULL;
 	return e ? run_failed(r, e) : s->status;

@@ -22,6 +22,9 @@ struct run {
 	/* Called when the targets are there; adds programs to c. Sets *ret_end when nothing is to
 	 * be run. NULL: none. */
 	struct err *(*prepare)(struct run *r, bool *ret_end);
+	/* Called after each round of the run, and when it ends, while the probes are still there.
+	 * NULL: nothing is. */
+	struct err *(*round)(struct run *r, bool ends);
 	/* Set by run_all(): status from waitpid(2) of the command, if it has ended; else -1. */
 	int command_status;
 	/* Private to run.c. */

@@ -117,6 +117,9 @@ struct err *session_start(struct session *s, struct sink *sink);
 /* Waits for records, at most timeout_ms (-1: as long as the option switchrate says), and runs their
  * actions. Returns false when tracing must end; *ret_err is the error, if any. */
 bool session_poll(struct session *s, int timeout_ms, struct err **ret_err);
+/* Runs the actions of the records of events that happened before `until` (CLOCK_MONOTONIC). Ends
+ * early when the user requests the end meanwhile. */
+struct err *session_catch_up(struct session *s, uint64_t until);
 /* Gives the sink the present aggregations (printa with r and a NULL). */
 struct err *session_show(struct session *s);
 /* After session_load() or session_start() has failed: is it that all processes of -p have ended

@@ -80,13 +80,13 @@ static void watch_mappings(struct session *s)
 	remember_targets(s);
 }
 
-/* Handles the events that happened before the targets ended, before tracing ends. */
-static struct err *catch_up(struct session *s, uint64_t until)
+struct err *session_catch_up(struct session *s, uint64_t until)
 {
 	struct engine *e = s->plan.engine;
+	const int before = asked(s);
 	struct err *err = NULL;
 
-	while (!err && e->ops->behind && !asked(s)) {
+	while (!err && e->ops->behind && asked(s) == before) {
 		e->ops->poll(e, 0);
 		err = consumer_pass(s->consumer);
 		if (!e->ops->behind(e, until) || engine_exiting(e))
@@ -256,7 +256,7 @@ bool session_poll(struct session *s, int timeout_ms, struct err **ret_err)
 		return false;
 	remember_targets(s);
 	if (targets_gone(s)) {
-		*ret_err = catch_up(s, clock_ns(CLOCK_MONOTONIC));
+		*ret_err = session_catch_up(s, clock_ns(CLOCK_MONOTONIC));
 		return false;
 	}
 	e->ops->poll(e,

@@ -175,6 +175,24 @@ struct ruby_places {
 /* Finds them in a file, all addresses as linked. Returns the reason when it does not find all. */
 const char *ruby_places(struct object *o, struct ruby_places *ret);
 
+/* --- allocations.c --- */
+/* A place in the code that makes an object: the register, in x86's order, has its address, and its
+ * flags and class are set. */
+struct ruby_allocation {
+	uint64_t addr;
+	uint8_t object;
+	uint8_t counter; /* member of the collector's variables: number of objects ever made */
+};
+enum { RUBY_ALLOCATIONS_MAX = 64 };
+struct ruby_allocations {
+	struct ruby_allocation v[RUBY_ALLOCATIONS_MAX];
+	uint32_t n;
+	uint8_t counter; /* of all of them */
+};
+/* Finds them in a file, all addresses as linked. Each object passes one of them. Returns the reason
+ * when it does not find them. */
+const char *ruby_allocations(struct object *o, struct ruby_allocations *ret);
+
 /* --- frames.c --- */
 void ruby_frames(struct runtime *runtime, const struct space_thread *t, runtime_frame_vec *ret);
 /* Checks that the first thread of a VM leads back to the VM. */

@@ -1,0 +1,23 @@
+/* The parts of `descry heap`. */
+#ifndef DESCRY_CMD_HEAP_H
+#define DESCRY_CMD_HEAP_H
+
+#include "cmdline.h"
+#include "memory/heap/heap.h"
+
+struct heap_options {
+	struct heap_shown shown;
+	bool histogram, retained, unreachable, duplicates;
+	const char *paths, *refs, *find, *diff, *page;
+	/* of alloc */
+	double lasts, every; /* --for, --every: seconds; 0: not given */
+	uint32_t sample;     /* --sample; 0: not given */
+	bool garbage, show_d;
+	struct cmdline c; /* of the run: processes and settings */
+};
+
+int heap_alloc(struct heap_options *o);
+/* Stops a process, a struct control, as long as descry waits for that. */
+struct err *heap_process_stop(void *control);
+
+#endif

@@ -1,0 +1,226 @@
+/* descry heap alloc: the lines that made the objects which are alive, of a process that runs on.
+ *
+ * A D program records where objects are made. For the answer the heap is copied at one moment, and
+ * read as descry heap reads it. */
+#define _GNU_SOURCE
+#include "heap.h"
+
+#include <errno.h>
+
+#include "base/clock.h"
+#include "memory/heap/heap.h"
+#include "memory/sites/sites.h"
+#include "program/space/space.h"
+#include "program/target/target.h"
+#include "render/writers.h"
+#include "run.h"
+#include "tool.h"
+
+struct watcher {
+	struct heap_options *o;
+	struct sites sites;
+	struct run run;
+	char *program;
+	struct control *control; /* while the heap is copied */
+	uint64_t moment;         /* of the copy, CLOCK_MONOTONIC */
+	uint64_t begun, next;
+	bool over; /* --for has passed */
+	bool shown;
+};
+
+enum { STACK_FRAMES = 64, SECOND = 1000000000 };
+
+static struct watcher *watcher_of(struct run *r)
+{
+	return (struct watcher *)((char *)r - offsetof(struct watcher, run));
+}
+
+static struct err *prepare_sites(struct run *r, bool *ret_end)
+{
+	struct watcher *w = watcher_of(r);
+	struct probe_set *ps = &r->session.probes;
+	struct err *e;
+
+	if (!ps->targets.n)
+		return err_new(ESRCH, "there is no process");
+	e = sites_program(&w->sites, ps, ps->targets.v[0].pid, &w->program);
+	if (e)
+		return e;
+	if (w->o->show_d) {
+		fputs(w->program, stdout);
+		tool_check_output();
+		*ret_end = true;
+		return NULL;
+	}
+	vec_push(&w->o->c.programs, ((struct cmd_program){ PDESC_NAME, false, w->program }));
+	return NULL;
+}
+
+static struct err *watched_stop(void *arg)
+{
+	struct watcher *w = arg;
+
+	return heap_process_stop(w->control);
+}
+
+static struct err *watched_resume(void *arg)
+{
+	struct watcher *w = arg;
+
+	w->moment = now_ns();
+	return control_resume(w->control);
+}
+
+static struct err *read_heap(struct watcher *w, struct graph **ret)
+{
+	const struct graph_wanted wanted = { 0 };
+	const struct heap_source *source;
+	struct heap_pause pause = { .stop = watched_stop, .resume = watched_resume, .arg = w };
+	struct space *space = NULL;
+	struct err *e = control_open(w->sites.pid, &w->control);
+
+	e = e ?: control_space(w->control, &space);
+	e = e ?: heap_read_space(space, &pause, &wanted, ret, &source);
+	space_free(space);
+	control_free(w->control);
+	w->control = NULL;
+	return e;
+}
+
+static struct err *write_picture(struct watcher *w, struct graph *g)
+{
+	const struct stack_writer *writer = stack_writer_of(w->o->page);
+	struct flame_options picture = { .title = "Objects alive, by the lines that made them",
+					 .count_name = "bytes" };
+	struct stack_output output = { .picture = &picture };
+	struct stacktree tree;
+	struct err *e;
+	struct out o;
+	FILE *file;
+
+	e = tool_out_begin(&o, w->o->page, &file);
+	if (e)
+		return e;
+	stacktree_init(&tree);
+	sites_stacktree(&w->sites, g, w->o->garbage, &tree);
+	output.tree = &tree;
+	writer->write(&output, &o);
+	e = tool_out_end(&o, w->o->page, file);
+	stacktree_fini(&tree);
+	return e;
+}
+
+static struct err *show_sites(struct watcher *w, struct graph *g)
+{
+	const struct sites_shown how = { .most = w->o->shown.most,
+					 .garbage = w->o->garbage,
+					 .json = w->o->shown.json };
+	struct err *e;
+	struct out o;
+
+	if (w->o->page)
+		return write_picture(w, g);
+	out_init(&o, stdout);
+	if (w->shown && !how.json)
+		out_char(&o, '\n');
+	sites_show(&w->sites, g, &how, &o);
+	e = out_flush(&o);
+	out_fini(&o);
+	fflush(stdout);
+	return e;
+}
+
+/* Copies the heap, takes the records of up to that moment, and shows what they have in common. */
+static struct err *take_stock(struct watcher *w)
+{
+	struct graph *g = NULL;
+	struct err *e = read_heap(w, &g);
+
+	if (e && e->code == ESRCH) {
+		err_free(e);
+		return err_new(ESRCH, "process %d has ended, and its heap with it",
+			       (int)w->sites.pid);
+	}
+	sites_hold(&w->sites, w->moment);
+	e = e ?: session_catch_up(&w->run.session, w->moment);
+	e = e ?: show_sites(w, g);
+	sites_go_on(&w->sites);
+	w->shown = true;
+	graph_free(g);
+	return e;
+}
+
+static struct err *after_round(struct run *r, bool ends)
+{
+	struct watcher *w = watcher_of(r);
+	const uint64_t now = now_ns();
+
+	if (!w->begun) {
+		w->begun = now;
+		w->next = now + (uint64_t)(w->o->every * SECOND);
+	}
+	if (ends)
+		return take_stock(w);
+	if (w->o->lasts && now - w->begun >= (uint64_t)(w->o->lasts * SECOND)) {
+		w->over = true;
+	} else if (w->o->every && now >= w->next) {
+		w->next = now + (uint64_t)(w->o->every * SECOND);
+		return take_stock(w);
+	}
+	return NULL;
+}
+
+static void set_sites_options(struct watcher *w)
+{
+	enum { RATE_NS = 5000000 };
+	struct options *o = &w->run.session.options;
+
+	options_put(o, OPT_QUIET, true);
+	options_put(o, OPT_BUFSIZE, 32 << 20);
+	options_put(o, OPT_SWITCHRATE, RATE_NS);
+}
+
+static void say_losses(const struct watcher *w)
+{
+	const struct sites *s = &w->sites;
+
+	if (s->lost)
+		tool_wrong("%llu records were lost, so that objects are missing or have the line of "
+			   "an older one: --sample N makes fewer, -X bufsize=SIZE the buffers larger",
+			   (unsigned long long)s->lost);
+	if (s->faults)
+		tool_wrong("%llu objects were left out: their records could not be made",
+			   (unsigned long long)s->faults);
+	if (s->left_out)
+		tool_wrong("%llu objects were left out: there are more than descry keeps",
+			   (unsigned long long)s->left_out);
+}
+
+int heap_alloc(struct heap_options *o)
+{
+	struct watcher w = { .o = o };
+	int status;
+
+	if (!o->c.pids.n)
+		return tool_wrong("whose objects? -p PID");
+	if (o->c.pids.n > 1)
+		return tool_wrong("one process at a time");
+	if (o->page && !stack_writer_of(o->page))
+		return tool_wrong("%s: the name ends in none of .html, .svg, .folded and .json",
+				  o->page);
+	sites_init(&w.sites);
+	w.sites.sample = o->sample ?: 1;
+	w.sites.depth = o->page ? STACK_FRAMES : 1;
+	w.run.c = &o->c;
+	w.run.to = stderr;
+	w.run.prepare = prepare_sites;
+	w.run.round = after_round;
+	w.run.stop = &w.over;
+	run_init(&w.run);
+	set_sites_options(&w);
+	status = run_all(&w.run, sites_sink(&w.sites));
+	say_losses(&w);
+	sites_fini(&w.sites);
+	free(w.program);
+	return status;
+}

@@ -1,0 +1,103 @@
+/* Where the objects of a language's heap were made (`descry heap alloc`).
+ *
+ * In: a process of Ruby or Python. Out: a D program that records the address and the innermost
+ * functions of each object that is made, a sink that keeps the last record of each address, and a
+ * table of the objects of a heap by these places.
+ * Always true: nothing is recorded when an object goes. Whether an object lives is seen in the heap
+ * itself, which is copied at one moment (sites_hold()); records of later moments wait, so that an
+ * address that is used again keeps its place of before. The traced process chooses what it records:
+ * places and addresses are limited.
+ */
+#ifndef DESCRY_MEMORY_SITES_SITES_H
+#define DESCRY_MEMORY_SITES_SITES_H
+
+#include "base/out.h"
+#include "consume/sink.h"
+#include "memory/graph/graph.h"
+#include "probe/probe.h"
+#include "view/stacktree.h"
+
+struct sites_address; /* an entry of the table of addresses */
+
+/* A record that waits. */
+struct sites_later {
+	uint64_t address;
+	uint32_t site;
+};
+
+/* A place: the words of a stack (wire/language.h) in `words`. */
+struct sites_place {
+	uint32_t at, n;
+};
+
+struct sites {
+	struct arena arena;
+	pid_t pid;
+	const char *language; /* "ruby" or "python" */
+	uint32_t depth;       /* functions that are recorded for each object, at least 1 */
+	uint32_t sample;      /* one of so many objects is recorded; 1: all */
+	struct sink *sink;    /* borrowed from the session; NULL before and after */
+
+	VEC(struct sites_place) places; /* place 0: not known */
+	VEC(uint64_t) words;
+	struct hash by_words; /* words of a place -> its number */
+	struct sites_address *table;
+	uint64_t naddresses, mask;
+
+	uint64_t until; /* records of later moments wait; UINT64_MAX: none does */
+	VEC(struct sites_later) later;
+
+	uint64_t recorded, lost, faults;
+	uint64_t nowhere;  /* objects that no function of the language made, or one that is not kept */
+	uint64_t left_out; /* addresses for which there was no room */
+};
+
+void sites_init(struct sites *s);
+void sites_fini(struct sites *s);
+
+/* sites_program.c: makes the D program for process pid of the set, malloc()ed. ENOENT: no
+ * interpreter runs in it of which descry knows where it makes objects. */
+struct err *sites_program(struct sites *s, struct probe_set *ps, pid_t pid, char **ret);
+
+/* sites_sink.c: the records go to s, which the sink borrows. */
+struct sink *sites_sink(struct sites *s);
+/* Lets records of later moments than `time` (CLOCK_MONOTONIC) wait, or takes those that wait. */
+void sites_hold(struct sites *s, uint64_t time);
+void sites_go_on(struct sites *s);
+
+/* Finds the place of the object at an address; 0: not known. */
+uint32_t sites_find(const struct sites *s, uint64_t address);
+/* Forgets the addresses for which keep() is false. */
+void sites_forget(struct sites *s, bool (*keep)(void *arg, uint64_t address), void *arg);
+/* Calls fn for each address, in any order. */
+void sites_each(const struct sites *s, void (*fn)(void *arg, uint64_t address, uint32_t place),
+		void *arg);
+
+/* ---- sites_show.c: the answers ---- */
+
+struct sites_shown {
+	uint32_t most; /* rows */
+	bool garbage;  /* objects count that no root reaches, too, until the collector takes them */
+	bool json;
+};
+
+/* One row: objects of a class that one line made. */
+struct sites_row {
+	const char *file; /* NULL: not known */
+	uint32_t line;
+	uint32_t class;
+	uint64_t n, bytes; /* multiplied by the sample */
+};
+struct sites_rows {
+	VEC(struct sites_row) v; /* the most objects first */
+	uint64_t objects, bytes; /* of all rows */
+};
+/* Joins the places with the objects of a heap. Forgets addresses that have no object any more. */
+void sites_rows(struct sites *s, struct graph *g, bool garbage, struct sites_rows *ret);
+void sites_rows_fini(struct sites_rows *r);
+/* Writes them in the form of memprof, `COUNT FILE:LINE:CLASS`, or as JSON lines. */
+void sites_show(struct sites *s, struct graph *g, const struct sites_shown *how, struct out *o);
+/* Adds the bytes of the same objects by the functions that made them, with the class as leaf. */
+void sites_stacktree(struct sites *s, struct graph *g, bool garbage, struct stacktree *ret);
+
+#endif
