@@ -23,6 +23,8 @@ struct native_map {
 	const struct wire_map *map;
 	struct wire_thread *thread;
 	u64 stack_lo, stack_room; /* range of the thread's stack that plain loads may read */
+	u64 range_lo, range_room; /* the last of the thread's other ranges; room 0: none */
+	bool plain;               /* those may be read by plain loads: reads_are_plain() */
 };
 #define NATIVE(map) ((struct native_map *)(map))
 

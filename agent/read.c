@@ -5,7 +5,8 @@
 enum {
 	ADDRESS_BITS = 56, /* no x86-64 has user addresses beyond */
 	/* plain reads outside the stack until the next check that faults are survived */
-	CHECK_EVERY = 128,
+	CHECK_EVERY = 512,
+	WALK_READS = 16,
 	CHECK_UNSAFE = 16, /* the same after a check that failed */
 	ALT_MIN = 8192, /* a smaller signal stack may not hold the frame of the agent's handler */
 	BOUNCE = 128,
@@ -111,6 +112,31 @@ static bool wait_for_list(uint64_t addr, struct wire_range *ret)
 	return found;
 }
 
+/* Finds the range among those that the thread has used. Forgets them when the mappings have
+ * changed. */
+static NOINLINE bool find_kept(struct wire_own *o, uint32_t version, uint64_t addr)
+{
+	if (UNLIKELY(o->range_version != version)) {
+		mem_zero(o->ranges, sizeof(o->ranges));
+		return false;
+	}
+	for (uint32_t i = 0; i < WIRE_OWN_RANGES; i++)
+		if (addr - o->ranges[i].lo < o->ranges[i].hi - o->ranges[i].lo) {
+			o->range_lo = o->ranges[i].lo;
+			o->range_hi = o->ranges[i].hi;
+			return true;
+		}
+	return false;
+}
+
+static void keep_range(struct wire_own *o, uint32_t version, const struct wire_range *r)
+{
+	o->range_lo = r->lo;
+	o->range_hi = r->hi;
+	o->range_version = version;
+	o->ranges[o->ranges_at++ % WIRE_OWN_RANGES] = (struct wire_own_range){ r->lo, r->hi };
+}
+
 /* The slow path: returns the end of the range in which plain loads at addr work, 0: only a system
  * call can read it. */
 static NOINLINE uint64_t plain_to(struct wire_thread *t, uint64_t addr)
@@ -148,15 +174,14 @@ static NOINLINE uint64_t plain_to(struct wire_thread *t, uint64_t addr)
 	o->checks--;
 	if (o->unsafe || on_signal_stack(o))
 		return 0;
-	if (addr - o->range_lo < o->range_hi - o->range_lo && o->range_version == version)
+	if ((addr - o->range_lo < o->range_hi - o->range_lo && o->range_version == version) ||
+	    find_kept(o, version, addr))
 		return o->range_hi;
 	if (!find_range(p, addr, &r) && (!quiet() || !wait_for_list(addr, &r))) {
 		said(self())->ranges_wanted = 1;
 		return 0;
 	}
-	o->range_lo = r.lo;
-	o->range_hi = r.hi;
-	o->range_version = version;
+	keep_range(o, version, &r);
 	return r.hi;
 }
 
@@ -259,6 +284,23 @@ static inline bool read_any(struct wire_thread *t, any8 *d, uint64_t s, uint64_t
 		n -= step;
 	}
 	return true;
+}
+
+bool reads_are_plain(struct wire_thread *t)
+{
+	struct wire_own *o = own_words(t);
+
+	if (is_tracer(t) || !area()->reads_guarded || o->checks < WALK_READS || o->unsafe ||
+	    fired_at(o) - o->stack_lo >= o->stack_hi - o->stack_lo || on_signal_stack(o) ||
+	    __atomic_load_n(&process(self())->version, __ATOMIC_ACQUIRE) != o->range_version)
+		return false;
+	o->checks -= WALK_READS;
+	return true;
+}
+
+int64_t read_inside(struct wire_thread *t, void *dst, uint64_t size, uint64_t src)
+{
+	return read_any(t, dst, src, size) ? 0 : E_FAULT;
 }
 
 ENTRY int64_t agent_probe_read(uint64_t dst, uint64_t size, uint64_t src, uint64_t r4, uint64_t r5,

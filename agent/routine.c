@@ -133,7 +133,64 @@ INLINE struct wire_unwind_process *native_process(struct wire_unwind_process *co
 
 /* --- what bpf/language.bpf.h reads through --- */
 
-#define LANGUAGE_READ(w, dst, size, addr) native_far(NATIVE((w)->chunks), dst, size, (u64)(addr))
+enum { PLAIN_MAX = 24 }; /* bytes of a read by plain loads */
+
+/* Finds the range of an address, for a walk that goes to and fro between a few. A range that has
+ * gone since is a fault, which is survived. */
+static NOINLINE bool find_plain(struct native_map *n, u64 addr)
+{
+	const struct wire_own_range *r = own_words(n->thread)->ranges, *end = r + WIRE_OWN_RANGES;
+
+	for (; n->plain && r < end; r++)
+		if (addr - r->lo < r->hi - r->lo - PLAIN_MAX && r->hi) {
+			n->range_lo = r->lo;
+			n->range_room = r->hi - r->lo - PLAIN_MAX;
+			return true;
+		}
+	return false;
+}
+
+INLINE bool is_plain(struct native_map *n, u64 addr)
+{
+	return LIKELY(addr - n->range_lo < n->range_room) || find_plain(n, addr);
+}
+
+/* One for each size, because the end of a loop over words would be guessed wrong. */
+static NOINLINE long native_language_word(struct native_map *n, u64 *to, u64 addr)
+{
+	u64 word;
+
+	if (UNLIKELY(!is_plain(n, addr)))
+		return read_inside(n->thread, to, 8, addr);
+	LOAD(64, addr, word, bad);
+	*to = word;
+	return 0;
+bad:
+	return E_FAULT;
+}
+
+static NOINLINE long native_language_words(struct native_map *n, u64 *to, u64 addr)
+{
+	u64 a, b, c;
+
+	if (UNLIKELY(!is_plain(n, addr)))
+		return read_inside(n->thread, to, 24, addr);
+	LOAD(64, addr, a, bad);
+	LOAD(64, addr + 8, b, bad);
+	LOAD(64, addr + 16, c, bad);
+	to[0] = a;
+	to[1] = b;
+	to[2] = c;
+	return 0;
+bad:
+	return E_FAULT;
+}
+
+#define LANGUAGE_READ(w, dst, size, addr) \
+	((size) == 8 ? native_language_word(NATIVE((w)->chunks), (u64 *)(dst), (u64)(addr)) : \
+	 (size) == 24 ? \
+		       native_language_words(NATIVE((w)->chunks), (u64 *)(dst), (u64)(addr)) : \
+		       read_inside(NATIVE((w)->chunks)->thread, dst, size, (u64)(addr)))
 #define LANGUAGE_TGID(w) (NATIVE((w)->chunks)->thread->pid)
 #define LANGUAGE_OF(w, processes) native_language()
 #define LANGUAGE_POINTER(w, o) (((w)->s->pthread = thread_pointer()) == 0)
@@ -152,7 +209,7 @@ INLINE u32 native_language(void)
 
 static inline struct native_map of_map(u64 map, struct wire_thread *t)
 {
-	return (struct native_map){ (const struct wire_map *)map, t, 0, 0 };
+	return (struct native_map){ .map = (const struct wire_map *)map, .thread = t };
 }
 
 ENTRY int64_t agent_ustack(u64 chunks, u64 processes, u64 wanted, u64 dst, u64 offsets,
@@ -176,6 +233,7 @@ ENTRY int64_t agent_language(u64 chunks, u64 processes, u64 wanted, u64 dst, u64
 	if (UNLIKELY(!is_own(t, dst, sizeof(struct wire_walk)) ||
 		     (u16)((struct wire_stack *)dst)->n > WIRE_STACK_FRAMES))
 		return refuse(t);
+	c.plain = reads_are_plain(t);
 	return d_language(&c, &p, &w, (struct wire_stack *)dst,
 			  (const struct wire_unwind_offsets *)offsets);
 }

@@ -377,6 +377,7 @@ static void set_up(struct wire_thread *t, uint32_t tid, uint64_t rsp)
 	t->gen = 0;
 	o->regs = o->signals = 0;
 	o->range_lo = o->range_hi = 0;
+	o->range_version = 1; /* no list has an odd one: the others count no more */
 	o->checks = o->unsafe = o->nested = 0;
 	t->vforked = t->ended = 0;
 	mem_zero(t->calls, sizeof(t->calls));

@@ -221,8 +221,9 @@ INLINE bool ruby_entry(struct language_walk *w, u64 at)
 	struct language_state *s = w->s;
 
 	s->method[0] = 0;
-	if (at <= 16 || at & 7 || LANGUAGE_READ(w, s->method, sizeof(s->method), at) ||
-	    (s->method[0] & WIRE_RUBY_KIND_MASK) != WIRE_RUBY_METHOD)
+	if (at <= 16 || at & 7 || !language_read(w, s->method, at) ||
+	    (s->method[0] & WIRE_RUBY_KIND_MASK) != WIRE_RUBY_METHOD ||
+	    LANGUAGE_READ(w, s->method + 2, 24, at + WIRE_RUBY_METHOD_ABOUT))
 		return false;
 	s->entry = at;
 	return true;
@@ -244,7 +245,7 @@ INLINE long ruby_add(struct language_walk *w, bool finish)
 			return 1;
 		at = (s->control[0] - s->word) >> 3;
 	} else {
-		if (!s->entry || s->alone)
+		if (!s->entry)
 			return 0;
 		s->about[0] = s->about[1] = s->about[2] = 0;
 	}
@@ -264,8 +265,13 @@ CALLBACK ruby_frame(u32 i, struct language_walk *w)
 
 	if (!scope) {
 		if (s->frame + 2 * w->l->ruby.frame_size > s->end ||
-		    LANGUAGE_READ(w, s->control, sizeof(s->control), s->frame) ||
-		    !language_read(w, &scope, s->frame + WIRE_RUBY_FRAME_SCOPE) ||
+		    LANGUAGE_READ(w, s->control, sizeof(s->control), s->frame))
+			return 1;
+		if (s->alone && !s->control[2]) { /* of a function without a place */
+			s->frame += w->l->ruby.frame_size;
+			return 0;
+		}
+		if (!language_read(w, &scope, s->frame + WIRE_RUBY_FRAME_SCOPE) ||
 		    LANGUAGE_READ(w, s->env, sizeof(s->env), scope - 16))
 			return 1;
 		s->frame += w->l->ruby.frame_size;
@@ -302,10 +308,10 @@ INLINE void ruby_walk(struct language_walk *w)
 	bpf_loop(WIRE_LANGUAGE_THREADS, ruby_thread, w, 0);
 	if (!s->thread || s->word != s->pthread || /* as in python_walk() */
 	    !language_read(w, &s->word, s->thread + l->thread_context) || !s->word ||
-	    !language_read(w, &s->frame, s->word + WIRE_RUBY_CONTEXT_FRAME) ||
-	    LANGUAGE_READ(w, s->env, 16, s->word + WIRE_RUBY_CONTEXT_STACK) ||
-	    s->env[1] > WIRE_RUBY_STACK_SIZE_MAX || s->frame < s->env[0])
+	    LANGUAGE_READ(w, s->env, sizeof(s->env), s->word + WIRE_RUBY_CONTEXT_STACK) ||
+	    s->env[1] > WIRE_RUBY_STACK_SIZE_MAX || s->env[2] < s->env[0])
 		return;
+	s->frame = s->env[2]; /* WIRE_RUBY_CONTEXT_FRAME */
 	s->end = s->env[0] + s->env[1] * 8;
 	s->scope = 0;
 	bpf_loop(WIRE_LANGUAGE_STEPS * WIRE_STACK_FRAMES, ruby_frame, w, 0);

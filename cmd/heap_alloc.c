@@ -156,6 +156,7 @@ static struct err *after_round(struct run *r, bool ends)
 	const uint64_t now = now_ns();
 
 	if (!w->begun) {
+		tool_wrong("recording");
 		w->begun = now;
 		w->next = now + (uint64_t)(w->o->every * SECOND);
 	}

@@ -244,6 +244,7 @@ enum { WIRE_GEN_RUNS = 2 };
  * which may have fewer rights) can write them in its own memory only. Slots are WIRE_STACK_STRIDE
  * << stack_shift apart, so the address is (that of the slot >> wire_area.stack_shift) +
  * wire_area.stacks. */
+enum { WIRE_OWN_RANGES = 7 };
 struct wire_own {
 	uint64_t alt_lo,
 		/* the thread's signal stack at the last look; alt_hi WIRE_ALT_UNKNOWN: it may have
@@ -254,7 +255,7 @@ struct wire_own {
 	uint64_t regs;               /* address of struct pt_regs of the firing, 0 none */
 	uint64_t stack_lo, stack_hi; /* readable range around rsp, looked up on the slow path */
 	uint64_t range_lo, range_hi; /* the last other readable range that was used */
-	uint32_t range_version;      /* wire_process.version when range_lo, range_hi were found */
+	uint32_t range_version;      /* wire_process.version when the ranges were found */
 	uint32_t checks; /* reads left until the next check that a fault would be survived */
 	uint32_t unsafe; /* a fault would not be survived, so reads are system calls */
 	uint32_t nested; /* firings skipped since the running one began */
@@ -268,6 +269,13 @@ struct wire_own {
 	uint64_t task; /* address of the thread's stand-in for struct task_struct, 0 none */
 	/* bits: signal - 1. Sent when the firing has ended, because a handler may never return. */
 	uint64_t signals;
+	/* Other ranges that were found: a walk of an interpreter's frames goes to and fro between a
+	 * few. hi 0: none. */
+	struct wire_own_range {
+		uint64_t lo, hi;
+	} ranges[WIRE_OWN_RANGES];
+	uint64_t ranges_at; /* the next to be replaced */
+	uint64_t unused;
 };
 /* Programs then stay on the stack that the thread is on. */
 #define WIRE_ALT_UNKNOWN (~0ull >> 1)
@@ -352,7 +360,7 @@ struct wire_event {
 };
 /* Above the page that WIRE_KEPT takes from slot 0. */
 enum {
-	WIRE_EVENT_BELOW = WIRE_STACK_STRIDE - 4096 - 128 /* sizeof(struct wire_own) */,
+	WIRE_EVENT_BELOW = WIRE_STACK_STRIDE - 4096 - 256 /* sizeof(struct wire_own) */,
 	WIRE_EVENT_MAX = WIRE_EVENT_BELOW - WIRE_PROBE_STACK - 4096,
 };
 /* In each thread's slot at wire_area.wanted. */
@@ -628,7 +636,7 @@ _Static_assert(sizeof(struct wire_stub) == 16, "stub");
 _Static_assert(sizeof(struct wire_map) == 72, "map");
 _Static_assert(sizeof(struct wire_ring) == 128, "ring");
 _Static_assert(sizeof(struct wire_thread) <= WIRE_THREAD_SPACE, "thread");
-_Static_assert(sizeof(struct wire_own) == 128, "above a probe stack");
+_Static_assert(sizeof(struct wire_own) == 256, "above a probe stack");
 _Static_assert(WIRE_EVENT_BELOW + sizeof(struct wire_own) + 4096 == WIRE_STACK_STRIDE,
 	       "below a probe stack");
 _Static_assert(sizeof(struct wire_thread_entry) == 1 << WIRE_ENTRY_SHIFT, "found by a shift");

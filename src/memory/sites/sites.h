@@ -35,7 +35,7 @@ struct sites {
 	pid_t pid;
 	const char *language; /* "ruby" or "python" */
 	uint32_t depth;       /* functions that are recorded for each object, at least 1 */
-	uint32_t sample;      /* one of so many objects is recorded; 1: all */
+	uint32_t sample;      /* the objects of one of so many addresses are recorded; 1: all */
 	struct sink *sink;    /* borrowed from the session; NULL before and after */
 
 	VEC(struct sites_place) places; /* place 0: not known */

@@ -1,9 +1,12 @@
 /* The D program of `descry heap alloc`: a clause for each register that has the object's address at
  * places in the interpreter's code.
  *
- * Of a sample, a random number of objects is skipped each time: a loop that makes two objects a
- * round would otherwise have one of them in all samples. */
+ * A sample is of addresses, by a hash that differs from run to run, and not of every so many-th
+ * object: all objects of a sampled address are recorded, so that no record stays behind when another
+ * object takes the address. */
 #include <errno.h>
+
+#include "base/hash.h"
 
 #include "memory/sites/sites.h"
 #include "probe/process.h"
@@ -15,11 +18,13 @@ static const char *const sites_registers[] = {
 	"R_RAX", "R_RCX", "R_RDX", "R_RBX", "R_RSP", "R_RBP", "R_RSI", "R_RDI",
 	"R_R8",	 "R_R9",  "R_R10", "R_R11", "R_R12", "R_R13", "R_R14", "R_R15",
 };
-enum { REGISTERS = ARRAY_SIZE(sites_registers) };
+_Static_assert(ARRAY_SIZE(sites_registers) == 16, "all");
 
+/* The object's address is at `moved` behind the register's value. */
 struct instruction {
 	uint64_t addr;
 	uint8_t object;
+	int16_t moved;
 };
 typedef VEC(struct instruction) instruction_vec;
 
@@ -29,7 +34,19 @@ static const char *of_ruby(struct object *o, instruction_vec *ret)
 	const char *reason = ruby_allocations(o, &a);
 
 	for (uint32_t i = 0; !reason && i < a.n; i++)
-		vec_push(ret, ((struct instruction){ a.v[i].addr, a.v[i].object }));
+		vec_push(ret, ((struct instruction){ a.v[i].addr, a.v[i].object, 0 }));
+	return reason;
+}
+
+static const char *of_python(struct object *o, instruction_vec *ret)
+{
+	struct python_allocations *a = xcalloc(1, sizeof(*a));
+	const char *reason = python_allocations(o, a);
+
+	for (uint32_t i = 0; !reason && i < a->n; i++)
+		vec_push(ret, ((struct instruction){ a->v[i].addr, a->v[i].object,
+						     a->v[i].moved }));
+	free(a);
 	return reason;
 }
 
@@ -39,30 +56,34 @@ static const struct {
 	const char *(*places)(struct object *o, instruction_vec *ret);
 } interpreters[] = {
 	{ "ruby", "ruby_api_version", of_ruby },
+	{ "python", "Py_Version", of_python },
 };
 
+/* Puts the clause of all places like the one at `first`, unless an earlier one is like it. */
 static void put_clause(struct sites *s, const char *module, const instruction_vec *v,
-		       uint8_t reg, struct out *o)
+		       uint32_t first, struct out *o)
 {
+	const struct instruction *like = &v->v[first];
+	cleanup_free char *object = xasprintf("((uint64_t)uregs[%s] + %d)",
+					      sites_registers[like->object], like->moved);
 	bool any = false;
 
-	for (uint32_t i = 0; i < v->n; i++) {
-		if (v->v[i].object != reg)
+	for (uint32_t i = 0; i < first; i++)
+		if (v->v[i].object == like->object && v->v[i].moved == like->moved)
+			return;
+	for (uint32_t i = first; i < v->n; i++) {
+		if (v->v[i].object != like->object || v->v[i].moved != like->moved)
 			continue;
 		out_printf(o, "%spid$target:%s:-:%llx", any ? ",\n" : "", module,
 			   (unsigned long long)v->v[i].addr);
 		any = true;
 	}
-	if (!any)
-		return;
 	out_char(o, '\n');
 	if (s->sample > 1)
-		out_str(o, "/self->left-- <= 0/\n");
-	out_str(o, "{\n");
-	if (s->sample > 1)
-		out_printf(o, "\tself->left = rand() %% %u;\n", 2 * s->sample - 1);
-	out_printf(o, "\ttrace((uint64_t)uregs[%s]);\n\tlstack(%u);\n}\n\n", sites_registers[reg],
-		   s->depth);
+		out_printf(o, "/%s * %#llxull >> 32 <= %#x/\n", object,
+			   (unsigned long long)hash_word((uint64_t)s->pid) | 1,
+			   UINT32_MAX / s->sample);
+	out_printf(o, "{\n\ttrace(%s);\n\tlstack(%u);\n}\n\n", object, s->depth);
 }
 
 static struct err *put_program(struct sites *s, const struct process_object *po,
@@ -75,10 +96,8 @@ static struct err *put_program(struct sites *s, const struct process_object *po,
 		return err_new(EINVAL, "D cannot hold the name of the interpreter's file, %s",
 			       po->name);
 	out_init(&o, NULL);
-	if (s->sample > 1)
-		out_str(&o, "self int64_t left;\n\n");
-	for (uint8_t reg = 0; reg < REGISTERS; reg++)
-		put_clause(s, module, v, reg, &o);
+	for (uint32_t i = 0; i < v->n; i++)
+		put_clause(s, module, v, i, &o);
 	out_char(&o, '\0');
 	*ret = xstrdup(o.v);
 	out_fini(&o);

@@ -113,4 +113,20 @@ bool python_asks_for_lines(struct object *o);
 /* --- frames.c --- */
 void python_frames(struct runtime *r, const struct space_thread *t, runtime_frame_vec *ret);
 
+/* --- allocations.c --- */
+/* A place in the code that makes an object: its address is at `moved` behind the value of the
+ * register, in x86's order. The object has its type, and no reference yet. */
+struct python_allocation {
+	uint64_t addr;
+	uint8_t object;
+	int16_t moved;
+};
+enum { PYTHON_ALLOCATIONS_MAX = 1024 };
+struct python_allocations {
+	struct python_allocation v[PYTHON_ALLOCATIONS_MAX];
+	uint32_t n;
+};
+/* Finds them in a file, all addresses as linked. Returns the reason when it does not. */
+const char *python_allocations(struct object *o, struct python_allocations *ret);
+
 #endif
