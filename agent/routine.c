@@ -187,10 +187,9 @@ bad:
 }
 
 #define LANGUAGE_READ(w, dst, size, addr) \
-	((size) == 8 ? native_language_word(NATIVE((w)->chunks), (u64 *)(dst), (u64)(addr)) : \
-	 (size) == 24 ? \
-		       native_language_words(NATIVE((w)->chunks), (u64 *)(dst), (u64)(addr)) : \
-		       read_inside(NATIVE((w)->chunks)->thread, dst, size, (u64)(addr)))
+	((size) == 8    ? native_language_word(NATIVE((w)->chunks), (u64 *)(dst), (u64)(addr)) \
+	 : (size) == 24 ? native_language_words(NATIVE((w)->chunks), (u64 *)(dst), (u64)(addr)) \
+			: read_inside(NATIVE((w)->chunks)->thread, dst, size, (u64)(addr)))
 #define LANGUAGE_TGID(w) (NATIVE((w)->chunks)->thread->pid)
 #define LANGUAGE_OF(w, processes) native_language()
 #define LANGUAGE_POINTER(w, o) (((w)->s->pthread = thread_pointer()) == 0)

@@ -61,7 +61,8 @@ static struct err *process_resume(void *arg)
 	return control_resume(arg);
 }
 
-static struct err *read_process(struct heap_options *a, const struct graph_wanted *w, struct graph **ret)
+static struct err *read_process(struct heap_options *a, const struct graph_wanted *w,
+				struct graph **ret)
 {
 	struct space *space = NULL;
 	struct control *c = NULL;
@@ -237,8 +238,8 @@ static int heap_take(void *into, const struct opt *o, const char *arg)
 {
 	struct heap_options *a = into;
 
-	return o->id == 'p' || o->id == 'X' ? cmdline_take(&a->c, o->id == 'X' ? 'x' : 'p', arg) :
-					      -1;
+	return o->id == 'p' || o->id == 'X' ? cmdline_take(&a->c, o->id == 'X' ? 'x' : 'p', arg)
+					    : -1;
 }
 
 /* Reads a heap and answers the questions about it. */

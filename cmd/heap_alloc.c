@@ -186,9 +186,10 @@ static void say_losses(const struct watcher *w)
 	const struct sites *s = &w->sites;
 
 	if (s->lost)
-		tool_wrong("%llu records were lost, so that objects are missing or have the line of "
-			   "an older one: --sample N makes fewer, -X bufsize=SIZE the buffers larger",
-			   (unsigned long long)s->lost);
+		tool_wrong(
+			"%llu records were lost, so that objects are missing or have the line of "
+			"an older one: --sample N makes fewer, -X bufsize=SIZE the buffers larger",
+			(unsigned long long)s->lost);
 	if (s->faults)
 		tool_wrong("%llu objects were left out: their records could not be made",
 			   (unsigned long long)s->faults);

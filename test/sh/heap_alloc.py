@@ -9,6 +9,7 @@ import re
 import signal
 import subprocess
 import tempfile
+import time
 import shutil
 import atexit
 
@@ -243,6 +244,24 @@ def total():
     p.end()
 
 
+def kills():
+    """A recorder that is killed, at any instant, leaves a program that answers as before, and that can be recorded again."""
+    p = Program("/usr/bin/ruby", RUBY)
+    for i in range(15):
+        a = Alloc(p)
+        p.p.stdin.write("leak %d\n" % (1 + i * 20))
+        p.p.stdin.flush()
+        time.sleep(i * 0.003)
+        a.d.kill()
+        a.d.wait()
+        check(p.p.stdout.readline().startswith("leak "), "an answer after a kill", i)
+    p.ask("drop")
+    a = Alloc(p)
+    p.ask("leak", 10)
+    expect(rows(a.end()), {(line_of(RUBY, "Foo.new"), "Foo"): 1000}, "after kills")
+    check(p.end() == 7, "the exit code after kills")
+
+
 def wrong(args, message):
     r = subprocess.run([DESCRY, "heap", *args], capture_output=True, text=True, timeout=60)
     check(r.returncode in (1, 2) and message in r.stderr, args, r.returncode, r.stderr)
@@ -251,6 +270,7 @@ def wrong(args, message):
 session("/usr/bin/ruby", RUBY, "Foo.new", {"@values = [1": "Array", "Bar.new": "Bar", "Point.new": "Point"})
 session("/usr/bin/python3", PYTHON, "keep.append(Foo())", {"self.values = [1": "list", "keep.append(Bar())": "Bar", "keep.append((i": "tuple"})
 total()
+kills()
 wrong(["alloc"], "whose objects? -p PID")
 wrong(["alloc", "-p", "1", "x"], "is of a process")
 wrong(["--sample", "3", "-p", "1"], "belong to descry heap alloc")

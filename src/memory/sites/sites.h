@@ -48,7 +48,7 @@ struct sites {
 	VEC(struct sites_later) later;
 
 	uint64_t recorded, lost, faults;
-	uint64_t nowhere;  /* objects that no function of the language made, or one that is not kept */
+	uint64_t nowhere; /* objects that no function of the language made, or one that is not kept */
 	uint64_t left_out; /* addresses for which there was no room */
 };
 

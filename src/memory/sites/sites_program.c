@@ -16,7 +16,7 @@
 /* In x86's order. */
 static const char *const sites_registers[] = {
 	"R_RAX", "R_RCX", "R_RDX", "R_RBX", "R_RSP", "R_RBP", "R_RSI", "R_RDI",
-	"R_R8",	 "R_R9",  "R_R10", "R_R11", "R_R12", "R_R13", "R_R14", "R_R15",
+	"R_R8",  "R_R9",  "R_R10", "R_R11", "R_R12", "R_R13", "R_R14", "R_R15",
 };
 _Static_assert(ARRAY_SIZE(sites_registers) == 16, "all");
 
@@ -44,8 +44,8 @@ static const char *of_python(struct object *o, instruction_vec *ret)
 	const char *reason = python_allocations(o, a);
 
 	for (uint32_t i = 0; !reason && i < a->n; i++)
-		vec_push(ret, ((struct instruction){ a->v[i].addr, a->v[i].object,
-						     a->v[i].moved }));
+		vec_push(ret,
+			 ((struct instruction){ a->v[i].addr, a->v[i].object, a->v[i].moved }));
 	free(a);
 	return reason;
 }
@@ -64,8 +64,8 @@ static void put_clause(struct sites *s, const char *module, const instruction_ve
 		       uint32_t first, struct out *o)
 {
 	const struct instruction *like = &v->v[first];
-	cleanup_free char *object = xasprintf("((uint64_t)uregs[%s] + %d)",
-					      sites_registers[like->object], like->moved);
+	cleanup_free char *object =
+		xasprintf("((uint64_t)uregs[%s] + %d)", sites_registers[like->object], like->moved);
 	bool any = false;
 
 	for (uint32_t i = 0; i < first; i++)
@@ -129,8 +129,9 @@ struct err *sites_program(struct sites *s, struct probe_set *ps, pid_t pid, char
 			return e;
 		}
 	}
-	return e ?: err_new(ENOENT,
-			    "process %d: descry knows where objects are made in Ruby and Python "
-			    "alone, and it runs neither",
-			    (int)pid);
+	return e
+		       ?: err_new(ENOENT,
+				  "process %d: descry knows where objects are made in Ruby and Python "
+				  "alone, and it runs neither",
+				  (int)pid);
 }

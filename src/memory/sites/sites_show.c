@@ -163,8 +163,8 @@ void sites_show(struct sites *s, struct graph *g, const struct sites_shown *how,
 		if (how->json)
 			put_json_row(g, r, o);
 		else if (r->file)
-			out_printf(o, "%7llu %s:%u:%s\n", (unsigned long long)r->n, r->file, r->line,
-				   graph_class_text(g, r->class));
+			out_printf(o, "%7llu %s:%u:%s\n", (unsigned long long)r->n, r->file,
+				   r->line, graph_class_text(g, r->class));
 		else
 			out_printf(o, "%7llu [%s]:%s\n", (unsigned long long)r->n, s->language,
 				   graph_class_text(g, r->class));
@@ -198,10 +198,9 @@ void sites_stacktree(struct sites *s, struct graph *g, bool garbage, struct stac
 		ids[n++] = tree_text(ret, FRAME_NATIVE, class);
 		for (uint32_t k = 0; k < s->places.v[sum->place].n; k++) {
 			struct runtime_frame f = place_frame(s, sum->place, k);
-			cleanup_free char *text =
-				f.file ? xasprintf("%s:%u:%s", path_base(f.file), f.line,
-						   f.function ?: "?")
-				       : xasprintf("[%s]", s->language);
+			cleanup_free char *text = f.file ? xasprintf("%s:%u:%s", path_base(f.file),
+								     f.line, f.function ?: "?")
+							 : xasprintf("[%s]", s->language);
 
 			ids[n++] = tree_text(ret, kind, text);
 		}

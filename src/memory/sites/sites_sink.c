@@ -7,10 +7,10 @@
 
 enum {
 	TABLE_FIRST = 1 << 16,
-	TABLE_MAX = 1 << 28,  /* addresses */
+	TABLE_MAX = 1 << 25,  /* addresses: a gigabyte */
 	PLACES_MAX = 1 << 20, /* distinct stacks */
 	WORDS_MAX = 1 << 24,
-	LATER_MAX = 1 << 26,
+	LATER_MAX = 1 << 24,
 };
 
 /* address 0: free. */
@@ -78,7 +78,7 @@ static void put_address(struct sites *s, uint64_t address, uint32_t place)
 
 	if (!s->table)
 		table_resize(s, TABLE_FIRST);
-	else if (s->naddresses * 2 > s->mask && s->mask < TABLE_MAX)
+	else if (s->naddresses * 2 > s->mask && s->naddresses < TABLE_MAX)
 		table_resize(s, (s->mask + 1) * 2);
 	a = slot_of(s, address);
 	if (!a->address) {
