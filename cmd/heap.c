@@ -3,7 +3,7 @@
 
 #include <errno.h>
 
-#include "heap.h"
+#include "heap_options.h"
 #include "memory/heapfile/hprof_write.h"
 #include "program/space/space.h"
 #include "program/target/target.h"
@@ -17,6 +17,8 @@ const struct opt heap_opts[] = {
 	{ 'p', NULL, "PID", OPT_PROCESS, "of this process, which is stopped while its memory is copied" },
 	{ 0, NULL, NULL, NULL, "Questions; without one: the sums, the leak suspects and the biggest objects" },
 	{ OPT_LONG, "histogram", NULL, NULL, "objects and bytes of each class", FLAG(histogram) },
+	{ OPT_LONG, "counts", NULL, NULL, "the number of objects of each class, the most first", FLAG(counts) },
+	{ OPT_LONG, "stacks", NULL, NULL, "also the functions of Python or Ruby that each thread executes", FLAG(stacks) },
 	{ OPT_LONG, "retained", NULL, NULL, "what the objects of each class retain", FLAG(retained) },
 	{ OPT_LONG, "unreachable", NULL, NULL, "the classes of what no root reaches", FLAG(unreachable) },
 	{ OPT_LONG, "duplicates", NULL, NULL, "strings and arrays with equal contents", FLAG(duplicates) },
@@ -61,6 +63,34 @@ static struct err *process_resume(void *arg)
 	return control_resume(arg);
 }
 
+/* Returns true when something is asked about the objects, or nothing at all. */
+static bool asks_heap(const struct heap_options *a)
+{
+	return a->histogram || a->counts || a->retained || a->unreachable || a->duplicates ||
+	       a->paths || a->refs || a->find || a->diff || a->page || !a->stacks;
+}
+
+/* Shows the stacks when they are asked for, and reads the heap when it is. */
+static struct err *read_space(struct heap_options *a, struct space *space, struct heap_pause *p,
+			      const struct graph_wanted *w, struct graph **ret)
+{
+	struct err *e = NULL, *flushed;
+	struct out o;
+
+	if (a->stacks) {
+		out_init(&o, stdout);
+		e = heap_show_stacks(space, p, a->shown.json, &o);
+		flushed = out_flush(&o);
+		out_fini(&o);
+		if (e)
+			err_free(flushed);
+		e = e ?: flushed;
+	}
+	if (e || !asks_heap(a))
+		return e;
+	return heap_read_space(space, p, w, ret, &a->shown.source);
+}
+
 static struct err *read_process(struct heap_options *a, const struct graph_wanted *w,
 				struct graph **ret)
 {
@@ -72,8 +102,8 @@ static struct err *read_process(struct heap_options *a, const struct graph_wante
 
 	e = e ?: control_space(c, &space);
 	pause.arg = c;
-	e = e ?: heap_read_space(space, &pause, w, ret, &a->shown.source);
-	if (!e) {
+	e = e ?: read_space(a, space, &pause, w, ret);
+	if (!e && *ret) {
 		snprintf(name, sizeof(name), "%s", space->name);
 		a->shown.name = name;
 		a->shown.pause_ns = pause.ns;
@@ -93,7 +123,7 @@ static struct err *read_core(struct heap_options *a, const char *path, const str
 
 	if (e)
 		return e;
-	e = heap_read_space(s, &pause, w, ret, &a->shown.source);
+	e = read_space(a, s, &pause, w, ret);
 	for (uint32_t i = 0; (remark = space_core_remark(s, i)); i++)
 		tool_wrong("%s: %s", path, remark);
 	space_free(s);
@@ -205,6 +235,8 @@ static struct err *answer(struct heap_options *a, struct graph *g, const struct 
 	out_init(&o, stdout);
 	if (a->histogram)
 		heap_show_histogram(g, GRAPH_ALL, &a->shown, &o);
+	if (a->counts)
+		heap_show_counts(g, &a->shown, &o);
 	if (a->retained)
 		heap_show_retained(g, &a->shown, &o);
 	if (a->unreachable)
@@ -221,8 +253,8 @@ static struct err *answer(struct heap_options *a, struct graph *g, const struct 
 		e = show_diff(a, g, w, &o);
 	if (a->page && !e)
 		e = is_hprof_name(a->page) ? write_hprof(a, g) : write_page(a, g);
-	if (!a->histogram && !a->retained && !a->unreachable && !a->duplicates && !a->paths &&
-	    !a->refs && !a->find && !a->diff && !a->page) {
+	if (!a->histogram && !a->counts && !a->retained && !a->unreachable && !a->duplicates &&
+	    !a->paths && !a->refs && !a->find && !a->diff && !a->page) {
 		heap_show_summary(g, &a->shown, &o);
 		heap_show_suspects(g, &a->shown, &o);
 		heap_show_biggest(g, &a->shown, &o);
@@ -259,16 +291,20 @@ static int heap_ask(struct heap_options *a, char **files, int nfiles)
 		return tool_wrong("one heap at a time: %s is too many", files[!live]);
 	w = (struct graph_wanted){
 		.labels = a->paths || a->refs || (a->page && is_hprof_name(a->page)) ||
-			  (!a->histogram && !a->retained && !a->unreachable && !a->duplicates &&
-			   !a->find && !a->diff && !a->page),
+			  (!a->histogram && !a->counts && !a->retained && !a->unreachable &&
+			   !a->duplicates && !a->find && !a->diff && !a->page),
 		.contents = a->duplicates,
 		/* A difference is that of reachable objects, which needs the references. */
-		.counts = a->histogram && !a->diff && !a->retained && !a->unreachable &&
-			  !a->duplicates && !a->paths && !a->refs && !a->find && !a->page,
+		.counts = (a->histogram || a->counts) && !a->diff && !a->retained &&
+			  !a->unreachable && !a->duplicates && !a->paths && !a->refs && !a->find &&
+			  !a->page,
 	};
 	a->shown.name = files[0];
-	e = live ? read_process(a, &w, &g) : read_path(a, files[0], &w, &g);
-	e = e ?: answer(a, g, &w);
+	e = live        ? read_process(a, &w, &g)
+	    : a->stacks ? read_core(a, files[0], &w, &g) /* a dump has no threads */
+			: read_path(a, files[0], &w, &g);
+	if (!e && g)
+		e = answer(a, g, &w);
 	if (e)
 		failed = tool_failed(e);
 	err_free(e);

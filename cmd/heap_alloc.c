@@ -3,7 +3,7 @@
  * A D program records where objects are made. For the answer the heap is copied at one moment, and
  * read as descry heap reads it. */
 #define _GNU_SOURCE
-#include "heap.h"
+#include "heap_options.h"
 
 #include <errno.h>
 

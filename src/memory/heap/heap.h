@@ -47,6 +47,8 @@ void heap_show_suspects(struct graph *g, const struct heap_shown *how, struct ou
 /* heap_tables.c */
 void heap_show_histogram(struct graph *g, enum graph_which which, const struct heap_shown *how,
 			 struct out *o);
+/* Only the numbers of objects, as `COUNT CLASS`, the most first. */
+void heap_show_counts(struct graph *g, const struct heap_shown *how, struct out *o);
 void heap_show_retained(struct graph *g, const struct heap_shown *how, struct out *o);
 void heap_show_biggest(struct graph *g, const struct heap_shown *how, struct out *o);
 void heap_show_duplicates(struct graph *g, const struct heap_shown *how, struct out *o);

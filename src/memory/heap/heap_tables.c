@@ -57,6 +57,36 @@ void heap_show_histogram(struct graph *g, enum graph_which which, const struct h
 	graph_rows_free(&r);
 }
 
+static int counts_most_first(const void *x, const void *y)
+{
+	const struct graph_row *a = x, *b = y;
+
+	return COMPARE(b->n, a->n) ?: COMPARE(a->class, b->class);
+}
+
+void heap_show_counts(struct graph *g, const struct heap_shown *how, struct out *o)
+{
+	struct graph_rows r;
+
+	graph_histogram(g, GRAPH_ALL, &r);
+	if (r.n)
+		qsort(r.v, r.n, sizeof(*r.v), counts_most_first);
+	for (uint32_t i = 0; i < r.n && i < how->most; i++) {
+		const char *class = graph_class_text(g, r.v[i].class);
+
+		if (how->json) {
+			out_str(o, "{\"type\":\"count\"");
+			heap_json_number(o, "count", r.v[i].n);
+			heap_json_text(o, "class", class);
+			out_str(o, "}\n");
+		} else {
+			out_printf(o, "%7llu %s\n", (unsigned long long)r.v[i].n, class);
+		}
+	}
+	more_rows(r.n, how, "classes", o);
+	graph_rows_free(&r);
+}
+
 void heap_show_retained(struct graph *g, const struct heap_shown *how, struct out *o)
 {
 	struct graph_rows r;

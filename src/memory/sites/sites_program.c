@@ -2,8 +2,8 @@
  * places in the interpreter's code.
  *
  * A sample is of addresses, by a hash that differs from run to run, and not of every so many-th
- * object: all objects of a sampled address are recorded, so that no record stays behind when another
- * object takes the address. */
+ * object: all objects of a sampled address are recorded, so that no record stays behind when
+ * another object takes the address. */
 #include <errno.h>
 
 #include "base/hash.h"

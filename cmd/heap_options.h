@@ -1,13 +1,15 @@
 /* The parts of `descry heap`. */
-#ifndef DESCRY_CMD_HEAP_H
-#define DESCRY_CMD_HEAP_H
+#ifndef DESCRY_CMD_HEAP_OPTIONS_H
+#define DESCRY_CMD_HEAP_OPTIONS_H
 
 #include "cmdline.h"
 #include "memory/heap/heap.h"
 
+struct space;
+
 struct heap_options {
 	struct heap_shown shown;
-	bool histogram, retained, unreachable, duplicates;
+	bool histogram, retained, unreachable, duplicates, counts, stacks;
 	const char *paths, *refs, *find, *diff, *page;
 	/* of alloc */
 	double lasts, every; /* --for, --every: seconds; 0: not given */
@@ -17,6 +19,9 @@ struct heap_options {
 };
 
 int heap_alloc(struct heap_options *o);
+/* heap_stacks.c: the functions of Python or Ruby that each thread executes. ENOENT: it runs
+ * neither. */
+struct err *heap_show_stacks(struct space *space, struct heap_pause *p, bool json, struct out *o);
 /* Stops a process, a struct control, as long as descry waits for that. */
 struct err *heap_process_stop(void *control);
 

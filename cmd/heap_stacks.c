@@ -1,0 +1,109 @@
+/* descry heap --stacks: the functions of the language that each thread executes, beside its
+ * objects. */
+#include "heap_options.h"
+
+#include <errno.h>
+
+#include "base/clock.h"
+#include "memory/heap/heap.h"
+#include "program/runtime/runtime.h"
+#include "program/space/space.h"
+
+/* The process may be hostile, and its lists endless. */
+enum { STACKS_READS = 100 << 20, STACKS_FRAMES = 1 << 20 };
+static const uint64_t STACKS_NS = 5000000000;
+
+struct thread_stack {
+	pid_t tid;
+	uint32_t at, n; /* in frames */
+};
+
+struct thread_stacks {
+	VEC(struct thread_stack) threads;
+	runtime_frame_vec frames;
+};
+
+static struct err *walk_threads(struct space *space, struct runtime *r, struct thread_stacks *ret)
+{
+	const struct space_thread *t = NULL;
+	uint32_t n = 0;
+	struct err *e = space_threads(space, &t, &n);
+
+	space_limit(space, STACKS_READS, now_ns() + STACKS_NS);
+	for (uint32_t i = 0; !e && i < n && ret->frames.n < STACKS_FRAMES; i++) {
+		struct thread_stack s = { .tid = t[i].tid, .at = ret->frames.n };
+
+		runtime_frames(r, &t[i], &ret->frames);
+		s.n = ret->frames.n - s.at;
+		vec_push(&ret->threads, s);
+	}
+	if (!e && space_is_spent(space))
+		e = err_new(EFBIG,
+			    "%s: reading its stacks takes too long, its lists may be endless",
+			    space->name);
+	space_limit(space, UINT64_MAX, UINT64_MAX);
+	return e;
+}
+
+static void put_frame(const struct runtime_frame *f, bool json, bool first, struct out *o)
+{
+	if (!json) {
+		out_printf(o, "    %s", f->file ?: "?");
+		if (f->line)
+			out_printf(o, ":%u", f->line);
+		out_printf(o, ": %s\n", f->function ?: "?");
+		return;
+	}
+	out_printf(o, "%s{\"line\":%u", first ? "" : ",", f->line);
+	heap_json_text(o, "file", f->file ?: "");
+	heap_json_text(o, "function", f->function ?: "");
+	out_char(o, '}');
+}
+
+static void put_threads(const struct thread_stacks *s, const struct space *space, bool json,
+			struct out *o)
+{
+	if (!json)
+		out_printf(o, "%s: %u thread%s\n", space->name, s->threads.n,
+			   s->threads.n == 1 ? "" : "s");
+	for (uint32_t i = 0; i < s->threads.n; i++) {
+		const struct thread_stack *t = &s->threads.v[i];
+
+		out_printf(o,
+			   json ? "{\"type\":\"stack\",\"thread\":%d,\"frames\":["
+				: "  thread %d\n",
+			   (int)t->tid);
+		for (uint32_t k = 0; k < t->n; k++)
+			put_frame(&s->frames.v[t->at + k], json, !k, o);
+		if (json)
+			out_str(o, "]}\n");
+	}
+}
+
+struct err *heap_show_stacks(struct space *space, struct heap_pause *p, bool json, struct out *o)
+{
+	struct thread_stacks s = { 0 };
+	struct runtime *r = NULL;
+	struct err *e = runtime_find(space, &r), *again = NULL;
+
+	if (!e && (!r || !r->type->frames))
+		e = err_new(
+			ENOENT,
+			"%s: it runs neither Python nor Ruby; descry stack shows the functions of "
+			"Java and of Node.js",
+			space->name);
+	if (!e && p->stop)
+		e = p->stop(p->arg);
+	if (!e) {
+		e = walk_threads(space, r, &s);
+		again = p->resume ? p->resume(p->arg) : NULL;
+	}
+	if (!e && !again)
+		put_threads(&s, space, json, o);
+	runtime_free(r);
+	vec_fini(&s.threads);
+	vec_fini(&s.frames);
+	if (e)
+		err_free(again);
+	return e ?: again;
+}
