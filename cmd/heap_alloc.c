@@ -173,12 +173,10 @@ static struct err *after_round(struct run *r, bool ends)
 
 static void set_sites_options(struct watcher *w)
 {
-	enum { RATE_NS = 5000000 };
 	struct options *o = &w->run.session.options;
 
 	options_put(o, OPT_QUIET, true);
 	options_put(o, OPT_BUFSIZE, 32 << 20);
-	options_put(o, OPT_SWITCHRATE, RATE_NS);
 }
 
 static void say_losses(const struct watcher *w)

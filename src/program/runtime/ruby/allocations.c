@@ -12,7 +12,8 @@
 
 enum {
 	TEXT_MOST = 64 << 20,
-	HITS_MAX = 4096, /* of the pattern; each makes a function be decoded */
+	HITS_MAX = 4096,       /* of the pattern; each makes a function be decoded */
+	DECODED_MAX = 1 << 24, /* instructions */
 	OBJECT_CLASS = 8,
 	GENERAL_REGISTERS = 16,
 	NO_REGISTER = 255,
@@ -27,6 +28,7 @@ struct search {
 	uint8_t *text;
 	uint64_t addr;
 	uint32_t n;
+	uint32_t decoded; /* instructions so far */
 	struct ruby_allocations *ret;
 };
 
@@ -97,8 +99,9 @@ static uint8_t object_at(struct search *x, uint64_t addr)
 	for (uint64_t at = f.start; at < addr; at += z.length) {
 		uint64_t off = at - x->addr;
 
-		if (off >= x->n || ZYAN_FAILED(ZydisDecoderDecodeFull(&decoder, x->text + off,
-								      x->n - off, &z, ops)))
+		if (off >= x->n || ++x->decoded > DECODED_MAX ||
+		    ZYAN_FAILED(
+			    ZydisDecoderDecodeFull(&decoder, x->text + off, x->n - off, &z, ops)))
 			return NO_REGISTER;
 		follow_stores(&s, &z, ops);
 		if (at + z.length > addr)
@@ -183,7 +186,7 @@ static const char *find_allocations(struct search *x)
 	x->ruby.text = (struct ruby_range){ x->addr, n };
 	x->text = xmalloc(n);
 	x->n = (uint32_t)object_read(o, x->addr, x->text, (uint32_t)n);
-	if (!find_counts(x) || !keep_collectors(x))
+	if (!find_counts(x) || x->decoded > DECODED_MAX || !keep_collectors(x))
 		return "the code that makes an object is not as in other builds";
 	return NULL;
 }
