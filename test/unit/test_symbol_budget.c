@@ -3,9 +3,12 @@
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -452,14 +455,115 @@ static void test_paths(void **state)
 	symbols_free(s);
 }
 
+/* The mapping of an anonymous page, as a process can report them without end. */
+static void map_page(struct symbols *s, pid_t pid, uint32_t i)
+{
+	struct mapping m = { .start = HERE + (uint64_t)i * 2 * PAGE, .exec = true, .path = "" };
+
+	m.end = m.start + PAGE;
+	m.time = now_ns();
+	process_map(s, pid, &m);
+}
+
+static struct process *process_known(struct symbols *s, pid_t pid)
+{
+	uint64_t *slot = hash_get(&s->processes, &pid, sizeof(pid));
+
+	return slot ? (struct process *)(uintptr_t)*slot : NULL;
+}
+
+static bool names_itself(struct symbols *s, pid_t pid)
+{
+	struct place p;
+
+	return symbols_user(s, pid, 0, (uintptr_t)names_itself, &p) && p.module;
+}
+
+/* A process maps and unmaps pages without end. The kernel reports no munmap(). */
+static void test_mapped_and_unmapped(void **state)
+{
+	enum { PAGES = 60000, SOME = 20000 };
+	struct symbols *s = symbols_new();
+	const pid_t pid = getpid();
+	const struct process *p;
+
+	for (uint32_t i = 0; i < PAGES; i++) {
+		map_page(s, pid, i);
+		assert_true(process_known(s, pid)->maps.n < SOME);
+	}
+	/* What it has was read, so it is followed on. */
+	p = process_known(s, pid);
+	assert_false(p->crowded || p->cut);
+	assert_true(names_itself(s, pid));
+	assert_int_equal(limited(s), 0);
+	/* One that has ended cannot be read. Its addresses without names are counted. */
+	for (uint32_t i = 0; i < PAGES; i++)
+		map_page(s, GONE, i);
+	p = process_known(s, GONE);
+	assert_true(p->crowded && p->maps.n < SOME);
+	assert_false(names_itself(s, GONE));
+	assert_int_equal(limited(s), 1);
+	process_forked(s, GONE, GONE + 1);
+	assert_int_equal(process_known(s, GONE + 1)->maps.n, 0);
+	assert_false(names_itself(s, GONE + 1));
+	assert_int_equal(limited(s), 2);
+	/* The program that it executes is followed again. */
+	process_exec(s, GONE, now_ns());
+	assert_false(p->crowded);
+	symbols_free(s);
+}
+
+/* Children that live, each with a copy of the list. */
+static void test_live_mappings(void **state)
+{
+	enum { CHILDREN = 40, PAGES = 3000, LIMIT = 30000 };
+	struct symbols *s = symbols_new();
+	pid_t children[CHILDREN];
+
+	symbols_limit(s, &(struct symbols_limits){ .live_mappings = LIMIT });
+	for (uint32_t i = 0; i < PAGES; i++)
+		map_page(s, getpid(), i);
+	for (int i = 0; i < CHILDREN; i++) {
+		uint32_t pos = 0, n = 0;
+		uint64_t *val;
+
+		children[i] = fork();
+		if (!children[i]) {
+			prctl(PR_SET_PDEATHSIG, SIGKILL);
+			pause();
+			_exit(0);
+		}
+		process_forked(s, getpid(), children[i]);
+		while (hash_next(&s->processes, &pos, NULL, NULL, &val))
+			n += ((struct process *)(uintptr_t)*val)->maps.n;
+		assert_true(n < 2 * LIMIT);
+	}
+	/* The list of one that was dropped is read again. */
+	for (int i = 0; i < CHILDREN; i++)
+		assert_true(names_itself(s, children[i]));
+	assert_int_equal(limited(s), 0);
+	for (int i = 0; i < CHILDREN; i++) {
+		kill(children[i], SIGKILL);
+		waitpid(children[i], NULL, 0);
+	}
+	symbols_free(s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_descriptors),    cmocka_unit_test(test_pinned),
-		cmocka_unit_test(test_symbols),        cmocka_unit_test(test_perf_maps),
-		cmocka_unit_test(test_perf_map_names), cmocka_unit_test(test_sources),
-		cmocka_unit_test(test_names_tidied),   cmocka_unit_test(test_processes),
-		cmocka_unit_test(test_forks),          cmocka_unit_test(test_paths),
+		cmocka_unit_test(test_mapped_and_unmapped),
+		cmocka_unit_test(test_live_mappings),
+		cmocka_unit_test(test_descriptors),
+		cmocka_unit_test(test_pinned),
+		cmocka_unit_test(test_symbols),
+		cmocka_unit_test(test_perf_maps),
+		cmocka_unit_test(test_perf_map_names),
+		cmocka_unit_test(test_sources),
+		cmocka_unit_test(test_names_tidied),
+		cmocka_unit_test(test_processes),
+		cmocka_unit_test(test_forks),
+		cmocka_unit_test(test_paths),
 	};
 	int status;
 

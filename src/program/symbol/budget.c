@@ -18,6 +18,7 @@ void symbols_limit(struct symbols *s, const struct symbols_limits *l)
 		.jit_names = 64 << 20,
 		.processes = 4096,
 		.mappings = 48 << 10,
+		.live_mappings = 512 << 10,
 	};
 
 	s->limits = (struct symbols_limits){
@@ -29,6 +30,7 @@ void symbols_limit(struct symbols *s, const struct symbols_limits *l)
 		.jit_names = l->jit_names ? l->jit_names : usual.jit_names,
 		.processes = l->processes ? l->processes : usual.processes,
 		.mappings = l->mappings ? l->mappings : usual.mappings,
+		.live_mappings = l->live_mappings ? l->live_mappings : usual.live_mappings,
 	};
 	s->tidy_at = s->limits.processes;
 }

@@ -2,7 +2,8 @@
  * kernel's reports of mmap(), fork() and exec().
  *
  * Text that another file replaces, or that exec() removes, is remembered with the time of its end.
- * The kernel does not report munmap(), so a mapping stays until another replaces it. */
+ * The kernel does not report munmap(), so a mapping stays until another replaces it, or until there
+ * are too many: any process can make mappings without end. */
 #include <errno.h>
 #include <signal.h>
 #include <time.h>
@@ -19,6 +20,9 @@ enum {
 	TIDY_EVENTS = 4096, /* the kernel's events between two runs of process_tidy() */
 	PID_END = 1 << 22,  /* limit of pids in all kernels */
 	PATHS_FEW = 4096,
+	/* Mappings of a process that events may add to. Each event moves those behind it. */
+	FOLLOWED_MAX = 8192,
+	FORKED_MAX = 4096, /* mappings that a child gets from its parent's list */
 };
 /* Records not read yet may still name a process that ended a moment ago. */
 #define RECENT_NS 10000000000ull
@@ -45,6 +49,11 @@ struct process *process_of(struct symbols *s, pid_t pid, bool *ret_new)
 	return (struct process *)(uintptr_t)*slot;
 }
 
+static bool tidy_due(const struct symbols *s)
+{
+	return s->processes.n >= s->tidy_at || s->grown > s->limits.live_mappings / 4;
+}
+
 struct process *process_asked(struct symbols *s, pid_t pid)
 {
 	struct process *p = process_of(s, pid, NULL);
@@ -52,7 +61,7 @@ struct process *process_asked(struct symbols *s, pid_t pid)
 	p->asked = true;
 	p->used_ns = now_ns();
 	s->asked = p;
-	if (s->processes.n >= s->tidy_at)
+	if (tidy_due(s))
 		process_tidy(s);
 	return p;
 }
@@ -134,13 +143,13 @@ static bool outlives(struct process *p, const struct live_mapping *old, struct l
 		list[i].dropped = old->dropped;
 		list[i].m.time = old->m.time;
 	}
-	if (overlapped && !same)
+	if (!same && (overlapped || p->maps.n > FOLLOWED_MAX))
 		keep_past(p, old, p->read_ns);
-	return !overlapped;
+	return !overlapped && p->maps.n <= FOLLOWED_MAX;
 }
 
 /* Takes the mappings of a /proc/PID/maps. Keeps text of the same program that was unmapped since
- * (dlclose), as long as nothing has replaced it. */
+ * (dlclose), as long as nothing has replaced it and the old list is not too long. */
 static void take_read(struct symbols *s, struct process *p, const struct mappings *maps)
 {
 	const uint32_t n = maps->n;
@@ -166,6 +175,7 @@ static void take_read(struct symbols *s, struct process *p, const struct mapping
 	vec_fini(&p->maps);
 	p->maps.v = total ? xrealloc(all, total * sizeof(*all)) : all;
 	p->maps.n = p->maps.cap = total;
+	s->grown += total;
 	free(list);
 }
 
@@ -178,6 +188,8 @@ static void process_clear(struct symbols *s, struct process *p)
 	p->read_ns = 0;
 	p->maps.n = 0;
 	p->past.n = 0;
+	p->crowded = false;
+	p->cut = false;
 	p->home = (struct jit_home){ 0 };
 	p->asked = false;
 	p->jit_dropped = false;
@@ -212,16 +224,12 @@ static void read_space(struct symbols *s, struct process *p)
 	err_free(e);
 }
 
-static void read_process(struct symbols *s, struct process *p)
+static void read_proc(struct symbols *s, struct process *p)
 {
 	uint64_t start, read_ns = now_ns();
 	struct mappings maps = { 0 };
 	struct err *e;
 
-	if (p->space) {
-		read_space(s, p);
-		return;
-	}
 	p->read_ns = read_ns;
 	start = procdir_start(p->pid);
 	e = start ? mappings_read(p->pid, &maps) : NULL;
@@ -243,6 +251,24 @@ static void read_process(struct symbols *s, struct process *p)
 		p->start_time = start;
 	}
 	mappings_free(&maps);
+}
+
+static void read_process(struct symbols *s, struct process *p)
+{
+	uint64_t took = now_ns();
+
+	if (p->space)
+		read_space(s, p);
+	else
+		read_proc(s, p);
+	took = now_ns() - took;
+	p->pause_ns = took * 9 > REREAD_NS ? took * 9 : REREAD_NS;
+}
+
+/* Returns true when p may be read again: not too often, when its list is long. */
+static bool may_reread(const struct process *p)
+{
+	return now_ns() - p->read_ns >= p->pause_ns;
 }
 
 /* Returns true when the kernel has reported all of p's mappings since its start. Reading /proc then
@@ -290,7 +316,7 @@ static void remember(struct symbols *s, pid_t pid, bool again)
 	jit_remember(s, p);
 	/* While the kernel reports every mapping, there is nothing new to read. */
 	if (!is_told(s, p) &&
-	    (again || !p->read_ns || (!s->watch && now_ns() - p->read_ns >= REREAD_NS)))
+	    (again || !p->read_ns || ((!s->watch || p->crowded) && may_reread(p))))
 		read_process(s, p);
 	for (uint32_t i = 0; i < p->maps.n; i++)
 		if (p->maps.v[i].m.exec && !p->maps.v[i].dropped)
@@ -320,11 +346,11 @@ static bool find_mapping(const struct process *p, uint64_t addr, uint32_t *ret)
 static bool ask_mapping(struct symbols *s, struct process *p, uint64_t addr, uint32_t *ret)
 {
 	symbols_watch_drain(s);
-	if (!p->read_ns && !is_told(s, p))
+	if (p->crowded ? may_reread(p) : !p->read_ns && !is_told(s, p))
 		read_process(s, p);
 	if (find_mapping(p, addr, ret))
 		return true;
-	if (p->read_ns && (!p->exists || now_ns() - p->read_ns < REREAD_NS))
+	if (p->read_ns && (!p->exists || !may_reread(p)))
 		return false;
 	read_process(s, p);
 	return find_mapping(p, addr, ret);
@@ -457,9 +483,20 @@ static struct process *watched(struct symbols *s, pid_t pid)
 static void told(struct symbols *s, pid_t pid)
 {
 	s->told_of = pid;
-	if (++s->ntold % TIDY_EVENTS && s->processes.n < s->tidy_at)
+	if (++s->ntold % TIDY_EVENTS && !tidy_due(s))
 		return;
 	process_tidy(s);
+}
+
+/* Reads a list that has become too long, which leaves what is mapped now. Of a process that has
+ * many mappings, or has ended, events add no more. */
+static void process_prune(struct symbols *s, struct process *p)
+{
+	read_process(s, p);
+	if (p->maps.n <= FOLLOWED_MAX / 2)
+		return;
+	p->crowded = p->cut = true;
+	p->told = false;
 }
 
 void process_map(struct symbols *s, pid_t pid, const struct mapping *m)
@@ -469,6 +506,8 @@ void process_map(struct symbols *s, pid_t pid, const struct mapping *m)
 
 	told(s, pid);
 	p = watched(s, pid);
+	if (p->crowded)
+		return;
 	new.m.path = intern_text(&s->paths, intern_str(&s->paths, m->path));
 	/* The known mapping is newer, so this one came before it. */
 	for (uint32_t i = lower_bound(p, m->start); i < p->maps.n && p->maps.v[i].m.start < m->end;
@@ -485,6 +524,9 @@ void process_map(struct symbols *s, pid_t pid, const struct mapping *m)
 		return;
 	}
 	replace(p, &new, m->time);
+	s->grown++;
+	if (p->maps.n > FOLLOWED_MAX)
+		process_prune(s, p);
 }
 
 void process_forked(struct symbols *s, pid_t parent, pid_t child)
@@ -497,7 +539,13 @@ void process_forked(struct symbols *s, pid_t parent, pid_t child)
 	if (!p->read_ns && !p->maps.n)
 		read_process(s, p);
 	process_clear(s, c);
+	/* The child's list is read when it is queried, if the child lives then. */
+	if (p->cut || p->maps.n > FORKED_MAX) {
+		c->cut = true;
+		return;
+	}
 	c->told = s->watch && p->maps.n;
+	s->grown += p->maps.n;
 	vec_reserve(&c->maps, p->maps.n);
 	if (p->maps.n)
 		memcpy(c->maps.v, p->maps.v, p->maps.n * sizeof(*p->maps.v));
@@ -522,6 +570,7 @@ void process_exec(struct symbols *s, pid_t pid, uint64_t time)
 			keep_past(p, l, time);
 	}
 	p->maps.n = kept;
+	p->crowded = false;
 	p->told = s->watch != NULL;
 	if (p->read_ns && p->read_ns <= time)
 		p->read_ns = 0;
@@ -555,6 +604,34 @@ static uint32_t mappings_of(const struct process *p)
 	return p->maps.n + p->past.n;
 }
 
+static int compare_live(const void *pa, const void *pb)
+{
+	const struct candidate *a = pa, *b = pb;
+
+	if (a->wanted != b->wanted)
+		return a->wanted ? 1 : -1;
+	return COMPARE(mappings_of(b->p), mappings_of(a->p));
+}
+
+/* Drops lists of live processes when all have too many mappings: first the longest of those never
+ * queried. The next query reads its list again. */
+static void tidy_live(struct symbols *s, struct candidate *v, uint32_t n, uint64_t nmappings)
+{
+	if (nmappings <= s->limits.live_mappings)
+		return;
+	qsort(v, n, sizeof(*v), compare_live);
+	for (uint32_t i = 0; i < n && nmappings > s->limits.live_mappings / 4 * 3; i++) {
+		struct process *p = v[i].p;
+
+		nmappings -= mappings_of(p);
+		vec_fini(&p->maps);
+		vec_fini(&p->past);
+		p->told = false;
+		p->cut = true;
+		p->read_ns = 0;
+	}
+}
+
 /* Drops the paths that no mapping has. */
 static void tidy_paths(struct symbols *s)
 {
@@ -584,17 +661,22 @@ static void tidy_paths(struct symbols *s)
 
 void process_tidy(struct symbols *s)
 {
-	VEC(struct candidate) gone = { 0 };
+	VEC(struct candidate) gone = { 0 }, live = { 0 };
+	uint64_t *val, now = now_ns(), nlive = 0;
 	uint32_t pos = 0, nmappings = 0, left;
-	uint64_t *val, now = now_ns();
 	const void *key;
 	size_t len;
 
 	while (hash_next(&s->processes, &pos, &key, &len, &val)) {
 		struct process *p = (struct process *)(uintptr_t)*val;
+		bool busy = p == s->asked || p->pid == s->told_of;
 
-		if (p == s->asked || p->pid == s->told_of || !is_gone(p))
+		if (busy || !is_gone(p)) {
+			nlive += mappings_of(p);
+			if (!busy && !p->space && mappings_of(p))
+				vec_push(&live, (struct candidate){ p, p->asked });
 			continue;
+		}
 		nmappings += mappings_of(p);
 		vec_push(&gone, (struct candidate){ p, p->asked || now - p->used_ns < RECENT_NS });
 	}
@@ -612,7 +694,10 @@ void process_tidy(struct symbols *s)
 			process_drop(s, p);
 		}
 	}
+	tidy_live(s, live.v, live.n, nlive);
 	s->tidy_at = s->processes.n + s->limits.processes / 4 + 1;
+	s->grown = 0;
 	vec_fini(&gone);
+	vec_fini(&live);
 	tidy_paths(s);
 }

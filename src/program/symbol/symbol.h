@@ -85,12 +85,13 @@ struct symbols_limits {
 	uint32_t open_files; /* descriptors of object files */
 	/* Files whose source lines are known. libdw has one or two descriptors for each. */
 	uint32_t sources;
-	size_t object_bytes; /* headers and symbols */
-	size_t jit_bytes;    /* perf maps; one alone may take more */
-	size_t names;        /* texts that were given out, about; symbols_tidy() drops them */
-	size_t jit_names;    /* of these, names of perf maps between two symbols_tidy() */
-	uint32_t processes;  /* that have ended */
-	uint32_t mappings;   /* of processes that have ended */
+	size_t object_bytes;    /* headers and symbols */
+	size_t jit_bytes;       /* perf maps; one alone may take more */
+	size_t names;           /* texts that were given out, about; symbols_tidy() drops them */
+	size_t jit_names;       /* of these, names of perf maps between two symbols_tidy() */
+	uint32_t processes;     /* that have ended */
+	uint32_t mappings;      /* of processes that have ended */
+	uint32_t live_mappings; /* of processes that live */
 };
 void symbols_limit(struct symbols *s, const struct symbols_limits *l);
 /* Frees all texts that were given out when they take more than limits.names. The caller holds none.

@@ -86,9 +86,12 @@ struct process {
 	bool asked;          /* a name was queried, or symbols_remember() was called */
 	bool denied;         /* its mappings may not be read */
 	bool unnamed;        /* an address of it has no name because of that */
+	bool crowded;        /* it has too many mappings to follow: they are read now and then */
+	bool cut;            /* mappings of it were dropped because of the limits */
 	uint64_t used_ns;    /* CLOCK_MONOTONIC of the last query or record */
 	uint64_t start_time; /* distinguishes a reused pid */
 	uint64_t read_ns;    /* CLOCK_MONOTONIC of the last read; a miss reads again later */
+	uint64_t pause_ns;   /* from then until the next */
 	VEC(struct live_mapping) maps; /* by address; no overlaps */
 	VEC(struct past_mapping) past; /* in the order of their ends; the last PAST_MAX */
 
@@ -119,6 +122,7 @@ struct symbols {
 	uint32_t ntold;   /* events */
 	uint32_t tidy_at; /* number of processes at which process_tidy() is due */
 	uint32_t npaths;  /* paths that the last process_tidy() left */
+	uint64_t grown;   /* mappings added since the last process_tidy() */
 	struct hash sources; /* struct object * -> struct debug_info * (source.c) */
 	struct known_object vdso;
 	bool vdso_tried;
@@ -196,7 +200,8 @@ struct process *process_of(struct symbols *s, pid_t pid, bool *ret_new);
 struct process *process_asked(struct symbols *s, pid_t pid);
 void process_drop(struct symbols *s, struct process *p);
 /* Drops ended processes when there are more than symbols.limits allows: first those never queried,
- * then those with the oldest last query. Drops paths that no mapping has any more. */
+ * then those with the oldest last query. Drops the longest lists of processes that live, when they
+ * are too long together. Drops paths that no mapping has any more. */
 void process_tidy(struct symbols *s);
 /* Returns true when process_tidy() has dropped pid and no event has come from pid since. */
 bool process_was_dropped(const struct symbols *s, pid_t pid);

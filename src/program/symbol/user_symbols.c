@@ -624,7 +624,7 @@ bool symbols_user(struct symbols *s, pid_t pid, uint64_t time, uint64_t addr, st
 	memset(ret, 0, sizeof(*ret));
 	if (!process_find(s, p, time, addr, &at)) {
 		s->losses.numberless += !pid && addr;
-		s->losses.limited += process_was_dropped(s, pid);
+		s->losses.limited += p->cut || process_was_dropped(s, pid);
 		if (p->denied && !p->unnamed && !s->losses.denied++)
 			s->losses.denied_pid = pid;
 		p->unnamed |= p->denied;
