@@ -3,7 +3,11 @@
 
 #include <string.h>
 
-enum { NREGS = 6, MAX_BY_VALUE = 4096 };
+enum {
+	NREGS = 6,
+	MAX_BY_VALUE = 4096,
+	PARTS_MAX = 1024, /* of a value of 16 bytes; a hostile union may have itself as members */
+};
 
 static const enum user_reg arg_regs[NREGS] = { UREG_RDI, UREG_RSI, UREG_RDX,
 					       UREG_RCX, UREG_R8,  UREG_R9 };
@@ -39,6 +43,8 @@ static struct probe_arg in_register(struct probe_set *ps, enum user_reg reg, typ
 struct passing {
 	uint32_t nint, nsse;
 	bool memory;
+	bool unknown;   /* the type has too many parts */
+	uint32_t parts; /* seen */
 	bool is_int[2]; /* for each eightbyte: it goes into an integer register */
 };
 
@@ -51,6 +57,12 @@ static void mark_integers(struct type_graph *g, type_id t, uint64_t at, struct p
 	const struct type_member *m;
 	uint32_t n;
 
+	if (p->unknown || at >= 16 || (p->is_int[0] && p->is_int[1]))
+		return;
+	if (++p->parts > PARTS_MAX) {
+		p->unknown = true;
+		return;
+	}
 	switch (type_kind(g, s)) {
 	case TYPE_STRUCT:
 	case TYPE_UNION:
@@ -64,9 +76,7 @@ static void mark_integers(struct type_graph *g, type_id t, uint64_t at, struct p
 				      depth + 1);
 		return;
 	case TYPE_FLOAT: return;
-	default:
-		if (at < 16)
-			p->is_int[at / 8] = true;
+	default: p->is_int[at / 8] = true;
 	}
 }
 
@@ -109,8 +119,13 @@ static void entry_types(struct probe_set *ps, const struct probe *p, type_id fun
 
 	if (is_opaque(ps, p, result))
 		return;
-	if (type_is_sou(ps->types, result) && passing(ps->types, result).memory)
-		reg = 1; /* the register that holds the address of the result */
+	if (type_is_sou(ps->types, result)) {
+		struct passing how = passing(ps->types, result);
+
+		if (how.unknown)
+			return;
+		reg = how.memory; /* the register that holds the address of the result */
+	}
 	for (uint32_t i = 0; i < nparams && i < ARRAY_SIZE(ret->typed); i++) {
 		struct passing how = passing(ps->types, params[i].type);
 		bool scalar = type_is_scalar(ps->types, params[i].type);
@@ -118,7 +133,7 @@ static void entry_types(struct probe_set *ps, const struct probe *p, type_id fun
 		struct probe_arg a = { .source = ARG_NONE, .type = T_INT64 };
 		uint64_t size = type_size(ps->types, params[i].type);
 
-		if (is_opaque(ps, p, params[i].type))
+		if (how.unknown || is_opaque(ps, p, params[i].type))
 			break;
 		if (how.memory || reg + how.nint > NREGS || sse + how.nsse > 8) {
 			a = on_stack(word, type);

@@ -1,0 +1,81 @@
+/* Debugging information that its author made to keep its reader busy: units of this program, written
+ * by hand. */
+#include <unistd.h>
+
+#include "probe/pid_args.h"
+#include "unit.h"
+
+extern const char __executable_start[];
+void hostile_many(void);
+
+/* A function whose parameter is a union of 8 bytes with 60 members of the union's own type. */
+asm(".pushsection .text.hostile, \"ax\", @progbits\n"
+    ".globl hostile_many\n"
+    ".type hostile_many, @function\n"
+    "hostile_many: ret\n"
+    "hostile_end: .size hostile_many, hostile_end - hostile_many\n"
+    ".popsection\n"
+    ".pushsection .debug_abbrev, \"\", @progbits\n"
+    "hostile_abbrevs:\n"
+    /* 1: DW_TAG_compile_unit with children: low_pc, high_pc */
+    ".uleb128 1, 0x11; .byte 1; .uleb128 0x11, 1, 0x12, 6, 0, 0\n"
+    /* 2: DW_TAG_union_type with children: name, byte_size */
+    ".uleb128 2, 0x17; .byte 1; .uleb128 3, 8, 0xb, 0xb, 0, 0\n"
+    /* 3: DW_TAG_member: name, type */
+    ".uleb128 3, 0xd; .byte 0; .uleb128 3, 8, 0x49, 0x13, 0, 0\n"
+    /* 4: DW_TAG_subprogram with children: name, low_pc, high_pc */
+    ".uleb128 4, 0x2e; .byte 1; .uleb128 3, 8, 0x11, 1, 0x12, 6, 0, 0\n"
+    /* 5: DW_TAG_formal_parameter: name, type */
+    ".uleb128 5, 5; .byte 0; .uleb128 3, 8, 0x49, 0x13, 0, 0\n"
+    /* 6: DW_TAG_base_type: name, byte_size, encoding */
+    ".uleb128 6, 0x24; .byte 0; .uleb128 3, 8, 0xb, 0xb, 0x3e, 0xb, 0, 0\n"
+    ".byte 0\n"
+    ".popsection\n"
+    ".pushsection .debug_info, \"\", @progbits\n"
+    "hostile_unit: .long hostile_unit_end - . - 4\n"
+    ".short 4; .long hostile_abbrevs; .byte 8\n"
+    ".uleb128 1; .quad hostile_many; .long hostile_end - hostile_many\n"
+    "hostile_long: .uleb128 6; .asciz \"hostile_long\"; .byte 8, 5\n"
+    "hostile_union: .uleb128 2; .asciz \"hostile\"; .byte 8\n"
+    ".rept 60\n"
+    ".uleb128 3; .asciz \"m\"; .long hostile_union - hostile_unit\n"
+    ".endr\n"
+    ".byte 0\n"
+    ".uleb128 4; .asciz \"hostile_many\"\n"
+    ".quad hostile_many; .long hostile_end - hostile_many\n"
+    ".uleb128 5; .asciz \"first\"; .long hostile_long - hostile_unit\n"
+    ".uleb128 5; .asciz \"second\"; .long hostile_union - hostile_unit\n"
+    ".uleb128 5; .asciz \"third\"; .long hostile_long - hostile_unit\n"
+    ".byte 0\n"
+    ".byte 0\n"
+    "hostile_unit_end:\n"
+    ".popsection\n"
+    ".pushsection .debug_aranges, \"\", @progbits\n"
+    ".long 44; .short 2; .long hostile_unit; .byte 8, 0; .long 0\n"
+    ".quad hostile_many, hostile_end - hostile_many, 0, 0\n"
+    ".popsection\n");
+
+/* The way in which the union is passed is not known, nor which register has what comes behind it. */
+static void test_union_of_itself(void **state)
+{
+	struct type_graph *g = type_graph_new();
+	struct probe_set ps = { .types = g };
+	struct probe p = { .func = "hostile_many", .name = "entry", .object = "/proc/self/exe" };
+	struct probe_args args = { 0 };
+
+	p.addr = (uintptr_t)hostile_many - (uintptr_t)__executable_start;
+	assert_null(pid_args(&ps, &p, &args));
+	assert_true(args.known);
+	assert_int_equal(args.ntyped, 1);
+	assert_int_equal(args.typed[0].source, ARG_REG);
+	type_graph_free(g);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_union_of_itself),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
