@@ -190,6 +190,26 @@ static void test_speedscope(void **state)
 	out_fini(&o);
 }
 
+/* Frames that never close: each event is a stack of all of them. */
+static void test_open_frames(void **state)
+{
+	enum { EVENTS = 10000 };
+	enum stackin_format is;
+	struct out o = { 0 };
+	char *why;
+
+	out_str(&o, "{\"shared\":{\"frames\":[{\"name\":\"a\"}]},\"profiles\":[{\"type\":"
+		    "\"evented\",\"startValue\":0,\"events\":[");
+	for (int i = 0; i < EVENTS; i++)
+		out_printf(&o, "%s{\"type\":\"O\",\"frame\":0,\"at\":%d}", i ? "," : "", i);
+	out_str(&o, "]}]}");
+	free(read_folded(o.v, o.n, o.n, NULL, &is, &why));
+	assert_non_null(why);
+	assert_non_null(strstr(why, "more frames than its size allows"));
+	free(why);
+	out_fini(&o);
+}
+
 /* --- perf.data --- */
 
 static void u32(struct out *o, uint32_t v)
@@ -476,10 +496,10 @@ static void test_chain(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_written),   cmocka_unit_test(test_hostile_names),
-		cmocka_unit_test(test_pprof),     cmocka_unit_test(test_speedscope),
-		cmocka_unit_test(test_perf_data), cmocka_unit_test(test_gzip),
-		cmocka_unit_test(test_chain),
+		cmocka_unit_test(test_written),     cmocka_unit_test(test_hostile_names),
+		cmocka_unit_test(test_pprof),       cmocka_unit_test(test_speedscope),
+		cmocka_unit_test(test_open_frames), cmocka_unit_test(test_perf_data),
+		cmocka_unit_test(test_gzip),        cmocka_unit_test(test_chain),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

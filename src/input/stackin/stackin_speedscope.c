@@ -3,10 +3,15 @@
  * below a frame of its name.
  */
 #define _GNU_SOURCE
+#include <errno.h>
 #include <jansson.h>
 #include <math.h>
 
 #include "input/stackin/stackin_reader.h"
+
+/* Each event is a stack of all frames that are open. The stacks of n bytes of JSON have at most
+ * FRAMES_FREE + n * FRAMES_PER_BYTE frames. */
+enum { FRAMES_FREE = 1 << 20, FRAMES_PER_BYTE = 16 };
 
 struct speedscope {
 	VEC(uint32_t) frames; /* ids in the tree */
@@ -14,6 +19,7 @@ struct speedscope {
 	VEC(uint32_t) open;   /* root first */
 	uint32_t base;        /* the profile's name; NO_BASE: there is only one profile */
 	double scale;         /* weights in the unit shown */
+	uint64_t room;        /* frames that stacks may still have */
 	struct perf_names names;
 };
 
@@ -69,7 +75,16 @@ static void speedscope_add(struct stackin *in, struct speedscope *p, double weig
 	in->stacks++;
 }
 
-static void read_sampled(struct stackin *in, struct speedscope *p, const json_t *profile)
+/* Returns false when the stacks have too many frames with these. */
+static bool take_room(struct speedscope *p, size_t n)
+{
+	if (n > p->room)
+		return false;
+	p->room -= n;
+	return true;
+}
+
+static bool read_sampled(struct stackin *in, struct speedscope *p, const json_t *profile)
 {
 	const json_t *samples = json_object_get(profile, "samples");
 	const json_t *weights = json_object_get(profile, "weights");
@@ -77,14 +92,17 @@ static void read_sampled(struct stackin *in, struct speedscope *p, const json_t 
 	for (size_t i = 0; i < json_array_size(samples); i++) {
 		const json_t *stack = json_array_get(samples, i), *w = json_array_get(weights, i);
 
+		if (!take_room(p, json_array_size(stack)))
+			return false;
 		p->ids.n = 0;
 		for (size_t k = json_array_size(stack); k; k--)
 			vec_push(&p->ids, frame_id(in, p, json_array_get(stack, k - 1)));
 		speedscope_add(in, p, w ? json_number_value(w) : 1);
 	}
+	return true;
 }
 
-static void read_evented(struct stackin *in, struct speedscope *p, const json_t *profile)
+static bool read_evented(struct stackin *in, struct speedscope *p, const json_t *profile)
 {
 	const json_t *events = json_object_get(profile, "events");
 	double last = json_number_value(json_object_get(profile, "startValue"));
@@ -95,6 +113,8 @@ static void read_evented(struct stackin *in, struct speedscope *p, const json_t 
 		double at = json_number_value(json_object_get(e, "at"));
 		struct text type = string_of(e, "type");
 
+		if (!take_room(p, p->open.n))
+			return false;
 		p->ids.n = 0;
 		for (uint32_t k = p->open.n; k; k--)
 			vec_push(&p->ids, p->open.v[k - 1]);
@@ -106,6 +126,7 @@ static void read_evented(struct stackin *in, struct speedscope *p, const json_t 
 		else if (p->open.n)
 			p->open.n--;
 	}
+	return true;
 }
 
 /* Whole numbers would lose fractions of seconds. */
@@ -154,17 +175,17 @@ static struct err *read_profiles(struct stackin *in, struct speedscope *p, const
 			p->base = p->names.comm.v[0];
 		}
 		take_unit(in, p, string_of(profile, "unit"));
-		if (type.n == 7 && !memcmp(type.s, "evented", 7))
-			read_evented(in, p, profile);
-		else
-			read_sampled(in, p, profile);
+		if (!(type.n == 7 && !memcmp(type.s, "evented", 7) ? read_evented(in, p, profile)
+								   : read_sampled(in, p, profile)))
+			return err_new(E2BIG, "the stacks of a speedscope profile have more frames "
+					      "than its size allows");
 	}
 	return taken ? NULL : err_new(0, "there is no profile %s in the file", in->options.event);
 }
 
 static struct err *document(struct stackin *in, const uint8_t *data, size_t n)
 {
-	struct speedscope p = { 0 };
+	struct speedscope p = { .room = FRAMES_FREE + (uint64_t)n * FRAMES_PER_BYTE };
 	json_error_t why;
 	json_t *root = json_loadb((const char *)data, n, 0, &why);
 	struct err *e;
