@@ -3,10 +3,12 @@
 #include <unistd.h>
 
 #include "probe/pid_args.h"
+#include "program/symbol/symbol_private.h"
 #include "unit.h"
 
 extern const char __executable_start[];
 void hostile_many(void);
+void hostile_last(void);
 
 /* A function whose parameter is a union of 8 bytes with 60 members of the union's own type. */
 asm(".pushsection .text.hostile, \"ax\", @progbits\n"
@@ -29,6 +31,8 @@ asm(".pushsection .text.hostile, \"ax\", @progbits\n"
     ".uleb128 5, 5; .byte 0; .uleb128 3, 8, 0x49, 0x13, 0, 0\n"
     /* 6: DW_TAG_base_type: name, byte_size, encoding */
     ".uleb128 6, 0x24; .byte 0; .uleb128 3, 8, 0xb, 0xb, 0x3e, 0xb, 0, 0\n"
+    /* 7: DW_TAG_variable without attributes */
+    ".uleb128 7, 0x34; .byte 0; .uleb128 0, 0\n"
     ".byte 0\n"
     ".popsection\n"
     ".pushsection .debug_info, \"\", @progbits\n"
@@ -55,6 +59,29 @@ asm(".pushsection .text.hostile, \"ax\", @progbits\n"
     ".quad hostile_many, hostile_end - hostile_many, 0, 0\n"
     ".popsection\n");
 
+/* A unit with 2,000 variables, and behind them a function. */
+asm(".pushsection .text.hostile\n"
+    ".globl hostile_last\n"
+    ".type hostile_last, @function\n"
+    "hostile_last: .fill 200, 1, 0x90; ret\n"
+    "hostile_last_end: .size hostile_last, hostile_last_end - hostile_last\n"
+    ".popsection\n"
+    ".pushsection .debug_info\n"
+    "hostile_variables: .long hostile_variables_end - . - 4\n"
+    ".short 4; .long hostile_abbrevs; .byte 8\n"
+    ".uleb128 1; .quad hostile_last; .long hostile_last_end - hostile_last\n"
+    ".fill 2000, 1, 7\n"
+    ".uleb128 4; .asciz \"hostile_last\"\n"
+    ".quad hostile_last; .long hostile_last_end - hostile_last\n"
+    ".byte 0\n"
+    ".byte 0\n"
+    "hostile_variables_end:\n"
+    ".popsection\n"
+    ".pushsection .debug_aranges\n"
+    ".long 44; .short 2; .long hostile_variables; .byte 8, 0; .long 0\n"
+    ".quad hostile_last, hostile_last_end - hostile_last, 0, 0\n"
+    ".popsection\n");
+
 /* The way in which the union is passed is not known, nor which register has what comes behind it. */
 static void test_union_of_itself(void **state)
 {
@@ -71,10 +98,37 @@ static void test_union_of_itself(void **state)
 	type_graph_free(g);
 }
 
+/* The unit is read once for all addresses. A file that takes too much work has no lines. */
+static void test_large_unit(void **state)
+{
+	enum { ADDRESSES = 200 };
+	const uint64_t at = (uintptr_t)hostile_last - (uintptr_t)__executable_start;
+
+	for (int enough = 0; enough < 2; enough++) {
+		struct symbols *s = symbols_new();
+		const struct source_place *places;
+		struct symbols_losses losses;
+		struct object *o;
+
+		symbols_limit(s, &(struct symbols_limits){ .source_work = enough ? 4000 : 1000 });
+		o = symbols_object_at(s, "/proc/self/exe");
+		assert_non_null(o);
+		for (uint32_t i = 0; i < ADDRESSES; i++) {
+			assert_int_equal(object_source(s, o, at + i, &places), enough);
+			if (enough)
+				assert_string_equal(places->function, "hostile_last");
+		}
+		symbols_losses(s, &losses);
+		assert_int_equal(losses.limited, enough ? 0 : ADDRESSES);
+		symbols_free(s);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_union_of_itself),
+		cmocka_unit_test(test_large_unit),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -12,6 +12,7 @@ void symbols_limit(struct symbols *s, const struct symbols_limits *l)
 	static const struct symbols_limits usual = {
 		.open_files = 128,
 		.sources = 32,
+		.source_work = 32 << 20,
 		.object_bytes = 32 << 20,
 		.jit_bytes = 32 << 20,
 		.names = 4 << 20,
@@ -24,6 +25,7 @@ void symbols_limit(struct symbols *s, const struct symbols_limits *l)
 	s->limits = (struct symbols_limits){
 		.open_files = l->open_files ? l->open_files : usual.open_files,
 		.sources = l->sources ? l->sources : usual.sources,
+		.source_work = l->source_work ? l->source_work : usual.source_work,
 		.object_bytes = l->object_bytes ? l->object_bytes : usual.object_bytes,
 		.jit_bytes = l->jit_bytes ? l->jit_bytes : usual.jit_bytes,
 		.names = l->names ? l->names : usual.names,

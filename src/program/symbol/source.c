@@ -17,6 +17,12 @@ struct debug_info {
 	VEC(struct source_place) places;
 	VEC(struct unit_range) ranges; /* by start; see read_ranges() */
 	bool ranges_read;
+	struct hash units; /* offset of a unit's DIE -> index in lists */
+	VEC(struct function_list) lists;
+	uint32_t nfunctions; /* ranges of all lists */
+	/* DIEs and their ranges that all queries together may still read. A file could be made so
+	 * that each address takes as long as a whole unit. */
+	uint64_t work;
 	bool changed;  /* a file was changed while it was read: nothing is known of it */
 	uint64_t used; /* symbols.uses at the last query */
 };
@@ -24,6 +30,16 @@ struct debug_info {
 /* Addresses of a unit, and the offset of its first DIE. */
 struct unit_range {
 	uint64_t start, end, unit;
+};
+
+/* Addresses of a function, and the offset of its DIE. */
+struct function_range {
+	uint64_t start, end, die;
+};
+
+/* The functions of a unit, by start. */
+struct function_list {
+	VEC(struct function_range) v;
 };
 
 struct answer {
@@ -65,6 +81,10 @@ static void close_info(struct debug_info *d)
 	dwarf_copies_free(&d->copies);
 	forget_answers(d);
 	vec_fini(&d->ranges);
+	for (uint32_t i = 0; i < d->lists.n; i++)
+		vec_fini(&d->lists.v[i].v);
+	vec_fini(&d->lists);
+	hash_fini(&d->units);
 }
 
 static void free_info(struct debug_info *d)
@@ -130,6 +150,7 @@ static struct debug_info *info_of(struct symbols *s, const struct object *o)
 		if (s->sources.n >= s->limits.sources)
 			drop_oldest(s);
 		d = open_info(o);
+		d->work = s->limits.source_work;
 		*hash_put(&s->sources, &o, sizeof(o), NULL) = (uintptr_t)d;
 	} else {
 		d = (struct debug_info *)(uintptr_t)*slot;
@@ -184,55 +205,142 @@ static void call_site(struct symbols *s, Dwarf_Die *cu, Dwarf_Die *inlined,
 	ret->line = (uint32_t)line;
 }
 
-enum { SCOPES_MAX = 64, DIES_MAX = 4 << 20 /* of a unit; a limit for hostile files */ };
-
-struct scopes {
-	Dwarf_Die die[SCOPES_MAX]; /* functions, outermost first */
-	uint32_t n, seen;
-};
-
-/* Finds the functions below `die` that contain addr. dwarf_getscopes() is no help: from an inlined
- * function it continues at the place where the function was written, not where it was inlined. */
-static bool find_scopes(Dwarf_Die *die, uint64_t addr, struct scopes *sc, uint32_t depth)
-{
-	Dwarf_Die child;
-
-	if (depth > SCOPES_MAX || dwarf_child(die, &child))
-		return false;
-	do {
-		int tag = dwarf_tag(&child);
-
-		if (++sc->seen > DIES_MAX)
-			return false;
-		switch (tag) {
-		case DW_TAG_namespace:
-		case DW_TAG_module:
-		case DW_TAG_structure_type:
-		case DW_TAG_class_type:
-		case DW_TAG_union_type:
-			if (find_scopes(&child, addr, sc, depth + 1))
-				return true;
-			break;
-		case DW_TAG_subprogram:
-		case DW_TAG_inlined_subroutine:
-		case DW_TAG_lexical_block:
-			if (dwarf_haspc(&child, addr) <= 0)
-				break;
-			if (tag != DW_TAG_lexical_block && sc->n < SCOPES_MAX)
-				sc->die[sc->n++] = child;
-			find_scopes(&child, addr, sc, depth + 1);
-			return true;
-		default: break;
-		}
-	} while (!dwarf_siblingof(&child, &child));
-	return false;
-}
-
 enum {
+	SCOPES_MAX = 64,
 	RANGES_MAX = 4 << 20, /* kept; a browser has a million */
 	RANGES_READ = 16 << 20,
 	BACK_MAX = 64, /* ranges that lie within another */
 };
+
+/* Counts a step of reading. Returns false when there were too many. */
+static bool may_work(struct debug_info *d)
+{
+	if (!d->work)
+		return false;
+	d->work--;
+	return true;
+}
+
+struct scopes {
+	Dwarf_Die die[SCOPES_MAX]; /* functions, outermost first */
+	uint32_t n;
+};
+
+static bool has_address(struct debug_info *d, Dwarf_Die *die, uint64_t addr)
+{
+	Dwarf_Addr base = 0, start, end;
+	ptrdiff_t at = 0;
+
+	while ((at = dwarf_ranges(die, at, &base, &start, &end)) > 0 && may_work(d))
+		if (start <= addr && addr < end)
+			return true;
+	return false;
+}
+
+/* Finds the inlined functions below a function's DIE that contain addr. dwarf_getscopes() is no
+ * help: from an inlined function it continues at the place where the function was written, not
+ * where it was inlined. */
+static void find_inlined(struct debug_info *d, Dwarf_Die *die, uint64_t addr, struct scopes *sc,
+			 uint32_t depth)
+{
+	Dwarf_Die child;
+
+	if (depth > SCOPES_MAX || dwarf_child(die, &child))
+		return;
+	do {
+		int tag = dwarf_tag(&child);
+
+		if (!may_work(d))
+			return;
+		if ((tag != DW_TAG_subprogram && tag != DW_TAG_inlined_subroutine &&
+		     tag != DW_TAG_lexical_block) ||
+		    !has_address(d, &child, addr))
+			continue;
+		if (tag != DW_TAG_lexical_block && sc->n < SCOPES_MAX)
+			sc->die[sc->n++] = child;
+		find_inlined(d, &child, addr, sc, depth + 1);
+		return;
+	} while (!dwarf_siblingof(&child, &child));
+}
+
+static void add_function(struct debug_info *d, struct function_list *l, Dwarf_Die *die)
+{
+	Dwarf_Addr base = 0, start, end;
+	ptrdiff_t at = 0;
+
+	while ((at = dwarf_ranges(die, at, &base, &start, &end)) > 0 && may_work(d)) {
+		if (start >= end || d->nfunctions == RANGES_MAX)
+			continue;
+		vec_push(&l->v, (struct function_range){ start, end, dwarf_dieoffset(die) });
+		d->nfunctions++;
+	}
+}
+
+static void list_functions(struct debug_info *d, struct function_list *l, Dwarf_Die *die,
+			   uint32_t depth)
+{
+	Dwarf_Die child;
+
+	if (depth > SCOPES_MAX || dwarf_child(die, &child))
+		return;
+	do {
+		if (!may_work(d))
+			return;
+		switch (dwarf_tag(&child)) {
+		case DW_TAG_namespace:
+		case DW_TAG_module:
+		case DW_TAG_structure_type:
+		case DW_TAG_class_type:
+		case DW_TAG_union_type: list_functions(d, l, &child, depth + 1); break;
+		case DW_TAG_subprogram: add_function(d, l, &child); break;
+		default: break;
+		}
+	} while (!dwarf_siblingof(&child, &child));
+}
+
+static int compare_function(const void *pa, const void *pb)
+{
+	const struct function_range *a = pa, *b = pb;
+
+	return COMPARE(a->start, b->start) ?: COMPARE(a->end, b->end);
+}
+
+/* Returns the functions of a unit. The first query of the unit reads them. */
+static const struct function_list *functions_of(struct debug_info *d, Dwarf_Die *cu)
+{
+	uint64_t unit = dwarf_dieoffset(cu), *slot;
+	struct function_list l = { 0 };
+	bool is_new;
+
+	slot = hash_put(&d->units, &unit, sizeof(unit), &is_new);
+	if (is_new) {
+		list_functions(d, &l, cu, 0);
+		if (l.v.n)
+			qsort(l.v.v, l.v.n, sizeof(*l.v.v), compare_function);
+		*slot = d->lists.n;
+		vec_push(&d->lists, l);
+	}
+	return &d->lists.v[*slot];
+}
+
+/* Finds the function of the unit that contains addr, and those inlined there. */
+static void find_scopes(struct debug_info *d, Dwarf_Die *cu, uint64_t addr, struct scopes *sc)
+{
+	const struct function_list *l = functions_of(d, cu);
+	uint32_t lo = partition_point(l->v.n, i, l->v.v[i].start <= addr);
+
+	for (uint32_t i = lo; i && lo - i < BACK_MAX; i--) {
+		Dwarf_Die *die = &sc->die[0];
+
+		if (addr >= l->v.v[i - 1].end)
+			continue;
+		if (!dwarf_offdie(d->dwarf, l->v.v[i - 1].die, die))
+			return;
+		sc->n = 1;
+		find_inlined(d, die, addr, sc, 0);
+		return;
+	}
+}
 
 /* Returns true unless the other half of a split unit (.dwo) is missing. libdw opens it by a path in
  * the file. The skeleton's lines are here. */
@@ -305,12 +413,14 @@ static void find_places(struct symbols *s, struct debug_info *d, const struct ob
 
 	if (!find_unit(d, o, addr, &cu))
 		return;
+	find_scopes(d, &cu, addr, &sc);
+	if (!may_work(d))
+		return;
 	line = dwarf_getsrc_die(&cu, addr);
 	if (line && !dwarf_lineno(line, &number)) {
 		p.file = base_name(s, dwarf_linesrc(line, NULL, NULL));
 		p.line = (uint32_t)number;
 	}
-	find_scopes(&cu, addr, &sc, 0);
 	while (sc.n) {
 		Dwarf_Die *die = &sc.die[--sc.n];
 
@@ -361,6 +471,7 @@ uint32_t object_source(struct symbols *s, const struct object *o, uint64_t link_
 			s->losses.changed++;
 			return 0;
 		}
+		s->losses.limited += !may_work(d);
 		a.n = d->places.n - a.first;
 		*known = d->answers.n;
 		vec_push(&d->answers, a);

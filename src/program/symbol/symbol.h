@@ -85,6 +85,7 @@ struct symbols_limits {
 	uint32_t open_files; /* descriptors of object files */
 	/* Files whose source lines are known. libdw has one or two descriptors for each. */
 	uint32_t sources;
+	uint64_t source_work;   /* DIEs and ranges read of such a file */
 	size_t object_bytes;    /* headers and symbols */
 	size_t jit_bytes;       /* perf maps; one alone may take more */
 	size_t names;           /* texts that were given out, about; symbols_tidy() drops them */
