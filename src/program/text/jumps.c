@@ -12,7 +12,7 @@
 enum {
 	TABLE_ENTRIES = 1 << 20, /* read at most */
 	TABLE_BASES = 8,
-	TABLE_OUTSIDE = 16, /* entries in a row that do not lead into the function */
+	TABLE_OUTSIDE = 64, /* words in a row behind a table that do not lead into the function */
 	TRACE_STEPS = 100000,
 	TRACE_DEPTH = 1000,
 	FUNCTION_STEPS = 1000000, /* of all jumps, and some for each instruction */
@@ -264,7 +264,7 @@ static bool read_table(struct trace *tr, uint64_t table, uint64_t base)
 	const struct text_segment *g = text_segment_at(tr->t, table);
 	struct text_code *c = tr->c;
 	uint64_t left, next = text_table_end(tr->t, table);
-	bool elsewhere = false;
+	bool elsewhere = false, sure = true;
 
 	if (!g)
 		return true;
@@ -273,7 +273,7 @@ static bool read_table(struct trace *tr, uint64_t table, uint64_t base)
 			return true;
 	left = (g->size - (table - g->addr)) / 4;
 	next = (next - table) / 4;
-	for (uint64_t i = 0, none = 0; i < left && none < TABLE_OUTSIDE; i++, none++) {
+	for (uint64_t i = 0, none = 0; i < left && none<TABLE_OUTSIDE; i++, none += i> next) {
 		int32_t w;
 		uint64_t to;
 
@@ -287,10 +287,10 @@ static bool read_table(struct trace *tr, uint64_t table, uint64_t base)
 			text_mark(tr->t, to, MARK_BRANCH);
 			if (k != UINT32_MAX)
 				c->insns.v[k].table_target = true;
-		} else if (i >= next) {
-			break;
-		} else if (!add_outside(tr, to)) {
-			elsewhere |= is_elsewhere(tr, to);
+		} else if (!sure || !add_outside(tr, to)) {
+			/* Behind the next address these may be the entries of another table. */
+			sure &= i < next || to == c->end;
+			elsewhere |= i < next && is_elsewhere(tr, to);
 			continue;
 		}
 		/* Entries behind the last one that leads here are not of this table. */

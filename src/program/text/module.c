@@ -104,11 +104,11 @@ static struct err *read_segments(struct text *t)
 		if (t->segments.n == MAX_LOADS || s.addr > UINT64_MAX - s.filesz)
 			return err_new(ENOEXEC, "%s: its segments make no sense",
 				       object_path(t->object));
-		if (s.filesz > TEXTS_MAX ||
+		if (s.filesz > TEXTS_MAX - held ||
 		    (t->held + s.filesz > most && object_stat(t->object, &st)))
 			return err_new(EFBIG,
-				       s.filesz > TEXTS_MAX
-					       ? "%s: a segment of more than 2 GB"
+				       s.filesz > TEXTS_MAX - held
+					       ? "%s: more than 2 GB of code and data in all files"
 					       : "%s: its code and data lie in a hole of the file",
 				       object_path(t->object));
 		while (g.size < s.filesz) {

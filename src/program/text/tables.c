@@ -2,8 +2,8 @@
  * may use as one. Its entries are distances from its start. They may lead into a part of the
  * function that lies far away, or, in assembly, into any code. A compiler puts one table behind
  * another, and the code of each takes its address, so a table mostly ends where the next address is
- * taken. Behind that only entries count that lead into the same function: assembly may take the
- * address of a place before its table, which is in another one. */
+ * taken. But that may be the end of an array before the table, or a place in the table before, from
+ * which assembly counts. So some words behind it count too. */
 #include <elf.h>
 
 #include "base/sorted.h"
@@ -33,7 +33,6 @@ static void mark_table(struct text *t, uint64_t table)
 	const struct text_segment *g = text_segment_at(t, table);
 	uint64_t at = table, next = text_table_end(t, table), end;
 	uint64_t hits = 0, misses = 0;
-	const struct text_range *own = NULL;
 
 	if (!g)
 		return;
@@ -47,14 +46,11 @@ static void mark_table(struct text *t, uint64_t table)
 
 		memcpy(&w, g->bytes + (at - g->addr), sizeof(w));
 		to = table + (uint64_t)(int64_t)w;
-		if (at >= next && (!own || to < own->start || to >= own->end))
-			break;
 		if (to < t->lo || to >= t->hi) {
 			misses++;
 			continue;
 		}
-		if (!hits++)
-			own = text_range_cover(t, to);
+		hits++;
 		text_mark(t, to, MARK_BRANCH);
 	}
 }
