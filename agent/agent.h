@@ -197,11 +197,11 @@ void restore_handlers(void); /* signal.c: in a forked child, after its text was 
 bool give_memory(uint64_t addr);
 /* read.c: returns true when 8 bytes can be read; by a system call */
 bool probe_word(uint64_t addr);
-/* Reads the process's memory into the agent's own. Returns 0, or E_FAULT; dst then has any
- * bytes. */
 /* Returns true when plain loads in the ranges that the thread has used may be made now, as many as
  * a walk makes: the mappings have not changed since, and a fault would be survived. */
 bool reads_are_plain(struct wire_thread *t);
+/* Reads the process's memory into the agent's own. Returns 0, or E_FAULT; dst then has any
+ * bytes. */
 int64_t read_inside(struct wire_thread *t, void *dst, uint64_t size, uint64_t src);
 bool find_range(const struct wire_process *p, uint64_t addr, struct wire_range *ret); /* read.c */
 /* thread.c: returns true in a vfork() child that runs in this process's memory */

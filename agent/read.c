@@ -6,8 +6,8 @@ enum {
 	ADDRESS_BITS = 56, /* no x86-64 has user addresses beyond */
 	/* plain reads outside the stack until the next check that faults are survived */
 	CHECK_EVERY = 512,
-	WALK_READS = 16,
 	CHECK_UNSAFE = 16, /* the same after a check that failed */
+	WALK_READS = 16,   /* as many of them as a walk of a language's frames counts */
 	ALT_MIN = 8192, /* a smaller signal stack may not hold the frame of the agent's handler */
 	BOUNCE = 128,
 	/* time for the tracer to list a mapping, where a system call is not possible */
