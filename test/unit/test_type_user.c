@@ -1,9 +1,19 @@
 /* Types from DWARF: this program's own. */
+#define _GNU_SOURCE
 #include "unit.h"
 
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
 #include <stddef.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/io.h"
+#include "program/space/mapping.h"
 #include "program/type/type.h"
 
 enum user_mood { USER_SAD = -2, USER_GLAD = 7 };
@@ -104,11 +114,98 @@ static void test_no_process(void **state)
 	type_graph_free(g);
 }
 
-int main(void)
+static void copy_file(const char *from, const char *to)
 {
+	cleanup_free char *bytes = NULL;
+	size_t n;
+	int fd;
+
+	assert_null(io_read_file(from, &bytes, &n));
+	fd = open(to, O_WRONLY | O_CREAT | O_EXCL, 0755);
+	assert_true(fd >= 0);
+	assert_true(write(fd, bytes, n) == (ssize_t)n);
+	close(fd);
+}
+
+/* Starts `path`, over which `real` lies in the new process's own mount namespace. Returns its pid,
+ * or -1 when such a namespace is not permitted. */
+static pid_t start_elsewhere(const char *path, const char *real)
+{
+	int ready[2], failed = 0;
+	pid_t pid;
+
+	assert_int_equal(pipe2(ready, O_CLOEXEC), 0);
+	pid = fork();
+	if (!pid) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		if (!unshare(CLONE_NEWNS) && !mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) &&
+		    !mount(real, path, NULL, MS_BIND, NULL))
+			execl(path, path, "pause", NULL);
+		(void)!write(ready[1], "x", 1);
+		_exit(1);
+	}
+	close(ready[1]);
+	/* exec() closes the other end */
+	failed = read(ready[0], &(char){ 0 }, 1) != 0;
+	close(ready[0]);
+	if (!failed)
+		return pid;
+	waitpid(pid, NULL, 0);
+	return -1;
+}
+
+/* In this namespace, the process's path leads to another program. */
+static void test_other_namespace(void **state)
+{
+	char folder[] = "/tmp/test_type_user.XXXXXX", self[4096];
+	cleanup_free char *path = NULL, *real = NULL;
+	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
+	struct type_graph *g = type_graph_new();
+	struct mappings maps;
+	bool same = false;
+	type_id t;
+	pid_t pid;
+
+	assert_true(n > 0 && mkdtemp(folder));
+	self[n] = '\0';
+	path = xasprintf("%s/prog", folder);
+	real = xasprintf("%s/real", folder);
+	copy_file("/bin/true", path);
+	copy_file(self, real);
+	*strrchr(self, '/') = '\0';
+	setenv("LD_LIBRARY_PATH", self, 1);
+	pid = start_elsewhere(path, real);
+	if (pid < 0) {
+		print_message("[  note  ] no mount namespace can be made here: not tested\n");
+	} else {
+		assert_null(mappings_read(pid, &maps));
+		for (uint32_t i = 0; i < maps.n; i++)
+			same |= !strcmp(maps.v[i].path, path);
+		assert_true(same);
+		mappings_free(&maps);
+		type_use_process(g, pid);
+		assert_true(type_lookup(g, NULL, TYPE_STRUCT, "user_thing", &t));
+		assert_int_equal(type_size(g, t), sizeof(thing));
+		assert_true(type_lookup(g, "prog", TYPE_STRUCT, "user_point", &t));
+		kill(pid, SIGKILL);
+		waitpid(pid, NULL, 0);
+	}
+	type_graph_free(g);
+	unlink(path);
+	unlink(real);
+	rmdir(folder);
+}
+
+int main(int argc, char **argv)
+{
+	if (argc > 1) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		pause();
+	}
 	const struct CMUnitTest tests[] = { cmocka_unit_test(test_struct),
 					    cmocka_unit_test(test_names),
-					    cmocka_unit_test(test_no_process) };
+					    cmocka_unit_test(test_no_process),
+					    cmocka_unit_test(test_other_namespace) };
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

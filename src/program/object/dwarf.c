@@ -46,13 +46,16 @@ static void hold(struct dwarf_copies *c, uint64_t n)
 	held += n;
 }
 
-char *dwarf_debug_path = (char[]){ "/usr/lib/debug" };
+static char *debug_path = (char[]){ "/usr/lib/debug" };
+
+static int find_debuginfo(Dwfl_Module *m, void **userdata, const char *name, Dwarf_Addr base,
+			  const char *file, const char *link, GElf_Word crc, char **ret_path);
 
 const Dwfl_Callbacks dwarf_callbacks = {
 	.find_elf = dwfl_build_id_find_elf,
-	.find_debuginfo = dwarf_find_debuginfo,
+	.find_debuginfo = find_debuginfo,
 	.section_address = dwfl_offline_section_address,
-	.debuginfo_path = &dwarf_debug_path,
+	.debuginfo_path = &debug_path,
 };
 
 /* Returns the size of a section of debugging information after libelf has inflated it, 0 when it is
@@ -157,8 +160,8 @@ static bool is_same_file(const char *a, const char *b)
 
 /* Finds a module's debug file for libdwfl. libdwfl also calls this for the file that a
  * .gnu_debugaltlink names. It may lie anywhere, so it is left to dwarf_getalt(). */
-int dwarf_find_debuginfo(Dwfl_Module *m, void **userdata, const char *name, Dwarf_Addr base,
-			 const char *file, const char *link, GElf_Word crc, char **ret_path)
+static int find_debuginfo(Dwfl_Module *m, void **userdata, const char *name, Dwarf_Addr base,
+			  const char *file, const char *link, GElf_Word crc, char **ret_path)
 {
 	const char *slash = link ? strrchr(link, '/') : NULL;
 	int fd = -1;
@@ -180,15 +183,14 @@ int dwarf_find_debuginfo(Dwfl_Module *m, void **userdata, const char *name, Dwar
 
 Dwfl_Module *dwarf_report(Dwfl *d, const char *name, const char *path)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	Dwfl_Module *m = NULL;
-	struct stat st;
+	/* Somebody else may have chosen the path, and the open of a device may have an effect. */
+	int fd = regular_open_program(path);
+	Dwfl_Module *m;
 
 	if (fd < 0)
 		return NULL;
 	mapped_guard();
-	if (!fstat(fd, &st) && S_ISREG(st.st_mode))
-		m = dwfl_report_offline(d, name, path, fd);
+	m = dwfl_report_offline(d, name, path, fd);
 	if (!m)
 		close(fd);
 	return m;
@@ -382,7 +384,7 @@ static char *path_of_id(const uint8_t *id, size_t n)
 		return NULL;
 	for (size_t i = 0; i < n; i++)
 		snprintf(text + 2 * i, 3, "%02x", id[i]);
-	return xasprintf("%s/.build-id/%.2s/%s.debug", dwarf_debug_path, text, text + 2);
+	return xasprintf("%s/.build-id/%.2s/%s.debug", debug_path, text, text + 2);
 }
 
 /* Opens the file that .gnu_debugaltlink names (made by dwz), and sets it as d's alternative.

@@ -31,9 +31,6 @@ void dwarf_copies_free(struct dwarf_copies *c);
  * ever and cannot be interrupted. libdwfl itself searches /usr/lib/debug and queries debuginfod
  * servers. */
 extern const Dwfl_Callbacks dwarf_callbacks; /* for dwarf_report() */
-extern char *dwarf_debug_path;               /* with dwarf_find_debuginfo() in other tables */
-int dwarf_find_debuginfo(Dwfl_Module *m, void **userdata, const char *name, Dwarf_Addr base,
-			 const char *file, const char *link, GElf_Word crc, char **ret_path);
 /* Sets the most bytes of inflated and copied sections, of all files together; 0: the default. A
  * file that would need more has no DWARF. */
 void dwarf_limit(uint64_t bytes);

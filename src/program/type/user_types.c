@@ -7,6 +7,7 @@
 #include "base/mapped.h"
 #include "type_private.h"
 #include "program/object/dwarf.h"
+#include "program/space/mapping.h"
 
 /* A type's name in one file. */
 struct named {
@@ -46,12 +47,9 @@ struct die_key {
 	uint32_t file, pad;
 };
 
-enum { NAMESPACES = 16 };
-
-static const Dwfl_Callbacks callbacks = {
-	.find_elf = dwfl_linux_proc_find_elf,
-	.find_debuginfo = dwarf_find_debuginfo,
-	.debuginfo_path = &dwarf_debug_path,
+enum {
+	NAMESPACES = 16,
+	MAPPED_MAX = 512, /* files of a process; libdwfl keeps a descriptor of each */
 };
 
 void type_use_process(struct type_graph *g, pid_t pid)
@@ -107,16 +105,15 @@ static uint32_t file_of(struct user_types *u, Dwarf *dw, const char *module)
 	return u->dwarfs.n - 1;
 }
 
-/* Writes the name that D can use before a backquote: "/usr/lib/libfoo-1.so.2" -> "libfoo_1". */
+/* Writes the name that D can use before a backquote: "/usr/lib/libfoo-1.so.2" -> "libfoo_1". Leaves
+ * out the " (deleted)" of a replaced file. */
 static void module_name(const char *path, char *buf, size_t size)
 {
 	const char *slash = path ? strrchr(path, '/') : NULL;
+	const char *p = slash ? slash + 1 : path ? path : "", *deleted = strstr(p, " (deleted)");
 	size_t n = 0;
 
-	for (const char *p = slash  ? slash + 1
-			     : path ? path
-				    : "";
-	     *p && *p != '.' && n + 1 < size; p++)
+	for (; *p && *p != '.' && p != deleted && n + 1 < size; p++)
 		buf[n++] = (char)((*p >= 'a' && *p <= 'z') || (*p >= 'A' && *p <= 'Z') ||
 						  (*p >= '0' && *p <= '9')
 					  ? *p
@@ -222,15 +219,41 @@ static int index_module(Dwfl_Module *mod, void **user, const char *name, Dwarf_A
 	return DWARF_CB_OK;
 }
 
+/* Reports the files of which the process has text, as its own namespace has them: a path of
+ * /proc/PID/maps may lead to another file here. */
+static void report_files(struct user_types *u, const struct mappings *maps)
+{
+	struct hash seen = { 0 };
+
+	for (uint32_t i = 0; i < maps->n && seen.n < MAPPED_MAX; i++) {
+		const struct mapping *m = &maps->v[i];
+		const uint64_t file[] = { m->dev_major, m->dev_minor, m->inode };
+		cleanup_free char *path = NULL;
+		bool is_new;
+
+		if (!m->exec || m->path[0] != '/')
+			continue;
+		(void)hash_put(&seen, file, sizeof(file), &is_new);
+		path = is_new ? mapping_open_path(u->pid, m) : NULL;
+		if (path)
+			(void)dwarf_report(u->dwfl, m->path, path);
+	}
+	hash_fini(&seen);
+}
+
 static void index_process(struct user_types *u)
 {
+	struct mappings maps;
+
 	if (u->indexed)
 		return;
 	u->indexed = true;
 	mapped_guard();
-	u->dwfl = dwfl_begin(&callbacks);
-	if (!u->dwfl || dwfl_linux_proc_report(u->dwfl, u->pid))
+	u->dwfl = dwfl_begin(&dwarf_callbacks);
+	if (!u->dwfl || err_drop(mappings_read(u->pid, &maps)))
 		return;
+	report_files(u, &maps);
+	mappings_free(&maps);
 	dwfl_report_end(u->dwfl, NULL, NULL);
 	/* The program comes first: of two types with one name, a look-up means the program's. */
 	(void)dwfl_getmodules(u->dwfl, index_module, u, 0);
