@@ -31,14 +31,17 @@ static uint64_t type_flags(struct python_reader *x, uint64_t type)
 	return !(type & 7) && space_word(x->space, type + PYTHON_TYPE_FLAGS, &flags) ? flags : 0;
 }
 
+enum { BASE_WORDS = 8 /* read of each base */ };
+
 /* Sets and weak references have no flag: a class is what the static type is that it is derived
  * from. */
 static enum python_kind kind_by_name(struct python_reader *x, uint64_t type)
 {
-	for (uint32_t i = 0; type && i < BASES_MAX; i++) {
+	for (uint32_t i = 0; type && i < BASES_MAX && x->budget >= BASE_WORDS; i++) {
 		uint64_t name;
 		char text[32] = { 0 };
 
+		x->budget -= BASE_WORDS;
 		if (!space_word(x->space, type + PYTHON_TYPE_NAME, &name))
 			break;
 		space_read_some(x->space, name, text, sizeof(text) - 1);
