@@ -2,6 +2,8 @@
  * removed blocks are needed. */
 #include "memory/alloc/live_blocks.h"
 
+#include <assert.h>
+
 #include "base/hash.h"
 #include "base/mem.h"
 
@@ -25,6 +27,7 @@ static void grow(struct live *l)
 {
 	struct live old = *l;
 
+	assert(old.cap <= LIVE_GROWN_MAX); /* the caller has asked live_growth() */
 	l->cap = old.cap ? old.cap * 2 : FIRST;
 	l->slots = xcalloc(l->cap, sizeof(*l->slots));
 	for (uint32_t i = 0; i < old.cap; i++)

@@ -18,11 +18,14 @@ struct live {
 };
 
 void live_fini(struct live *l);
-/* Returns the bytes that the table has while the next live_put() enlarges it; 0: it does not. */
+enum { LIVE_GROWN_MAX = 1 << 30 /* slots of a table that can still be enlarged */ };
+/* Returns the bytes that the table has while the next live_put() enlarges it; 0: it does not. More
+ * than any machine has when the table cannot be enlarged. */
 static inline uint64_t live_growth(const struct live *l)
 {
-	return (uint64_t)l->n * 4 >= (uint64_t)l->cap * 3 ? 3 * (uint64_t)l->cap * sizeof(*l->slots)
-							  : 0;
+	if ((uint64_t)l->n * 4 < (uint64_t)l->cap * 3)
+		return 0;
+	return l->cap > LIVE_GROWN_MAX ? 1ull << 62 : 3 * (uint64_t)l->cap * sizeof(*l->slots);
 }
 /* Adds a block. addr is not 0. Returns false, with the old block in *ret_old, when one was there,
  * which is replaced. */

@@ -1,10 +1,16 @@
 /* A table of cache lines: open addressing with linear probing, as in live_blocks.c. */
 #include "memory/alloc/shared_lines.h"
 
+#include <assert.h>
+
 #include "base/hash.h"
 #include "base/mem.h"
 
-enum { LINES_FIRST = 1024, LINE_BITS = 6 };
+enum {
+	LINES_FIRST = 1024,
+	LINE_BITS = 6,
+	LINES_GROWN_MAX = 1 << 30, /* slots of a table that can still be enlarged */
+};
 
 struct shared_line {
 	uint64_t line;   /* its number + 1; 0: the slot is empty */
@@ -28,13 +34,16 @@ static bool is_full(const struct shared_lines *l)
 
 uint64_t shared_lines_growth(const struct shared_lines *l)
 {
-	return is_full(l) ? 3 * (uint64_t)l->cap * sizeof(*l->slots) : 0;
+	if (!is_full(l))
+		return 0;
+	return l->cap > LINES_GROWN_MAX ? 1ull << 62 : 3 * (uint64_t)l->cap * sizeof(*l->slots);
 }
 
 static void enlarge(struct shared_lines *l)
 {
 	struct shared_lines old = *l;
 
+	assert(old.cap <= LINES_GROWN_MAX);
 	l->cap = old.cap ? old.cap * 2 : LINES_FIRST;
 	l->slots = xcalloc(l->cap, sizeof(*l->slots));
 	for (uint32_t i = 0; i < old.cap; i++)
