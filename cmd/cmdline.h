@@ -47,9 +47,11 @@ struct cmdline {
 		dump; /* -d parse,bind,ir,ebpf: printed, and the run ends with the last; -S is ebpf and goes on */
 	bool dump_only;
 	const char *not_destructive; /* reason against -x destructive; NULL: none */
-	const char *not_engine;  /* why programs may not set the option engine; NULL: they may */
-	bool catalog;            /* CMD_LIST prints as descry list does, `words` too */
-	VEC(const char *) words; /* each a part of a probe's name */
+	const char *not_terminal; /* why programs may not set options for the user at the terminal;
+				   * NULL: they may */
+	const char *not_engine;   /* why programs may not set the option engine; NULL: they may */
+	bool catalog;             /* CMD_LIST prints as descry list does, `words` too */
+	VEC(const char *) words;  /* each a part of a probe's name */
 	bool verbose, json;
 };
 

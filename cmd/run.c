@@ -401,6 +401,7 @@ void run_init(struct run *r)
 		.ncpp_args = c->cpp_args.n,
 		.not_destructive = c->not_destructive,
 		.not_engine = c->not_engine,
+		.not_terminal = c->not_terminal,
 		.silent_ends = c->json,
 		.brief = c->mode == CMD_COMPILE,
 	};

@@ -202,6 +202,7 @@ static void use_program(struct serve *s, char **owned)
 	s->program = NULL;
 	s->c.not_destructive = "only the user who started descry serve can allow it, with -w";
 	s->c.not_engine = "only the user who started descry serve can choose it, with -x engine";
+	s->c.not_terminal = "only the user who started descry serve can set it, with -x";
 	s->c.programs.n = 0;
 	vec_push(&s->c.programs, (struct cmd_program){ PDESC_NAME, false, *owned });
 	pthread_mutex_unlock(&s->lock);

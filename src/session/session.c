@@ -196,6 +196,10 @@ void session_ready(struct session *s)
 		vec_push(&s->bind.libdirs, s->o.libdirs[i]);
 	options_lock(&s->options, OPT_DESTRUCTIVE, s->o.not_destructive);
 	options_lock(&s->options, OPT_ENGINE, s->o.not_engine);
+	options_lock(&s->options, OPT_CORE, s->o.not_terminal);
+	options_lock(&s->options, OPT_DEBUG, s->o.not_terminal);
+	options_lock(&s->options, OPT_TREE, s->o.not_terminal);
+	options_lock(&s->options, OPT_VERBOSE, s->o.not_terminal);
 	bind_init(&s->bind);
 }
 

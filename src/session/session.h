@@ -39,8 +39,10 @@ struct session_setting {
 	uint32_t nlibdirs;
 	const char *const *cpp_args; /* for the preprocessor */
 	uint32_t ncpp_args;
-	const char *not_destructive;      /* reason against -x destructive; NULL: none */
-	const char *not_engine;           /* reason against -x engine; NULL: none */
+	const char *not_destructive; /* reason against -x destructive; NULL: none */
+	const char *not_engine;      /* reason against -x engine; NULL: none */
+	const char *not_terminal;    /* reason against options for the user at the terminal: core,
+				   * debug, tree, verbose; NULL: none */
 	const struct engine_type *engine; /* without -x engine; NULL: plan.c chooses */
 	FILE *ir_out;                     /* where IR is printed; NULL: nowhere */
 	bool parse_only;                  /* sources are not bound */
