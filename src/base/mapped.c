@@ -199,6 +199,30 @@ void mapped_guard(void)
 
 /* --- files mapped by descry --- */
 
+/* Returns the bytes of a mapping: the file's pages and one behind them. */
+static size_t whole_size(size_t len)
+{
+	const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+
+	return (len + page - 1) / page * page + page;
+}
+
+/* Maps the file and a page of zeros behind it. */
+static const void *map_file(int fd, size_t len)
+{
+	void *p = mmap(NULL, whole_size(len), PROT_READ,
+		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	int error;
+
+	if (p == MAP_FAILED ||
+	    mmap(p, len, PROT_READ, MAP_PRIVATE | MAP_FIXED, fd, 0) != MAP_FAILED)
+		return p;
+	error = errno;
+	munmap(p, whole_size(len));
+	errno = error;
+	return MAP_FAILED;
+}
+
 struct err *mapped_open(const char *path, struct mapped *ret)
 {
 	struct mapped m = { .p = "", .fd = open(path, O_RDONLY | O_CLOEXEC) };
@@ -214,7 +238,7 @@ struct err *mapped_open(const char *path, struct mapped *ret)
 		e = err_errno(EISDIR, "%s: map", path);
 	m.len = e ? 0 : (size_t)m.state.size;
 	if (m.len) {
-		m.p = mmap(NULL, m.len, PROT_READ, MAP_PRIVATE, m.fd, 0);
+		m.p = map_file(m.fd, m.len);
 		if (m.p == MAP_FAILED)
 			e = err_errno(errno, "%s: map", path);
 	}
@@ -245,7 +269,7 @@ struct err *mapped_check(const struct mapped *m, const char *path)
 void mapped_close(struct mapped *m)
 {
 	if (m->len)
-		munmap((void *)m->p, m->len);
+		munmap((void *)m->p, whole_size(m->len));
 	if (m->fd >= 0)
 		close(m->fd);
 	*m = (struct mapped){ .p = "", .fd = -1 };

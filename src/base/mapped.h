@@ -18,8 +18,10 @@
 void mapped_guard(void);
 
 struct mapped {
-	const void *p; /* "" when the file is empty */
-	size_t len;    /* bytes */
+	/* "" when the file is empty. Zeros follow it: a string of a file that others write to
+	 * meanwhile ends in them at the latest. */
+	const void *p;
+	size_t len; /* bytes */
 	int fd;
 	struct file_state state;
 };

@@ -238,12 +238,28 @@ static void test_symbols(void **state)
 	}
 }
 
+/* Another process overwrites the NUL of a string that the reader has measured already. */
+static void test_last_string(void **state)
+{
+	char bytes[PAGE];
+	struct mapped m;
+	char *path;
+
+	memset(bytes, 'x', sizeof(bytes));
+	path = make_file(bytes, sizeof(bytes));
+	assert_null(mapped_open(path, &m));
+	assert_int_equal(strlen(m.p), PAGE);
+	mapped_close(&m);
+	drop_file(path);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_cut),        cmocka_unit_test(test_written),
-		cmocka_unit_test(test_others),     cmocka_unit_test(test_perf_data),
-		cmocka_unit_test(test_debug_file), cmocka_unit_test(test_symbols),
+		cmocka_unit_test(test_last_string), cmocka_unit_test(test_cut),
+		cmocka_unit_test(test_written),     cmocka_unit_test(test_others),
+		cmocka_unit_test(test_perf_data),   cmocka_unit_test(test_debug_file),
+		cmocka_unit_test(test_symbols),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
