@@ -442,6 +442,40 @@ static void hprof_many_fields(void **state)
 	free(fields);
 }
 
+/* Android's arrays without elements: a heap that is written from the dump would have them. */
+static void hprof_absent(void **state)
+{
+	(void)state;
+	for (uint32_t few = 0; few < 2; few++) {
+		struct graph *g = NULL;
+		struct hprof_make m;
+		const char *source;
+		struct err *e;
+
+		hm_begin(&m, 8);
+		hm_segment(&m, 0x1c);
+		for (uint32_t i = 0; i < 8; i++) {
+			hm_number(&m, 0xc3, 1);
+			hm_id(&m, HEAP + ((uint64_t)i << 32));
+			hm_number(&m, 0, 4);
+			hm_number(&m, few ? 1 << 20 : 0x1fffffff, 4);
+			hm_number(&m, 11, 1); /* long */
+		}
+		hm_segment_end(&m);
+		e = read_bytes(m.o.v, m.o.n, false, &all, &g, &source);
+		if (few) {
+			assert_null(e);
+			graph_free(g);
+		} else {
+			assert_non_null(e);
+			if (!strstr(e->text, "arrays without their elements"))
+				fail_msg("%s", e->text);
+			err_free(e);
+		}
+		out_fini(&m.o);
+	}
+}
+
 static void unknown(void **state)
 {
 	(void)state;
@@ -460,6 +494,7 @@ int main(void)
 		cmocka_unit_test(rubydump),
 		cmocka_unit_test(unknown),
 		cmocka_unit_test(hprof_many_fields),
+		cmocka_unit_test(hprof_absent),
 	};
 
 	return cmocka_run_group_tests(tests, setup, NULL);

@@ -93,6 +93,7 @@ struct hprof {
 	}) threads;
 	uint64_t unread; /* instances whose class is not in the file */
 	uint64_t record; /* offset of the record that is being read */
+	uint64_t absent; /* bytes of arrays that are there without their elements */
 	struct err *error;
 };
 

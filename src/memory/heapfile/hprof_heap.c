@@ -142,6 +142,9 @@ static bool objects_read(struct hprof *h)
 	return true;
 }
 
+/* Arrays without elements may take so many bytes together, and more for each byte of the dump. */
+enum { ABSENT_FREE = 1 << 30, ABSENT_PER_BYTE = 16 };
+
 static bool numbers_read(struct hprof *h, bool contents)
 {
 	unsigned s = h->id_size, type, element;
@@ -158,6 +161,13 @@ static bool numbers_read(struct hprof *h, bool contents)
 	if (!element)
 		return hprof_bad(h, "an array of type %u, which there is not", type);
 	bytes = contents ? (uint64_t)n * element : 0;
+	/* A heap that is written has them: a few bytes here would fill a disc. */
+	if (!contents && !h->skim) {
+		h->absent += (uint64_t)n * element;
+		if (h->absent > ABSENT_FREE + h->record * ABSENT_PER_BYTE)
+			return hprof_bad(h, "arrays without their elements that take %llu MB",
+					 (unsigned long long)(h->absent >> 20));
+	}
 	hprof_size_note(h, id);
 	h->last_number = 0;
 	h->last_length = n;
@@ -199,7 +209,7 @@ bool hprof_heap(struct hprof *h, uint64_t length)
 		if (!hprof_need(h, 1))
 			return false;
 		tag = *h->in.pos++;
-		if (h->skim && !h->objects_at && tag >= 0x21 && tag <= 0x23)
+		if (h->skim && !h->objects_at && ((tag >= 0x21 && tag <= 0x23) || tag == 0xc3))
 			h->objects_at = h->record;
 		if (!record_read(h, tag))
 			return false;
