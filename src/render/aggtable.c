@@ -4,15 +4,23 @@
  *	                     read            write
  *	 bash                  12                3
  */
+#include "base/hash.h"
 #include "render/render.h"
 
-enum { COLUMN = 16, CELL_TEXT = 64 };
+enum {
+	COLUMN = 16,
+	CELL_TEXT = 64,
+	COLUMNS_MAX = 256, /* printed; the keys may be any process's names */
+};
 
 struct table {
 	struct sink *sink;
 	const struct agg_view *view;
 	uint32_t last;         /* the key that is printed across */
 	VEC(uint32_t) columns; /* a row of each column */
+	VEC(uint32_t) groups;  /* the first row of each group: equal keys, except the last */
+	struct hash cells;     /* group, column: row */
+	uint32_t left_out;     /* columns that are not printed */
 };
 
 static const struct field *across(const struct table *t)
@@ -37,55 +45,64 @@ static void cell_text(struct sink *s, const struct field *f, const uint8_t *key,
 	out_fini(&o);
 }
 
-static bool same_column(const struct table *t, uint32_t a, uint32_t b)
+/* Copies the keys of a row, except the last, without what lies between them. Returns their size. */
+static uint32_t group_of(const struct table *t, const struct agg_row *r, uint8_t *to)
 {
-	const struct field *f = across(t);
-	const struct agg_row *rows = t->view->rows;
-
-	return !memcmp(rows[a].key + f->offset, rows[b].key + f->offset, f->size);
-}
-
-/* Returns true when two rows have equal keys, except the last. */
-static bool same_group(const struct table *t, uint32_t a, uint32_t b)
-{
-	const struct agg_row *rows = t->view->rows;
+	uint32_t n = 0;
 
 	for (uint32_t i = 0; i < t->last; i++) {
 		const struct field *f = &t->view->agg->keys[i];
 
-		if (memcmp(rows[a].key + f->offset, rows[b].key + f->offset, f->size))
-			return false;
+		memcpy(to + n, r->key + f->offset, f->size);
+		n += f->size;
 	}
-	return true;
+	return n;
 }
 
-static void find_columns(struct table *t)
+static void find_cells(struct table *t)
 {
+	struct hash columns = { 0 }, groups = { 0 };
+	cleanup_free uint8_t *keys = NULL;
+	uint32_t size = 1;
+
+	for (uint32_t i = 0; i < t->last; i++)
+		size += t->view->agg->keys[i].size;
+	keys = xmalloc(size);
 	for (uint32_t i = 0; i < t->view->nrows; i++) {
-		uint32_t k = 0;
+		const struct agg_row *r = &t->view->rows[i];
+		uint64_t *column, *group;
+		uint32_t cell[2];
+		bool is_new;
 
-		while (k < t->columns.n && !same_column(t, t->columns.v[k], i))
-			k++;
-		if (k == t->columns.n)
-			vec_push(&t->columns, i);
+		column = hash_put(&columns, r->key + across(t)->offset, across(t)->size, &is_new);
+		if (is_new) {
+			*column = t->columns.n + t->left_out;
+			if (t->columns.n < COLUMNS_MAX)
+				vec_push(&t->columns, i);
+			else
+				t->left_out++;
+		}
+		group = hash_put(&groups, keys, group_of(t, r, keys), &is_new);
+		if (is_new) {
+			*group = t->groups.n;
+			vec_push(&t->groups, i);
+		}
+		cell[0] = (uint32_t)*group;
+		cell[1] = (uint32_t)*column;
+		if (cell[1] < COLUMNS_MAX)
+			*hash_put(&t->cells, cell, sizeof(cell), NULL) = i;
 	}
-}
-
-static bool is_first(const struct table *t, uint32_t row)
-{
-	for (uint32_t i = 0; i < row; i++)
-		if (same_group(t, i, row))
-			return false;
-	return true;
+	hash_fini(&columns);
+	hash_fini(&groups);
 }
 
 /* Returns the row of that group in that column, NULL: there is none. */
 static const struct agg_row *find_row(const struct table *t, uint32_t group, uint32_t column)
 {
-	for (uint32_t i = 0; i < t->view->nrows; i++)
-		if (same_group(t, i, group) && same_column(t, i, t->columns.v[column]))
-			return &t->view->rows[i];
-	return NULL;
+	const uint32_t cell[] = { group, column };
+	const uint64_t *row = hash_get(&t->cells, cell, sizeof(cell));
+
+	return row ? &t->view->rows[*row] : NULL;
 }
 
 static void heading(const struct table *t, struct out *o, const char *what)
@@ -115,10 +132,8 @@ static void group_keys(const struct table *t, struct out *o, uint32_t row)
 static void scalars(const struct table *t, struct out *o)
 {
 	heading(t, o, "");
-	for (uint32_t i = 0; i < t->view->nrows; i++) {
-		if (!is_first(t, i))
-			continue;
-		group_keys(t, o, i);
+	for (uint32_t i = 0; i < t->groups.n; i++) {
+		group_keys(t, o, t->groups.v[i]);
 		for (uint32_t c = 0; c < t->columns.n; c++) {
 			const struct agg_row *r = find_row(t, i, c);
 
@@ -139,7 +154,7 @@ static void distributions(const struct table *t, struct out *o, uint32_t group)
 	char buf[CELL_TEXT];
 
 	if (t->last) {
-		group_keys(t, o, group);
+		group_keys(t, o, t->groups.v[group]);
 		out_char(o, '\n');
 	}
 	for (uint32_t c = 0; c < t->columns.n; c++) {
@@ -176,13 +191,16 @@ void aggtable_print(struct sink *s, struct out *o, const struct agg_view *v)
 {
 	struct table t = { .sink = s, .view = v, .last = v->agg->nkeys - 1 };
 
-	find_columns(&t);
+	find_cells(&t);
 	if (agg_is_distribution(v->agg)) {
-		for (uint32_t i = 0; i < v->nrows; i++)
-			if (is_first(&t, i))
-				distributions(&t, o, i);
+		for (uint32_t i = 0; i < t.groups.n; i++)
+			distributions(&t, o, i);
 	} else {
 		scalars(&t, o);
 	}
+	if (t.left_out)
+		out_printf(o, "... and %u more columns\n", t.left_out);
 	vec_fini(&t.columns);
+	vec_fini(&t.groups);
+	hash_fini(&t.cells);
 }
