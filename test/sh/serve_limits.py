@@ -195,6 +195,13 @@ for name in "inproc", "kernel":
     check(("D_PRAGMA_OPTSET" in said) == (name not in ENGINE[-1]), "the page chooses the engine", name, ENGINE, said)
 s.end()
 
+# What is for the user at the terminal is not the page's to set: a dump of core ends the server.
+s = Served("--allow-d", *ENGINE)
+for name in "core", "debug", "tree=7", "verbose":
+    said = run_on_page(s, "#pragma D option %s\nBEGIN { exit(0); }" % name)
+    check("D_PRAGMA_OPTSET" in said, "an option for the terminal", name, said)
+s.end()
+
 # Bound to every address, it answers to addresses and to this machine's name, to no other.
 s = Served("--bind", "0.0.0.0", *ENGINE, "-n", "BEGIN { exit(0); }")
 port = s.host.split(":")[1]
