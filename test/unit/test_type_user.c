@@ -36,6 +36,7 @@ typedef struct user_thing {
 	int (*call)(int);
 	_Bool set;
 	double number;
+	struct inode *opaque; /* the kernel has a struct of this tag */
 } user_thing_t;
 
 static volatile user_thing_t thing = { .mood = USER_GLAD };
@@ -78,6 +79,10 @@ static void test_struct(void **state)
 	assert_int_equal(type_kind(g, type_strip(g, member(g, t, "set").type)), TYPE_INT);
 	assert_int_equal(type_kind(g, type_strip(g, member(g, t, "number").type)), TYPE_FLOAT);
 	assert_true(type_is_pointer(g, member(g, t, "call").type));
+	assert_int_equal(
+		type_size(g,
+			  type_strip(g, type_ref(g, type_strip(g, member(g, t, "opaque").type)))),
+		0);
 	assert_true(type_is_char_array(g, member(g, t, "name").type));
 	m = member(g, type_ref(g, type_strip(g, member(g, t, "corner").type)), "y");
 	assert_int_equal(m.bit_offset, 32);

@@ -238,7 +238,8 @@ static type_id completed(struct type_graph *g, type_id t)
 	if (graph_named(g, graph_space(kind), n->name, &v) && v != t &&
 	    tnode(g, (type_id)v)->complete)
 		return (type_id)v;
-	if (kernel_lookup(g, NULL, kind, n->name, &full) && tnode(g, full)->complete)
+	/* The kernel's struct of the same tag is another one than a program's. */
+	if (!n->user && kernel_lookup(g, NULL, kind, n->name, &full) && tnode(g, full)->complete)
 		return full;
 	return t;
 }
