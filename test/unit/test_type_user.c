@@ -64,6 +64,7 @@ static void test_struct(void **state)
 	struct type_member m;
 	type_id t;
 
+	type_use_kernel(g, "/sys/kernel/btf/vmlinux");
 	assert_true(type_lookup(g, NULL, TYPE_STRUCT, "user_thing", &t));
 	assert_int_equal(type_size(g, t), sizeof(thing));
 	assert_int_equal(member(g, t, "next").bit_offset, 8 * offsetof(struct user_thing, next));
