@@ -12,8 +12,8 @@ typedef uint64_t __attribute__((may_alias, aligned(1))) any64;
 typedef uint32_t __attribute__((may_alias, aligned(1))) any32;
 typedef uint8_t __attribute__((may_alias)) any8;
 
-/* A probe may fire while the traced code has the direction flag set, as copies of overlapping memory
- * do. The red zone of the function around must stay. */
+/* A probe may fire while the traced code has the direction flag set, as copies of overlapping
+ * memory do. The red zone of the function around must stay. */
 #define MEM_FORWARD(rep) \
 	"lea -128(%%rsp), %%rsp\n pushfq\n cld\n " rep "\n popfq\n lea 128(%%rsp), %%rsp"
 

@@ -26,8 +26,12 @@ def heap_dump(n):
     return b"JAVA PROFILE 1.0.2\0" + struct.pack(">IQBII", 8, 0, 0x0c, 0, len(heap)) + heap
 
 
-def prepared(c, busy):
-    text = c.text.replace("1234", str(busy.pid)).replace("4711", str(busy.pid))
+def prepared(c, busy, python):
+    process = python if "heap alloc" in c.text else busy
+    text = c.text.replace("1234", str(process.pid)).replace("4711", str(process.pid))
+    if process is python:
+        text = text.replace("--for 10", "--for 1")
+        c.shown = []  # another program than the manual's
     for old, new in SHORTER:
         text = text.replace(old, new)
     if "--apply" in text and knobs:  # the value it has: nothing of the machine changes
@@ -82,7 +86,9 @@ for page in sorted(glob.glob("man/*.[17]")):
     programs += [(page, d) for d in displays]
 check(len(found) > 35, "commands of the manual pages", len(found))
 
-with pages.Player(DESCRY) as player, subprocess.Popen(pages.NOBODY + ["sh", "-c", "while :; do :; done"]) as busy:
+PYTHON = "class Foo: pass\nkept = []\nwhile 1:\n  kept = [Foo() for i in range(1000)] + kept[:9000]\n"
+with pages.Player(DESCRY) as player, subprocess.Popen(pages.NOBODY + ["sh", "-c", "while :; do :; done"]) as busy, \
+        subprocess.Popen(pages.NOBODY + ["/usr/bin/python3", "-c", PYTHON]) as python:
     try:
         for name, text in FILES.items():
             with open(os.path.join(player.dir, name), "w") as f:
@@ -101,7 +107,7 @@ with pages.Player(DESCRY) as player, subprocess.Popen(pages.NOBODY + ["sh", "-c"
             c.error = any("error:" in line for line in c.shown)
         if not shutil.which("perf"):
             check(False, "perf is not installed (tools/install-deps --test)")
-        every = [prepared(c, busy) for c in found]
+        every = [prepared(c, busy, python) for c in found]
         for who, before in ("root", ()), ("an ordinary user", pages.NOBODY):
             for old in glob.glob(player.dir + "/*.svg") + glob.glob(player.dir + "/*.html") + glob.glob(player.dir + "/perf.data*") + \
                     glob.glob(player.dir + "/app.dma"):
@@ -117,6 +123,7 @@ with pages.Player(DESCRY) as player, subprocess.Popen(pages.NOBODY + ["sh", "-c"
                     judge(c, r, who)
     finally:
         busy.kill()
+        python.kill()
     for page, text in programs:
         if text.startswith("x.d:"):
             r = player.play(pages.Command(page, "", "descry -s x.d"))

@@ -1,5 +1,5 @@
-/* Debugging information that its author made to keep its reader busy: units of this program, written
- * by hand. */
+/* Debugging information that its author made to keep its reader busy: units of this program,
+ * written by hand. */
 #include <unistd.h>
 
 #include "probe/pid_args.h"
@@ -82,7 +82,8 @@ asm(".pushsection .text.hostile\n"
     ".quad hostile_last, hostile_last_end - hostile_last, 0, 0\n"
     ".popsection\n");
 
-/* The way in which the union is passed is not known, nor which register has what comes behind it. */
+/* The way in which the union is passed is not known, nor which register has what comes behind
+ * it. */
 static void test_union_of_itself(void **state)
 {
 	struct type_graph *g = type_graph_new();

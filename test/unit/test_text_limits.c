@@ -1,5 +1,5 @@
-/* Machine code written by hand: places that only code far away, or a table beside the code, forbids,
- * and files that would take too long. */
+/* Machine code written by hand: places that only code far away, or a table beside the code,
+ * forbids, and files that would take too long. */
 #include "text_make.h"
 
 #include <fcntl.h>
@@ -77,7 +77,8 @@ static void test_foreign_label(void **state)
 /* Assembly that takes an address before its own table takes one in the table before. */
 static void test_biased_table(void **state)
 {
-	/* f's table, whose last entry is the one in the middle of the part, and behind it another */
+	/* f's table, whose last entry is the one in the middle of the part, and behind it
+	 * another */
 	const int32_t words[] = { T + 24 - D, T + 24 - D, T + 24 - D, T + 26 - D, 0x7000000 };
 	char code[0x100];
 	struct made m;

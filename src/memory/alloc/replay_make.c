@@ -139,8 +139,9 @@ static uint64_t memory_of(uint64_t size, uint64_t align)
 	return size + BLOCK_OWN + (align < ALIGNED_OWN ? align : ALIGNED_OWN);
 }
 
-/* Lets the lanes meet, each time they have allocated a part of the peak. A lane that ran ahead of the
- * frees of others could otherwise hold any multiple of the memory that the recorded program held. */
+/* Lets the lanes meet, each time they have allocated a part of the peak. A lane that ran ahead
+ * of the frees of others could otherwise hold any multiple of the memory that the recorded
+ * program held. */
 static void meet(struct making *m, struct lane *l, const struct replay_op *op)
 {
 	const uint64_t part = m->head.peak_room / 4;

@@ -1,10 +1,11 @@
 /* Finds the targets of the indirect jumps of a function.
  *
  * An indirect jump through a pointer can only lead to a taken address (MARK_TAKEN covers the
- * module). A jump to a computed address can lead anywhere. Such an address is traced back to `lea
- * table(%rip)` and `movslq (table,index,4)` on every path, and the table's entries become marks. If
- * this fails, the function is unresolved. A table is read up to the next one, and behind its start while
- * entries lead into the function, because a bounds check cannot be trusted. Entries that lead to the start of another function or to no code mean nothing
+ * module). A jump to a computed address can lead anywhere. Such an address is traced back to
+ * `lea table(%rip)` and `movslq (table,index,4)` on every path, and the table's entries become
+ * marks. If this fails, the function is unresolved. A table is read up to the next one, and
+ * behind its start while entries lead into the function, because a bounds check cannot be
+ * trusted. Entries that lead to the start of another function or to no code mean nothing
  * (compilers point unreachable cases anywhere). */
 #include "base/sorted.h"
 #include "program/text/text_private.h"
@@ -249,7 +250,8 @@ static bool add_outside(struct trace *tr, uint64_t addr)
 	return true;
 }
 
-/* Returns true for the middle of another function. A case that never happens may lead to a start. */
+/* Returns true for the middle of another function. A case that never happens may lead to a
+ * start. */
 static bool is_elsewhere(const struct trace *tr, uint64_t addr)
 {
 	const struct text_range *r = text_range_cover(tr->t, addr);
@@ -257,8 +259,8 @@ static bool is_elsewhere(const struct trace *tr, uint64_t addr)
 	return r && addr != r->start;
 }
 
-/* Reads a relative table. Marks the entries that lead into the function and its parts. Returns false
- * when the table is too long. */
+/* Reads a relative table. Marks the entries that lead into the function and its parts. Returns
+ * false when the table is too long. */
 static bool read_table(struct trace *tr, uint64_t table, uint64_t base)
 {
 	const struct text_segment *g = text_segment_at(tr->t, table);

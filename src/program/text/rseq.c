@@ -1,6 +1,7 @@
-/* Finds restartable sequences: code that the kernel makes a thread abort when it is moved to another
- * CPU, preempted or sent a signal amid. The kernel knows the thread by its instruction pointer, so
- * a thread in a stub would not abort. Format: linux/rseq.h, struct rseq_cs; section __rseq_cs. */
+/* Finds restartable sequences: code that the kernel makes a thread abort when it is moved to
+ * another CPU, preempted or sent a signal amid. The kernel knows the thread by its instruction
+ * pointer, so a thread in a stub would not abort. Format: linux/rseq.h, struct rseq_cs; section
+ * __rseq_cs. */
 #include <elf.h>
 
 #include "base/bytes.h"

@@ -1,9 +1,9 @@
-/* Relative jump tables, found without decoding: all that code which takes the address of data by lea
- * may use as one. Its entries are distances from its start. They may lead into a part of the
+/* Relative jump tables, found without decoding: all that code which takes the address of data by
+ * lea may use as one. Its entries are distances from its start. They may lead into a part of the
  * function that lies far away, or, in assembly, into any code. A compiler puts one table behind
- * another, and the code of each takes its address, so a table mostly ends where the next address is
- * taken. But that may be the end of an array before the table, or a place in the table before, from
- * which assembly counts. So some words behind it count too. */
+ * another, and the code of each takes its address, so a table mostly ends where the next address
+ * is taken. But that may be the end of an array before the table, or a place in the table
+ * before, from which assembly counts. So some words behind it count too. */
 #include <elf.h>
 
 #include "base/sorted.h"
