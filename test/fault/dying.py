@@ -110,7 +110,7 @@ tracee, s, path = crowd(LONG)
 wait_for_firing(s, path)
 s[1].send_signal(signal.SIGINT)
 r = finish(s)
-check("has not left its probe" in r.err or "have not left their probes" in r.err, "a note names who stays in a probe", r)
+check(re.search("has not left its probe|have not left their probes|thread [0-9]+ is still in a probe", r.err), "a note names who stays in a probe", r)
 tracee.kill()
 tracee.communicate()
 
