@@ -20,6 +20,7 @@
 
 #include "base/clock.h"
 #include "base/nofile.h"
+#include "base/sealed.h"
 #include "memory/alloc/shim.h"
 #include "program/object/object.h"
 #include "program/symbol/symbol.h"
@@ -200,22 +201,6 @@ void alloc_shim_free(struct alloc_shim *s)
 	free(s);
 }
 
-static struct err *make_object(int *ret_fd)
-{
-	const size_t size = (size_t)(descry_alloc_end - descry_alloc);
-	int fd = memfd_create("descry-malloc-library", MFD_CLOEXEC);
-	struct err *e;
-
-	if (fd >= 0 && write(fd, descry_alloc, size) == (ssize_t)size) {
-		*ret_fd = fd;
-		return NULL;
-	}
-	e = err_errno(errno, "a file in memory for the library");
-	if (fd >= 0)
-		close(fd);
-	return e;
-}
-
 /* SIGIO comes with each hello. It ends the sleep, or keeps the tracer from sleeping. */
 static uint32_t *bell;
 
@@ -332,7 +317,8 @@ struct err *alloc_shims_start(char *const argv[], const struct alloc_shims_optio
 	if (!e)
 		s->lobby->follow = !o->alone;
 	e = e ?: make_socket(s);
-	e = e ?: make_object(&s->object);
+	e = e ?: sealed_file("descry-malloc-library", descry_alloc,
+			  (size_t)(descry_alloc_end - descry_alloc), &s->object);
 	e = e ?: alloc_writer_new(o->path, &s->writer);
 	e = e ?: start(s, argv);
 	if (e) {

@@ -9,11 +9,11 @@
 #include <poll.h>
 #include <signal.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 
 #include "base/nofile.h"
+#include "base/sealed.h"
 #include "target_private.h"
 #include "wire/preload.h"
 
@@ -48,12 +48,13 @@ static const char HELD[] = "cannot be held at its start: ptrace(2) is forbidden 
 
 static struct err *open_channel(struct channel *ch)
 {
-	const size_t size = (size_t)(descry_preload_end - descry_preload);
+	struct err *e;
 
 	*ch = (struct channel){ { -1, -1 }, { -1, -1 }, -1 };
-	ch->self = memfd_create("descry-preload", MFD_CLOEXEC);
-	if (ch->self < 0 || write(ch->self, descry_preload, size) != (ssize_t)size)
-		return err_errno(errno, "memfd_create");
+	e = sealed_file("descry-preload", descry_preload,
+			(size_t)(descry_preload_end - descry_preload), &ch->self);
+	if (e)
+		return e;
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ch->service) < 0 ||
 	    socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ch->files) < 0)
 		return err_errno(errno, "socketpair");
