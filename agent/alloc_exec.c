@@ -1,7 +1,8 @@
 /* execve(2) and its like, system(3) and popen(3) of a recorded program: the program that is
  * executed gets the recorder, too, by variables in its environment.
  *
- * Always true: a child of vfork(2) may call these, so they change only the stack and the lobby. A
+ * Always true: a child of vfork(2) may call these, so they change only the stack and the lobby;
+ * system(3) and popen(3) change `environ`, too, which never points to a stack, and restore it. A
  * program is left alone when the tracer has ended, or its descriptor cannot be reached. What a
  * process executes itself gets a descriptor of the shared object, so that it is there although the
  * tracer is killed meanwhile. What it starts otherwise gets the object's path, because another
@@ -152,10 +153,29 @@ static int exec_follows(int by_path)
 	return fd;
 }
 
+/* The variables that `environ` has during system(3) and popen(3). Their texts stay, because another
+ * thread may copy it. */
+static struct {
+	char *variables[VARIABLES_MAX + 3];
+	char text[NUMBERS_BYTES + 2 * PATH_BYTES + PRELOAD_MAX];
+	char *numbers, *preload;
+	const char *others; /* the program's own LD_PRELOAD, 0: it has none */
+	char **own;         /* the program's own environment, */
+	uint32_t n;         /* and its variables */
+} lasting;
+
+static int is_ours(const char *variable)
+{
+	return variable && (variable == lasting.numbers || variable == lasting.preload);
+}
+
+/* Returns the program's own value of LD_PRELOAD, 0: this is another variable. */
 static const char *preload_of(const char *variable)
 {
 	const char *name = "LD_PRELOAD=";
 
+	if (is_ours(variable))
+		return variable == lasting.preload ? lasting.others : 0;
 	for (; *name && *name == *variable; name++)
 		variable++;
 	return *name ? 0 : variable;
@@ -174,7 +194,7 @@ static uint32_t preload_bytes(char *const *env, uint32_t n)
 {
 	uint32_t bytes = 0;
 
-	for (uint32_t i = 0; i < n; i++) {
+	for (uint32_t i = 0; i < n && env[i]; i++) {
 		const char *p = preload_of(env[i]);
 
 		for (; p && *p && bytes <= PRELOAD_MAX; p++)
@@ -184,8 +204,8 @@ static uint32_t preload_bytes(char *const *env, uint32_t n)
 }
 
 /* Writes the environment env[n] with descry's variables to `to` and their texts to `text`. fd: of
- * exec_follows(). */
-static void put_environment(char **to, char *text, int fd, char *const *env, uint32_t n)
+ * exec_follows(). Returns the text of LD_PRELOAD; the other one is at the beginning. */
+static char *put_environment(char **to, char *text, int fd, char *const *env, uint32_t n)
 {
 	const struct recording *r = &state.recording;
 	char *numbers = text, *preload, *p;
@@ -202,17 +222,18 @@ static void put_environment(char **to, char *text, int fd, char *const *env, uin
 	p = fd == BY_PATH ? put_path(p)
 			  : put_decimal(put_text(p, "/proc/self/fd/"), (uint32_t)fd, 0) - 1;
 	*p = 0;
-	for (uint32_t i = 0; i < n; i++) {
+	for (uint32_t i = 0; i < n && env[i]; i++) {
 		const char *others = preload_of(env[i]);
 
 		if (others)
 			p = put_text(put_text(p, ":"), others);
-		else
+		else if (!is_ours(env[i]))
 			*to++ = env[i];
 	}
 	*to++ = preload;
 	*to++ = numbers;
 	*to = 0;
+	return preload;
 }
 
 /* Declares `with`: env, or a copy on the stack that has descry's variables. */
@@ -343,35 +364,110 @@ EXPORT int execle(const char *path, const char *first, ...)
 	return execve(path, argv, env);
 }
 
-/* These take the environment from `environ`, which has the variables meanwhile. Another thread may
- * copy it, so their texts stay. */
-static char lasting[NUMBERS_BYTES + 2 * PATH_BYTES + PRELOAD_MAX];
+/* These take the environment from `environ`, which has the variables while any thread is in them.
+ * The first puts them there, and the last takes them out again. The words are zero in a forked
+ * child, whose other threads are gone. */
+static void lock_environ(void)
+{
+	while (__atomic_exchange_n(&state.page[PAGE_LOCK], 1, __ATOMIC_ACQUIRE))
+		if (!alloc_quiet)
+			sys2(SYS_SCHED_YIELD, 0, 0);
+}
+
+static void unlock_environ(void)
+{
+	__atomic_store_n(&state.page[PAGE_LOCK], 0, __ATOMIC_RELEASE);
+}
+
+/* Returns true when `environ` has the variables: by another thread, or in a copy that setenv(3) of
+ * another thread has made meanwhile. */
+static int has_ours(uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++)
+		if (is_ours(environ[i]))
+			return 1;
+	return 0;
+}
+
+/* Returns true when the program that is started now gets the variables. */
+static int enter_environ(void)
+{
+	uint32_t n = count_words(environ, VARIABLES_MAX);
+	int follows = 0;
+
+	if (!state.page || n > VARIABLES_MAX || preload_bytes(environ, n) > PRELOAD_MAX ||
+	    exec_follows(1) != BY_PATH)
+		return 0;
+	lock_environ();
+	n = count_words(environ, VARIABLES_MAX);
+	follows = n <= VARIABLES_MAX + 2 && has_ours(n);
+	if (!follows && !state.page[PAGE_CALLERS] && n <= VARIABLES_MAX &&
+	    preload_bytes(environ, n) <= PRELOAD_MAX) {
+		lasting.numbers = lasting.preload = 0;
+		lasting.others = 0;
+		for (uint32_t i = 0; i < n; i++)
+			lasting.others = preload_of(environ[i]) ?: lasting.others;
+		lasting.own = environ;
+		lasting.n = n;
+		lasting.preload =
+			put_environment(lasting.variables, lasting.text, BY_PATH, environ, n);
+		lasting.numbers = lasting.text;
+		environ = lasting.variables;
+		follows = 1;
+	}
+	state.page[PAGE_CALLERS] += (uint32_t)follows;
+	unlock_environ();
+	count_executed(follows);
+	/* another thread has put an environment of its own there meanwhile */
+	if (!follows)
+		__atomic_fetch_add(&state.recording.lobby->refused, 1, __ATOMIC_RELAXED);
+	return follows;
+}
 
 /* Puts changes that other threads made meanwhile into the program's own environment. */
 static void take_back(char **own, uint32_t n, char **during)
 {
-	if (environ != during)
-		return;
-	environ = own;
-	if (count_words(during, VARIABLES_MAX) > n + 2)
-		return;
-	for (uint32_t i = 0; i < n && *during; i++)
-		if (!preload_of(own[i]))
-			own[i] = *during++;
+	char **to = own;
+
+	for (uint32_t i = 0; i < n; i++) {
+		char *variable = own[i];
+
+		if (!preload_of(variable)) {
+			while (is_ours(*during))
+				during++;
+			if (!*during)
+				continue;
+			variable = *during++;
+		}
+		if (*to != variable)
+			*to = variable;
+		to++;
+	}
+	if (to != own + n)
+		*to = 0;
 }
 
-#define WITH_ENVIRON(call) \
-	char **own_ = environ; \
-	WITH_VARIABLES(own_, 1); \
+static void leave_environ(void)
+{
+	lock_environ();
+	/* 0: a signal handler has forked, and this is the child */
+	if (state.page[PAGE_CALLERS])
+		state.page[PAGE_CALLERS]--;
+	if (!state.page[PAGE_CALLERS] && environ == lasting.variables) {
+		environ = lasting.own;
+		take_back(lasting.own, lasting.n, lasting.variables);
+	}
+	unlock_environ();
+}
+
+#define WITH_ENVIRON(call, failed) \
+	int follows = enter_environ(); \
 \
-	if (follows) { \
-		put_environment(variables_, lasting, fd_, own_, n_); \
-		environ = variables_; \
-	} \
-	count_executed(follows); \
 	call; \
 	if (follows) \
-		take_back(own_, n_, variables_);
+		leave_environ(); \
+	if (follows && (failed)) \
+		exec_failed(BY_PATH)
 
 EXPORT int system(const char *command)
 {
@@ -381,9 +477,7 @@ EXPORT int system(const char *command)
 		return exec_missing();
 	if (!command)
 		return exec_next.system(command);
-	WITH_ENVIRON(r = exec_next.system(command))
-	if (r < 0)
-		exec_failed(fd_);
+	WITH_ENVIRON(r = exec_next.system(command), r < 0);
 	return r;
 }
 
@@ -395,8 +489,6 @@ EXPORT void *popen(const char *command, const char *mode)
 		exec_missing();
 		return 0;
 	}
-	WITH_ENVIRON(r = exec_next.popen(command, mode))
-	if (!r)
-		exec_failed(fd_);
+	WITH_ENVIRON(r = exec_next.popen(command, mode), !r);
 	return r;
 }

@@ -95,7 +95,12 @@ struct recording {
 };
 
 /* Words of a page that the kernel fills with zeros in a forked child. */
-enum { PAGE_ON, PAGE_ASKED }; /* 1: this process records; it has asked the tracer for memory */
+enum {
+	PAGE_ON,      /* 1: this process records */
+	PAGE_ASKED,   /* 1: it has asked the tracer for memory */
+	PAGE_LOCK,    /* 1: a thread changes `environ`, */
+	PAGE_CALLERS, /* in which so many calls have put descry's variables */
+};
 
 /* Of the process. */
 struct state {

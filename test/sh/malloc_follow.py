@@ -66,6 +66,11 @@ for way in ("execve", "execv", "execvp", "execvpe", "execl", "execlp", "execle",
     leaf = leaf_of(others)
     check(leaf and leaf["malloc"] == 101 and not leaf["forked"] and leaf["unknown"] == 0, way, "leaf", leaf)
 
+# several threads at one time
+p, first, others = record(TRACEE, "threads")
+check(sorted(p.stdout.splitlines()) == ["none none 3", "none none none", "none none none", "none none none"], "threads", p.stdout)
+check([r["malloc"] for r in others if "leaf" in r["command"] and not r["command"].startswith("sh ")] == [101] * 4, "their leaves", [r["command"] for r in others])
+
 # a process that executes a program has two files; the status is that of the last
 p, first, others = record(TRACEE, "here", rc=9)
 check(first["malloc"] == 3 and leaf_of(others)["malloc"] == 101, "here", first["malloc"])

@@ -8,6 +8,9 @@
  *	none       a forked child executes what there is not, and then makes 5 malloc(20)
  *	vfork posix_spawn posix_spawnp system popen
  *	           leaf 100 is started by this function
+ *	threads    two threads are in system() at one time, and the first to begin ends first; then
+ *	           one is in it while setenv(3) is called, and another system() follows. Each one
+ *	           starts leaf 100
  *	bare       a forked child executes leaf 100 with an environment of nothing but X=1
  *	family     forks a child that makes 10 malloc(20), frees 3 blocks of its parent, forks a child
  *	           that makes 20 malloc(30), and starts two threads that make 30 malloc(40) each
@@ -241,6 +244,70 @@ static void start(const char *way)
 	}
 }
 
+/* The descriptors that the commands of system() use; a shell takes those of one digit. */
+static int begun[2], go[2][2];
+static char commands[2][5000];
+
+static void *in_system(void *command)
+{
+	int status = system(command);
+
+	if (!WIFEXITED(status) || WEXITSTATUS(status) != 9)
+		exit(1);
+	return NULL;
+}
+
+/* Starts a thread, and waits until its command runs. */
+static pthread_t begin_system(int i)
+{
+	pthread_t t;
+	char c;
+
+	if (pthread_create(&t, NULL, in_system, commands[i]) || read(begun[0], &c, 1) != 1)
+		exit(1);
+	return t;
+}
+
+static void end_system(pthread_t t, int i)
+{
+	if (write(go[i][1], "\n", 1) != 1 || pthread_join(t, NULL))
+		exit(1);
+}
+
+static void in_threads(void)
+{
+	char **before = environ;
+	pthread_t t[2];
+
+	/* the commands end when this process does */
+	if (pipe(begun) || pipe(go[0]) || pipe(go[1]) || go[1][1] > 9 ||
+	    fcntl(go[0][1], F_SETFD, FD_CLOEXEC) || fcntl(go[1][1], F_SETFD, FD_CLOEXEC))
+		exit(77);
+	for (int i = 0; i < 2; i++)
+		snprintf(commands[i], sizeof(commands[i]),
+			 "printf x >&%d; read y <&%d; exec '%s' leaf 100", begun[1], go[i][0],
+			 path);
+	for (int i = 0; i < 2; i++)
+		t[i] = begin_system(i);
+	end_system(t[0], 0);
+	end_system(t[1], 1);
+	if (environ != before)
+		say("another environment\n");
+	if (getenv("LD_PRELOAD") || getenv("DESCRY_MALLOC"))
+		say("descry's variables\n");
+
+	t[0] = begin_system(0);
+	setenv("X", "3", 1);
+	end_system(t[0], 0);
+	snprintf(commands[1], sizeof(commands[1]), "exec '%s' leaf 100", path);
+	in_system(commands[1]);
+	if (strcmp(getenv("X") ?: "", "3"))
+		say("setenv() is lost\n");
+	/* setenv() has copied them */
+	unsetenv("LD_PRELOAD");
+	unsetenv("DESCRY_MALLOC");
+}
+
 static void stays(void)
 {
 	char c;
@@ -272,6 +339,8 @@ int main(int argc, char **argv)
 		stays();
 	else if (!strcmp(way, "signal"))
 		by_signal();
+	else if (!strcmp(way, "threads"))
+		in_threads();
 	else if (!strcmp(way, "filter"))
 		under_filter();
 	else if (!strncmp(way, "exec", 4) || !strcmp(way, "fexecve") || !strcmp(way, "bare") ||
