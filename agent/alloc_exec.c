@@ -49,7 +49,7 @@ enum {
 	ARGUMENTS_MAX = 16384,
 	PRELOAD_MAX = 8192, /* bytes of an LD_PRELOAD that is there already */
 	PATH_BYTES = 48,
-	NUMBERS_BYTES = 96,
+	NUMBERS_BYTES = 128,
 	O_RDONLY_ = 0,
 	F_DUPFD_ = 0,
 	FIRST_FD = 3,
@@ -217,7 +217,9 @@ static char *put_environment(char **to, char *text, int fd, char *const *env, ui
 	p = put_decimal(p, r->inode, ',');
 	p = put_decimal(p, r->name, ',');
 	p = put_decimal(p, (uint32_t)r->secret, ',');
-	preload = put_decimal(p, (uint32_t)(r->secret >> 32), 0);
+	p = put_decimal(p, (uint32_t)(r->secret >> 32), ',');
+	p = put_decimal(p, (uint32_t)r->proof, ',');
+	preload = put_decimal(p, (uint32_t)(r->proof >> 32), 0);
 	p = put_text(preload, "LD_PRELOAD=");
 	p = fd == BY_PATH ? put_path(p)
 			  : put_decimal(put_text(p, "/proc/self/fd/"), (uint32_t)fd, 0) - 1;

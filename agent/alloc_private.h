@@ -91,7 +91,7 @@ struct thread {
 struct recording {
 	struct wire_alloc_lobby *lobby; /* 0: of none */
 	uint32_t tracer, object, inode, name;
-	uint64_t secret;
+	uint64_t secret, proof;
 };
 
 /* Words of a page that the kernel fills with zeros in a forked child. */

@@ -161,6 +161,8 @@ void alloc_start(void)
 	r->name = number(&numbers);
 	low = number(&numbers);
 	r->secret = (uint64_t)number(&numbers) << 32 | low;
+	low = number(&numbers);
+	r->proof = (uint64_t)number(&numbers) << 32 | low;
 	if (object)
 		sys2(SYS_CLOSE, object, 0);
 	alloc_walks_start(stack, auxv);

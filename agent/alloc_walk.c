@@ -86,7 +86,14 @@ INLINE long walk_user(struct unwind_walk *u, u64 *dst, u64 size, u64 addr)
 	return 0;
 }
 
-#define UNWIND_FRAMES(w) (w)->m->depth
+/* Never more than there is room for. */
+INLINE u32 depth_of(const struct wire_alloc *m)
+{
+	u32 depth = __atomic_load_n(&m->depth, __ATOMIC_RELAXED);
+
+	return depth < WIRE_ALLOC_FRAMES ? depth : WIRE_ALLOC_FRAMES;
+}
+#define UNWIND_FRAMES(w) depth_of((w)->m)
 #define UNWIND_USER(w, dst, size, addr) walk_user(w, dst, size, addr)
 /* Registers of the code that has called malloc(3) are not known any more. */
 #define UNWIND_REGISTER(w, reg) ((void)(reg), -1)
@@ -350,7 +357,7 @@ INLINE bool is_rest(const struct unwind_walk *u, u32 i, u32 k, u32 *good, u32 *b
 	if (f->sp != s->sp || f->pc != s->pc || (f->needs && f->bp != s->bp) ||
 	    f->state != state_of(s, i) || k >= *bad)
 		return false;
-	if (w->end == WIRE_UNWIND_END_DEEP ? all != u->m->depth : all > u->m->depth)
+	if (w->end == WIRE_UNWIND_END_DEEP ? all != depth_of(u->m) : all > depth_of(u->m))
 		return false;
 	while (at <= k && is_same_step(w, at))
 		at++;
@@ -394,7 +401,7 @@ INLINE bool step_quickly(struct unwind_walk *u, struct walk_frame *f)
 INLINE u32 walk_up(struct unwind_walk *u)
 {
 	struct alloc_walk *w = u->w;
-	u32 k = w->n, good = 0, bad = ~0u, i, depth = u->m->depth;
+	u32 k = w->n, good = 0, bad = ~0u, i, depth = depth_of(u->m);
 
 	for (i = 0; i < depth; i++) {
 		struct walk_frame *f = &w->new[i];

@@ -43,16 +43,16 @@
 
 #include "wire/wire_unwind.h"
 
-/* "D,P,T,I,N,A,B": D: the descriptor of the shared object in this process, 0: it has none. T: that
+/* "D,P,T,I,N,A,B,E,F": D: the descriptor of the shared object in this process, 0: it has none. T: that
  * of process P, the tracer, and I its inode, modulo 2^32. The tracer's socket has the abstract
- * address WIRE_ALLOC_SOCKET followed by N. A | B << 32 is the recording's secret. All are
- * decimal. */
+ * address WIRE_ALLOC_SOCKET followed by N. A | B << 32 is the secret of hellos, and E | F << 32 that
+ * of answers. All are decimal. */
 #define WIRE_ALLOC_ENV "DESCRY_MALLOC"
 #define WIRE_ALLOC_SOCKET "descry-malloc-"
 
 enum {
 	WIRE_ALLOC_MAGIC = 0x616c6463,
-	WIRE_ALLOC_VERSION = 4,
+	WIRE_ALLOC_VERSION = 5,
 	WIRE_ALLOC_RINGS = 512,
 	WIRE_ALLOC_SEGMENT = 64 << 10,
 	WIRE_ALLOC_RING = 4 * WIRE_ALLOC_SEGMENT,
@@ -94,6 +94,7 @@ enum wire_alloc_kind { WIRE_ALLOC_BEGINS, WIRE_ALLOC_FORKED };
 struct wire_alloc_answer {
 	uint32_t magic, unused;
 	uint64_t bytes; /* of the memory */
+	uint64_t proof; /* the secret of answers: when the tracer has ended, anyone may take its address */
 };
 
 /* A page that all processes of a recording and the tracer share. */

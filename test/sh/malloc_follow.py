@@ -241,4 +241,37 @@ except TimeoutError:
     pass
 d.stdin.close()
 check(d.wait() == 0 and report(FILE)["processes"] == [], "strangers")
+
+# when the tracer was killed, a stranger who takes its address gives a child no memory
+shutil.rmtree(DIR)
+os.mkdir(DIR)
+with open("/proc/net/unix") as f:
+    before = f.read()
+d = subprocess.Popen([DESCRY, "malloc", "record", "-o", FILE, "sh", "-c", "sleep 1000 >/dev/null 2>&1 & echo $!; '%s' stays; echo ready; wait" % TRACEE],
+                     stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+running.append(d)
+sleeper = int(d.stdout.readline())
+d.stdout.readline()
+with open("/proc/net/unix") as f:
+    name = next(m for m in re.findall(r"@(descry-malloc-\d+)", f.read()) if m not in before)
+d.kill()
+d.wait()
+s = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+s.bind("\0" + name)
+s.settimeout(1)
+fd = os.memfd_create("stranger", os.MFD_ALLOW_SEALING)
+os.ftruncate(fd, 400 << 20)
+import struct
+os.pwrite(fd, struct.pack("<II", 0x616c6463, 5), 0)
+d.stdin.write("x")
+d.stdin.flush()
+try:
+    hello, _, _, sender = s.recvmsg(100)
+    for size in 512 * (256 << 10) + 69632, 1 << 20:
+        socket.send_fds(s, [struct.pack("<IIQQ", 0x616c6463, 0, size, 0)], [fd, fd], 0, sender)
+except OSError:
+    pass
+check(d.stdout.readline() == "end\n", "the child goes on")
+check(not any(os.pread(fd, 1 << 20, at).strip(b"\0") for at in range(1 << 20, 5 << 20, 1 << 20)) and not any(os.pread(fd, 4096, 8)), "it wrote nothing")
+os.kill(sleeper, signal.SIGKILL)
 done()

@@ -222,7 +222,8 @@ static struct err *make_socket(struct alloc_shims *s)
 		int n;
 
 		if (getrandom(&s->name, sizeof(s->name), 0) != sizeof(s->name) ||
-		    getrandom(&s->secret, sizeof(s->secret), 0) != sizeof(s->secret))
+		    getrandom(&s->secret, sizeof(s->secret), 0) != sizeof(s->secret) ||
+		    getrandom(&s->proof, sizeof(s->proof), 0) != sizeof(s->proof))
 			break;
 		n = snprintf(a.sun_path + 1, sizeof(a.sun_path) - 1, WIRE_ALLOC_SOCKET "%u",
 			     s->name);
@@ -251,9 +252,10 @@ static void child(const struct alloc_shims *s, char *const argv[], int report)
 
 	if (fstat(s->object, &st))
 		st.st_ino = 0;
-	numbers = xasprintf("%d,%d,%d,%u,%u,%u,%u", s->object, (int)getppid(), s->object,
+	numbers = xasprintf("%d,%d,%d,%u,%u,%u,%u,%u,%u", s->object, (int)getppid(), s->object,
 			    (uint32_t)st.st_ino, s->name, (uint32_t)s->secret,
-			    (uint32_t)(s->secret >> 32));
+			    (uint32_t)(s->secret >> 32), (uint32_t)s->proof,
+			    (uint32_t)(s->proof >> 32));
 	signal(SIGINT, SIG_DFL);
 	nofile_restore();
 	setenv("LD_PRELOAD", preload, 1);
