@@ -469,7 +469,7 @@ static void leave_environ(void)
 	if (follows) \
 		leave_environ(); \
 	if (follows && (failed)) \
-		exec_failed(BY_PATH)
+	exec_failed(BY_PATH)
 
 EXPORT int system(const char *command)
 {

@@ -105,8 +105,9 @@ static uint64_t talk(uint64_t fd, uint32_t kind, int32_t fds[2])
 	if (sys4(SYS_RECVMSG, fd, (uintptr_t)&m, MSG_CMSG_CLOEXEC_, 0) != sizeof(answer) ||
 	    answer.magic != WIRE_ALLOC_MAGIC || answer.proof != r->proof ||
 	    (answer.bytes != WIRE_ALLOC_BYTES &&
-	     answer.bytes != (uint64_t)WIRE_ALLOC_BYTES + WIRE_ALLOC_STACK_BYTES) || m.control_bytes < sizeof(rights) ||
-	    rights.level != SOL_SOCKET_ || rights.type != SCM_RIGHTS_)
+	     answer.bytes != (uint64_t)WIRE_ALLOC_BYTES + WIRE_ALLOC_STACK_BYTES) ||
+	    m.control_bytes < sizeof(rights) || rights.level != SOL_SOCKET_ ||
+	    rights.type != SCM_RIGHTS_)
 		return 0;
 	fds[0] = rights.fds[0];
 	fds[1] = rights.fds[1];

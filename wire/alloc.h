@@ -43,10 +43,10 @@
 
 #include "wire/wire_unwind.h"
 
-/* "D,P,T,I,N,A,B,E,F": D: the descriptor of the shared object in this process, 0: it has none. T: that
- * of process P, the tracer, and I its inode, modulo 2^32. The tracer's socket has the abstract
- * address WIRE_ALLOC_SOCKET followed by N. A | B << 32 is the secret of hellos, and E | F << 32 that
- * of answers. All are decimal. */
+/* "D,P,T,I,N,A,B,E,F": D: the descriptor of the shared object in this process, 0: it has none.
+ * T: that of process P, the tracer, and I its inode, modulo 2^32. The tracer's socket has the
+ * abstract address WIRE_ALLOC_SOCKET followed by N. A | B << 32 is the secret of hellos, and E |
+ * F << 32 that of answers. All are decimal. */
 #define WIRE_ALLOC_ENV "DESCRY_MALLOC"
 #define WIRE_ALLOC_SOCKET "descry-malloc-"
 

@@ -76,7 +76,7 @@ struct alloc_shims {
 	uint64_t quiet;          /* ns: since when no process is known; 0: there is one */
 	int lobby_fd, object, socket;
 	uint32_t name, bell;
-	uint64_t secret, proof; /* of hellos, of answers */
+	uint64_t secret, proof;      /* of hellos, of answers */
 	struct alloc_writer *writer; /* of the command's first program; its file ends last */
 	uint32_t begun;              /* hellos of programs that begin */
 	uint32_t refused;

@@ -169,7 +169,9 @@ static void finish(struct alloc_shims *s, uint32_t i)
 
 static bool answer(const struct alloc_shims *s, const struct msghdr *to, int memory, size_t bytes)
 {
-	struct wire_alloc_answer a = { .magic = WIRE_ALLOC_MAGIC, .bytes = bytes, .proof = s->proof };
+	struct wire_alloc_answer a = { .magic = WIRE_ALLOC_MAGIC,
+				       .bytes = bytes,
+				       .proof = s->proof };
 	const int fds[2] = { memory, s->lobby_fd };
 	struct iovec part = { &a, sizeof(a) };
 	union {

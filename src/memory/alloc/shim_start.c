@@ -319,8 +319,9 @@ struct err *alloc_shims_start(char *const argv[], const struct alloc_shims_optio
 	if (!e)
 		s->lobby->follow = !o->alone;
 	e = e ?: make_socket(s);
-	e = e ?: sealed_file("descry-malloc-library", descry_alloc,
-			  (size_t)(descry_alloc_end - descry_alloc), &s->object);
+	e = e
+		    ?: sealed_file("descry-malloc-library", descry_alloc,
+				   (size_t)(descry_alloc_end - descry_alloc), &s->object);
 	e = e ?: alloc_writer_new(o->path, &s->writer);
 	e = e ?: start(s, argv);
 	if (e) {
