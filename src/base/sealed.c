@@ -1,3 +1,4 @@
+/* Makes memory files that nobody can change any more. See sealed.h. */
 #define _GNU_SOURCE
 #include "base/sealed.h"
 
