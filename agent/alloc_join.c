@@ -24,6 +24,9 @@ enum {
 	SO_SNDTIMEO_ = 21,
 	MSG_CMSG_CLOEXEC_ = 0x40000000,
 	SCM_RIGHTS_ = 1,
+	F_GET_SEALS_ = 1034,
+	F_SEAL_SHRINK_ = 2,
+	SEEK_END_ = 2,
 	ANSWER_S = 20,      /* the tracer may be at work for other processes */
 	ANSWER_CHILD_S = 2, /* a child waits within malloc(3) */
 };
@@ -114,6 +117,15 @@ static uint64_t talk(uint64_t fd, uint32_t kind, int32_t fds[2])
 	return answer.bytes;
 }
 
+/* Returns true for a memory file of so many bytes that nobody can make smaller. */
+static int is_steady(int32_t fd, uint64_t bytes)
+{
+	int64_t seals = sys4(SYS_FCNTL, (uint64_t)fd, F_GET_SEALS_, 0, 0);
+
+	return seals > 0 && seals & F_SEAL_SHRINK_ &&
+	       sys4(SYS_LSEEK, (uint64_t)fd, 0, SEEK_END_, 0) == (int64_t)bytes;
+}
+
 static void *map_shared(int32_t fd, uint64_t bytes)
 {
 	int64_t at = sys6(SYS_MMAP, 0, bytes, PROT_READ_WRITE, MAP_SHARED_, (uint64_t)fd, 0);
@@ -135,8 +147,8 @@ static uint64_t join(uint32_t kind, struct wire_alloc **ret)
 	sys2(SYS_CLOSE, (uint64_t)fd, 0);
 	if (!bytes)
 		return 0;
-	*ret = map_shared(fds[0], bytes);
-	if (!r->lobby)
+	*ret = is_steady(fds[0], bytes) ? map_shared(fds[0], bytes) : 0;
+	if (!r->lobby && is_steady(fds[1], sizeof(*r->lobby)))
 		r->lobby = map_shared(fds[1], sizeof(*r->lobby));
 	sys2(SYS_CLOSE, (uint64_t)fds[0], 0);
 	sys2(SYS_CLOSE, (uint64_t)fds[1], 0);

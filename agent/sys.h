@@ -11,6 +11,7 @@ enum {
 	SYS_CLOSE = 3,
 	SYS_STAT = 4,
 	SYS_FSTAT = 5,
+	SYS_LSEEK = 8,
 	SYS_MMAP = 9,
 	SYS_MPROTECT = 10,
 	SYS_MUNMAP = 11,

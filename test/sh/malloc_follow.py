@@ -239,6 +239,15 @@ try:
     check(False, "an answer", s.recv(100))
 except TimeoutError:
     pass
+# nor do they fill the queue: a tracer that is stopped takes nothing out of it
+d.send_signal(signal.SIGSTOP)
+s.setblocking(False)
+try:
+    for i in range(1000):
+        s.sendto(b"x" * 16, "\0" + name)
+except BlockingIOError:
+    check(False, "a stranger's messages are queued", i)
+d.send_signal(signal.SIGCONT)
 d.stdin.close()
 check(d.wait() == 0 and report(FILE)["processes"] == [], "strangers")
 

@@ -1,8 +1,10 @@
 /* Starts a command with the recorder of allocations preloaded, and makes the memory of its
  * processes. */
 #define _GNU_SOURCE
+#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/filter.h>
 #include <linux/futex.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -211,6 +213,28 @@ static void ring(int sig)
 }
 
 /* Binds the socket for hellos to an abstract address that is free. */
+/* Lets the kernel drop messages that are no hello with the secret: anybody may send to the name,
+ * and could keep the queue full. The filter loads words in network order. */
+static bool drop_strangers(const struct alloc_shims *s)
+{
+	enum { HELLO = sizeof(struct wire_alloc_hello) };
+	struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_LEN, 0),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, HELLO, 0, 7),
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct wire_alloc_hello, magic)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, htonl(WIRE_ALLOC_MAGIC), 0, 5),
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct wire_alloc_hello, secret)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, htonl((uint32_t)s->secret), 0, 3),
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct wire_alloc_hello, secret) + 4),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, htonl((uint32_t)(s->secret >> 32)), 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, HELLO),
+		BPF_STMT(BPF_RET | BPF_K, 0),
+	};
+	const struct sock_fprog program = { ARRAY_SIZE(code), code };
+
+	return !setsockopt(s->socket, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof(program));
+}
+
 static struct err *make_socket(struct alloc_shims *s)
 {
 	const struct sigaction action = { .sa_handler = ring };
@@ -224,6 +248,8 @@ static struct err *make_socket(struct alloc_shims *s)
 		if (getrandom(&s->name, sizeof(s->name), 0) != sizeof(s->name) ||
 		    getrandom(&s->secret, sizeof(s->secret), 0) != sizeof(s->secret) ||
 		    getrandom(&s->proof, sizeof(s->proof), 0) != sizeof(s->proof))
+			break;
+		if (!drop_strangers(s))
 			break;
 		n = snprintf(a.sun_path + 1, sizeof(a.sun_path) - 1, WIRE_ALLOC_SOCKET "%u",
 			     s->name);
