@@ -12,6 +12,7 @@
 enum {
 	UNREACHABLE_MAX = 4, /* entries that may lead to no code before others do */
 	BEHIND_MAX = 64,     /* words behind the next address */
+	UNALIGNED_MAX = 64,  /* addresses in a row that are not where an entry could be */
 };
 
 static int by_value(const void *a, const void *b)
@@ -23,8 +24,9 @@ uint64_t text_table_end(const struct text *t, uint64_t table)
 {
 	uint32_t i = partition_point(t->tables.n, k, t->tables.v[k] <= table);
 
-	while (i < t->tables.n && (t->tables.v[i] - table) % 4)
-		i++;
+	for (uint32_t n = 0; n < UNALIGNED_MAX && i < t->tables.n; n++, i++)
+		if (!((t->tables.v[i] - table) % 4))
+			break;
 	return i < t->tables.n ? t->tables.v[i] : UINT64_MAX;
 }
 
