@@ -25,7 +25,7 @@ static uint64_t address(const uint8_t *p)
 /* The walk of programs, and the names that it asks for. */
 static void walk(struct v8_memory *m, const uint8_t *data)
 {
-	static struct js_made w;
+	static struct machine_made w;
 	u32 n = js_made_walk(&w, m, address(data + 1), address(data + 3), address(data + 5),
 			     data[0] & CALLED);
 

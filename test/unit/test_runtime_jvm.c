@@ -324,7 +324,7 @@ static void test_numbers(void **state)
 	assert_int_equal(jvm_number(0, bytes, 4, &i), 0xc0 + (1 << 6));
 }
 
-static struct java_made made;
+static struct machine_made made;
 
 /* The functions of a word, by what was asked for. Returns their number, 0: not known. */
 static uint32_t described(struct jvm_memory *m, u64 word, uint32_t i, struct runtime_frame *ret)

@@ -327,8 +327,8 @@ static void test_hostile(void **state)
 
 /* --- the walk of programs --- */
 
-static void check_word(struct v8_memory *m, struct js_made *w, const char *function, uint32_t line,
-		       uint32_t n)
+static void check_word(struct v8_memory *m, struct machine_made *w, const char *function,
+		       uint32_t line, uint32_t n)
 {
 	const struct wire_unwind_ask *a = &w->asks[0];
 	struct runtime_frame f;
@@ -348,7 +348,7 @@ static void check_word(struct v8_memory *m, struct js_made *w, const char *funct
 	assert_null(v8_learn(&m->v8.runtime, V8_NAME + 1, a->entry, a->id));
 }
 
-static uint32_t walk_at(struct v8_memory *m, struct js_made *w, uint64_t pc, bool called)
+static uint32_t walk_at(struct v8_memory *m, struct machine_made *w, uint64_t pc, bool called)
 {
 	return js_made_walk(w, m, pc, V8_STACK + 0x80, FP, called);
 }
@@ -363,7 +363,7 @@ static void make_numbered(struct v8_memory *m)
 
 static void test_words(void **state)
 {
-	static struct js_made w;
+	static struct machine_made w;
 	struct v8_memory m;
 	uint64_t before;
 
@@ -390,7 +390,7 @@ static void test_words(void **state)
 
 static void test_compiled_words(void **state)
 {
-	static struct js_made w;
+	static struct machine_made w;
 	struct v8_memory m;
 	uint64_t before;
 
@@ -426,7 +426,7 @@ static void test_innermost_words(void **state)
 		      { 2, V8_BUILTINS + 0x20, V8_BUILTINS + 0x10 },
 		      { 5, CALLER, FP + 0x100 },
 		      { 6, CALLER, FP + 0x100 } };
-	static struct js_made w;
+	static struct machine_made w;
 	struct v8_memory m;
 
 	make_numbered(&m);
@@ -469,7 +469,7 @@ static void test_innermost_words(void **state)
 /* Structures that are damaged give frames without words, and the walk ends. */
 static void test_hostile_words(void **state)
 {
-	static struct js_made w;
+	static struct machine_made w;
 	struct v8_memory m;
 
 	make_numbered(&m);
