@@ -139,18 +139,24 @@ static uint64_t memory_of(uint64_t size, uint64_t align)
 	return size + BLOCK_OWN + (align < ALIGNED_OWN ? align : ALIGNED_OWN);
 }
 
+/* Returns how much memory the lanes may allocate between two meetings. */
+static uint64_t most_apart(const struct making *m)
+{
+	const uint64_t part = m->head.peak_room / 4;
+
+	return part > APART_MIN ? part : APART_MIN;
+}
+
 /* Lets the lanes meet, each time they have allocated a part of the peak. A lane that ran ahead
  * of the frees of others could otherwise hold any multiple of the memory that the recorded
  * program held. */
 static void meet(struct making *m, struct lane *l, const struct replay_op *op)
 {
-	const uint64_t part = m->head.peak_room / 4;
-
 	const uint64_t memory = op->kind == REPLAY_FREE ? 0
 							: memory_of(op->size, 1ull << op->align);
 
 	m->apart += memory;
-	if (m->apart > (part > APART_MIN ? part : APART_MIN)) {
+	if (m->apart > most_apart(m)) {
 		m->apart = memory;
 		m->meetings++;
 		m->met.n = 0;

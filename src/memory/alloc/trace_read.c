@@ -393,16 +393,21 @@ struct err *alloc_unchanged(struct alloc_trace *t)
 	return r->file.fd < 0 ? NULL : mapped_check(&r->file, r->name);
 }
 
-void alloc_rewind(struct alloc_trace *t)
+static void drop_definitions(struct alloc_trace *t)
 {
-	struct reader *r = reader_of(t);
-
 	vec_fini(&t->threads);
 	vec_fini(&t->frames);
 	vec_fini(&t->stacks);
 	vec_fini(&t->stack_frames);
 	vec_fini(&t->nodes);
 	vec_fini(&t->infos);
+}
+
+void alloc_rewind(struct alloc_trace *t)
+{
+	struct reader *r = reader_of(t);
+
+	drop_definitions(t);
 	vec_push(&t->threads, 0);
 	vec_add(&t->frames)->text = "";
 	vec_add(&t->stacks);
@@ -477,12 +482,7 @@ void alloc_close(struct alloc_trace *t)
 		return;
 	if (r->file.fd >= 0)
 		mapped_close(&r->file);
-	vec_fini(&t->threads);
-	vec_fini(&t->frames);
-	vec_fini(&t->stacks);
-	vec_fini(&t->stack_frames);
-	vec_fini(&t->nodes);
-	vec_fini(&t->infos);
+	drop_definitions(t);
 	arena_fini(&r->text);
 	merge_free(r->merge);
 	free(r->name);

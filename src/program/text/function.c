@@ -202,17 +202,6 @@ bool text_is_too_large(const struct text_range *r)
 	return r->end > r->start && r->end - r->start > FUNCTION_MAX;
 }
 
-const char *text_no_code(const struct text *t, const struct text_range *r)
-{
-	if (!r)
-		return "no function is known to start there";
-	if (text_is_too_large(r))
-		return "the function is larger than 16 MB";
-	if (!t->work_left)
-		return "to decode the functions of this file takes too long";
-	return "its code is not in the file";
-}
-
 bool text_may_work(struct text *t, uint64_t n)
 {
 	t->work_left = t->work_left > n ? t->work_left - n : 0;

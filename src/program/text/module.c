@@ -90,9 +90,10 @@ static uint64_t size_of_file(const struct text *t)
 
 static struct err *read_segments(struct text *t)
 {
-	const uint64_t most = size_of_file(t) * HOLLOW + HOLLOW_MIN;
 	struct object_segment s;
 	struct stat st;
+	const uint64_t most = object_stat(t->object, &st) ? size_of_file(t) * HOLLOW + HOLLOW_MIN
+							  : UINT64_MAX;
 
 	t->lo = UINT64_MAX;
 	for (uint32_t i = 0; object_segment(t->object, i, &s); i++) {
@@ -104,8 +105,7 @@ static struct err *read_segments(struct text *t)
 		if (t->segments.n == MAX_LOADS || s.addr > UINT64_MAX - s.filesz)
 			return err_new(ENOEXEC, "%s: its segments make no sense",
 				       object_path(t->object));
-		if (s.filesz > TEXTS_MAX - held ||
-		    (t->held + s.filesz > most && object_stat(t->object, &st)))
+		if (s.filesz > TEXTS_MAX - held || t->held + s.filesz > most)
 			return err_new(EFBIG,
 				       s.filesz > TEXTS_MAX - held
 					       ? "%s: more than 2 GB of code and data in all files"
@@ -128,11 +128,6 @@ static struct err *read_segments(struct text *t)
 		}
 		t->held += g.size;
 		held += g.size;
-		if (held > TEXTS_MAX) {
-			free(g.bytes);
-			return err_new(EFBIG, "%s: more than 2 GB of code and data in all files",
-				       object_path(t->object));
-		}
 		if (!g.size) {
 			free(g.bytes);
 			continue;

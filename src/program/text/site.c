@@ -21,6 +21,16 @@ static const char SIGRETURN[] = "unwinders recognise signal frames by these byte
 const char TEXT_NEVER_RETURNS[] = "it never returns";
 static const char SHARED_TAIL[] = "it jumps into the middle of other code";
 
+/* Returns the reason why text_code() returned NULL for r, which may be NULL. */
+static const char *no_code(const struct text *t, const struct text_range *r)
+{
+	if (!r)
+		return NO_START;
+	if (text_is_too_large(r))
+		return "the function is larger than 16 MB";
+	return t->work_left ? NO_BYTES : "to decode the functions of this file takes too long";
+}
+
 static bool falls_through(const struct insn *n)
 {
 	return n->kind != INSN_JMP && n->kind != INSN_JUMP_INDIRECT && n->kind != INSN_RET &&
@@ -229,7 +239,7 @@ struct err *text_entry(struct text *t, uint64_t func, struct text_site *ret)
 	uint32_t i = 0;
 
 	if (t->go || !r || !(c = text_code(t, r))) {
-		none(ret, func, kind, t->go ? TEXT_GO : text_no_code(t, r));
+		none(ret, func, kind, t->go ? TEXT_GO : no_code(t, r));
 		return NULL;
 	}
 	/* A function that is not called uses the flags and red zone of the code that jumps here. */
@@ -265,7 +275,7 @@ struct err *text_offset(struct text *t, uint64_t func, uint64_t off, struct text
 		none(ret, func + off, WIRE_STUB_MID,
 		     t->go                           ? TEXT_GO
 		     : r && off >= r->end - r->start ? "behind the function's end"
-						     : text_no_code(t, r));
+						     : no_code(t, r));
 		return NULL;
 	}
 	i = text_insn_at(c, off);
@@ -309,7 +319,7 @@ static void add_part(struct returns *r, struct text_range *range)
 	}
 	c = text_code(r->t, range);
 	if (!c)
-		r->reason = text_no_code(r->t, range);
+		r->reason = no_code(r->t, range);
 	else
 		r->parts[r->nparts++] = c;
 }

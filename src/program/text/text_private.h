@@ -148,8 +148,6 @@ bool text_is_too_large(const struct text_range *r);
 struct text_code *text_code(struct text *t, struct text_range *r);
 /* Takes n bytes from those that may be decoded. Returns false when there are no more. */
 bool text_may_work(struct text *t, uint64_t n);
-/* Returns the reason why text_code() returned NULL for r, which may be NULL. */
-const char *text_no_code(const struct text *t, const struct text_range *r);
 void text_code_put(struct text_code *c);
 static inline void cleanup_code_(struct text_code **c)
 {
