@@ -63,14 +63,14 @@ static struct err *process_resume(void *arg)
 	return control_resume(arg);
 }
 
-/* Returns true when something is asked about the objects, or nothing at all. */
+/* Returns true when an answer needs the objects: without --stacks, the summary does. */
 static bool asks_heap(const struct heap_options *a)
 {
 	return a->histogram || a->counts || a->retained || a->unreachable || a->duplicates ||
 	       a->paths || a->refs || a->find || a->diff || a->page || !a->stacks;
 }
 
-/* Shows the stacks when they are asked for, and reads the heap when it is. */
+/* Prints the stacks for --stacks, and reads the heap when an answer needs the objects. */
 static struct err *read_space(struct heap_options *a, struct space *space, struct heap_pause *p,
 			      const struct graph_wanted *w, struct graph **ret)
 {

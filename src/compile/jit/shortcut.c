@@ -375,7 +375,7 @@ static void write_effect(struct shortcut *s, const struct effect *e)
 	}
 }
 
-/* Stores to the eBPF stack. Returns false when the address is none of it. */
+/* Stores to the eBPF stack. Returns false for any other address. */
 static bool follow_stack(struct way *w, const struct bpf_insn *ins, const struct jit_fact *f)
 {
 	const struct word *to = &w->r[ins->dst_reg];

@@ -257,10 +257,7 @@ static void returned(struct making *m, struct lane *l, const struct alloc_event 
  * calls. */
 static struct err *check_room(const struct making *m)
 {
-	const uint64_t growth = live_growth(&m->live),
-		       ahead = m->lanes.n < 2                      ? 0
-			       : m->head.peak_room / 4 > APART_MIN ? m->head.peak_room / 4
-								   : APART_MIN,
+	const uint64_t growth = live_growth(&m->live), ahead = m->lanes.n < 2 ? 0 : most_apart(m),
 		       slots = m->slots.n * (uint64_t)SLOT_BYTES,
 		       needs = (growth > m->head.peak_room + slots ? growth
 								   : m->head.peak_room + slots) +

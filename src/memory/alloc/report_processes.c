@@ -13,7 +13,7 @@ struct listed_process {
 	struct alloc_text file, command;
 };
 
-/* Splits at the next tab. Returns false when there is none. */
+/* Splits at the next tab. Returns false when the text has no more tabs. */
 static bool split_text(struct alloc_text *from, struct alloc_text *ret)
 {
 	const char *tab = memchr(from->text, '\t', from->len);
