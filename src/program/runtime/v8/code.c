@@ -165,8 +165,9 @@ int32_t v8_baseline_place(struct v8 *v, const struct v8_code *c, uint64_t byteco
 	table = v8_bytes(v, v8_get(v, c->object, v->version->code_places),
 			 (uint32_t)v->n.array_data, &ntable);
 	bytes = table ? v8_bytes(v, bytecodes, (uint32_t)v->n.bytecodes_data, &nbytes) : NULL;
-	if (!bytes)
+	if (!bytes || v->work < ntable)
 		return -1;
+	v->work -= ntable > V8_FREE_TABLE ? ntable : 0;
 	end = v8_number(table, ntable, &i);
 	if (offset <= end)
 		return 0;

@@ -142,7 +142,7 @@ static void add_function(struct frame *f, const struct v8_function *fn)
 	uint32_t n;
 
 	if (!fn->script) {
-		v8_add(fn, -1, f->ret);
+		v8_add(v, fn, -1, f->ret);
 		return;
 	}
 	if (f->interrupted && !f->made)
@@ -150,14 +150,14 @@ static void add_function(struct frame *f, const struct v8_function *fn)
 	if (f->has_code && f->code.kind != (uint32_t)v->n.code_baseline) {
 		n = called ? v8_optimized(v, &f->code, fn, pc, inlined) : 0;
 		for (uint32_t i = 0; i < n; i++)
-			vec_push(f->ret, v8_frame(&inlined[i]));
+			vec_push(f->ret, v8_frame(v, &inlined[i]));
 		if (n)
 			return;
 	} else if (v8_type(v, &bytecodes) == v->n.type_bytecodes && bytecodes == fn->bytecodes) {
 		place = f->has_code ? v8_baseline_place(v, &f->code, bytecodes, pc, called)
 				    : interpreted_place(f, bytecodes);
 	}
-	v8_add(fn, place, f->ret);
+	v8_add(v, fn, place, f->ret);
 }
 
 /* Before compiled code has saved its function in its frame, rdi has the function. Returns true in
@@ -183,7 +183,7 @@ static bool step_beginning(struct frame *f)
 	uint8_t k[4];
 
 	if (fn)
-		v8_add(fn, -1, f->ret);
+		v8_add(f->v, fn, -1, f->ret);
 	if (step_without_frame(f))
 		return true;
 	/* in front of push %rbp are its checks; behind mov the frame is built */

@@ -167,15 +167,17 @@ static int64_t take_signed(const uint8_t *p, uint32_t n, uint32_t *i)
 	return (int64_t)(sum >> 1) ^ -(int64_t)(sum & 1);
 }
 
+enum { LINES_KEPT = 1 << 16 };
+
 /* Reads the entries: the number of bytes to step forward (n, or -n - 1), and the change of the
  * position. A position is the offset in the source plus one, above a bit
  * (source-position-table.cc). */
-static uint32_t v8_line(const struct v8_function *f, int32_t place)
+static uint32_t read_line(struct v8 *v, const struct v8_function *f, int32_t place)
 {
 	int64_t at = -1, position = 0, found = 0; /* -1: the function's entry */
 	uint32_t i = 0;
 
-	if (!f->script || place < 0)
+	if (v->work < f->npositions)
 		return 0;
 	while (i < f->npositions) {
 		int64_t step = take_signed(f->positions, f->npositions, &i);
@@ -186,11 +188,29 @@ static uint32_t v8_line(const struct v8_function *f, int32_t place)
 			break;
 		found = position;
 	}
+	v->work -= i > V8_FREE_TABLE ? i : 0;
 	found = (found >> 1 & 0x3fffffff) - 1;
 	return found < 0 ? 0 : v8_script_line(f->script, (uint32_t)found);
 }
 
-struct runtime_frame v8_frame(const struct v8_at *at)
+/* A table may be long, and many frames may be at one place. */
+static uint32_t v8_line(struct v8 *v, const struct v8_function *f, int32_t place)
+{
+	const uint64_t key[] = { (uintptr_t)f, (uint64_t)place };
+	uint64_t *known;
+	bool is_new;
+
+	if (!f->script || place < 0)
+		return 0;
+	if (v->lines.n >= LINES_KEPT)
+		hash_fini(&v->lines);
+	known = hash_put(&v->lines, key, sizeof(key), &is_new);
+	if (is_new)
+		*known = read_line(v, f, place);
+	return (uint32_t)*known;
+}
+
+struct runtime_frame v8_frame(struct v8 *v, const struct v8_at *at)
 {
 	const struct v8_function *f = at->function;
 
@@ -198,11 +218,11 @@ struct runtime_frame v8_frame(const struct v8_at *at)
 		.code = f->address,
 		.function = f->name ?: "<anonymous>",
 		.file = f->script ? f->script->file : "[v8]",
-		.line = v8_line(f, at->place),
+		.line = v8_line(v, f, at->place),
 	};
 }
 
-void v8_add(const struct v8_function *f, int32_t place, runtime_frame_vec *ret)
+void v8_add(struct v8 *v, const struct v8_function *f, int32_t place, runtime_frame_vec *ret)
 {
-	vec_push(ret, v8_frame(&(struct v8_at){ f, place }));
+	vec_push(ret, v8_frame(v, &(struct v8_at){ f, place }));
 }

@@ -108,6 +108,7 @@ void v8_pass(struct v8 *v)
 	v->pass++;
 	hash_fini(&v->types);
 	hash_fini(&v->arrays);
+	hash_fini(&v->lines);
 	arena_fini(&v->passing);
 	arena_init(&v->passing);
 	v->codes.n = 0;

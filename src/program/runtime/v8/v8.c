@@ -120,6 +120,7 @@ static void v8_free(struct runtime *r)
 	hash_fini(&v->functions);
 	hash_fini(&v->scripts);
 	hash_fini(&v->arrays);
+	hash_fini(&v->lines);
 	vec_fini(&v->ranges);
 	vec_fini(&v->codes);
 	free(v);

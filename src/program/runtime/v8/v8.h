@@ -147,6 +147,8 @@ struct v8_at {
 	int32_t place;
 };
 enum { V8_INLINED_MAX = 256 };
+/* Bytes of a table that are read without a charge to the budget `work`. */
+enum { V8_FREE_TABLE = 1 << 14 };
 
 struct v8_range {
 	uint64_t start, end;
@@ -172,6 +174,7 @@ struct v8 {
 	uint32_t pass;
 	struct hash types;  /* address of a Map: instance type + 1 */
 	struct hash arrays; /* address of an array of bytes: the bytes read, in `passing` */
+	struct hash lines;  /* struct v8_function *, place: line */
 	VEC(struct v8_code) codes;
 	size_t budget; /* bytes of names and tables that may still be read */
 	uint64_t work; /* bytes that may still be searched */
@@ -235,9 +238,9 @@ const struct v8_function *v8_function(struct v8 *v, uint64_t shared);
 const struct v8_function *v8_function_of(struct v8 *v, uint64_t function);
 /* Returns the id of the function of a SharedFunctionInfo (wire/language.h), 0: there is none. */
 uint64_t v8_function_id(struct v8 *v, uint64_t shared);
-struct runtime_frame v8_frame(const struct v8_at *at);
+struct runtime_frame v8_frame(struct v8 *v, const struct v8_at *at);
 /* Adds a frame. place < 0: the line is not known. */
-void v8_add(const struct v8_function *f, int32_t place, runtime_frame_vec *ret);
+void v8_add(struct v8 *v, const struct v8_function *f, int32_t place, runtime_frame_vec *ret);
 
 /* --- code.c --- */
 /* Returns true when an address lies in V8's code. made: in code that V8 has made at run time. */

@@ -136,13 +136,14 @@ const void *v8_learn(struct runtime *r, uint64_t address, uint64_t entry, uint64
 uint32_t v8_describe(struct runtime *r, const void *code, uint32_t at, uint32_t i,
 		     struct runtime_frame *ret)
 {
+	struct v8 *v = (struct v8 *)r;
 	const struct met *m = code;
 
 	if (m->n) {
-		*ret = i < m->n ? v8_frame(&m->at[i]) : (struct runtime_frame){ 0 };
+		*ret = i < m->n ? v8_frame(v, &m->at[i]) : (struct runtime_frame){ 0 };
 		return m->n;
 	}
-	*ret = v8_frame(&(struct v8_at){ m->at[0].function,
+	*ret = v8_frame(v, &(struct v8_at){ m->at[0].function,
 					 at == WIRE_LANGUAGE_BEFORE ? -1 : (int32_t)at });
 	return 1;
 }
