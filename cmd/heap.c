@@ -63,11 +63,40 @@ static struct err *process_resume(void *arg)
 	return control_resume(arg);
 }
 
-/* Returns true when an answer needs the objects: without --stacks, the summary does. */
-static bool asks_heap(const struct heap_options *a)
+static bool is_hprof_name(const char *name)
 {
-	return a->histogram || a->counts || a->retained || a->unreachable || a->duplicates ||
-	       a->paths || a->refs || a->find || a->diff || a->page || !a->stacks;
+	size_t n = strlen(name);
+
+	return n > 6 && !strcmp(name + n - 6, ".hprof");
+}
+
+/* Questions that need the objects. */
+enum {
+	ASK_HISTOGRAM = 1 << 0,
+	ASK_COUNTS = 1 << 1,
+	ASK_RETAINED = 1 << 2,
+	ASK_UNREACHABLE = 1 << 3,
+	ASK_DUPLICATES = 1 << 4,
+	ASK_PATHS = 1 << 5,
+	ASK_REFS = 1 << 6,
+	ASK_FIND = 1 << 7,
+	ASK_DIFF = 1 << 8,
+	ASK_PAGE = 1 << 9,
+	ASK_HPROF = 1 << 10,
+	ASK_SUMMARY = 1 << 11, /* when nothing is asked for */
+};
+
+static uint32_t questions(const struct heap_options *a)
+{
+	uint32_t asked = (a->histogram ? ASK_HISTOGRAM : 0) | (a->counts ? ASK_COUNTS : 0) |
+			 (a->retained ? ASK_RETAINED : 0) | (a->unreachable ? ASK_UNREACHABLE : 0) |
+			 (a->duplicates ? ASK_DUPLICATES : 0) | (a->paths ? ASK_PATHS : 0) |
+			 (a->refs ? ASK_REFS : 0) | (a->find ? ASK_FIND : 0) |
+			 (a->diff ? ASK_DIFF : 0);
+
+	if (a->page)
+		asked |= is_hprof_name(a->page) ? ASK_HPROF : ASK_PAGE;
+	return asked || a->stacks ? asked : ASK_SUMMARY;
 }
 
 /* Prints the stacks for --stacks, and reads the heap when an answer needs the objects. */
@@ -86,7 +115,7 @@ static struct err *read_space(struct heap_options *a, struct space *space, struc
 			err_free(flushed);
 		e = e ?: flushed;
 	}
-	if (e || !asks_heap(a))
+	if (e || !questions(a))
 		return e;
 	return heap_read_space(space, p, w, ret, &a->shown.source);
 }
@@ -145,13 +174,6 @@ static struct err *read_path(struct heap_options *a, const char *path, const str
 	}
 	err_free(core);
 	return e;
-}
-
-static bool is_hprof_name(const char *name)
-{
-	size_t n = strlen(name);
-
-	return n > 6 && !strcmp(name + n - 6, ".hprof");
 }
 
 static struct err *write_hprof(struct heap_options *a, struct graph *g)
@@ -227,34 +249,36 @@ static struct err *show_diff(struct heap_options *a, struct graph *g, const stru
 /* Answers the questions in the order of the help. */
 static struct err *answer(struct heap_options *a, struct graph *g, const struct graph_wanted *w)
 {
+	const uint32_t asked = questions(a);
 	struct err *e = NULL, *flushed;
 	struct out o;
 
 	for (uint32_t i = 0; i < graph_remarks(g) && !a->shown.json; i++)
 		tool_wrong("%s: %s", a->shown.name, graph_remark_text(g, i));
 	out_init(&o, stdout);
-	if (a->histogram)
+	if (asked & ASK_HISTOGRAM)
 		heap_show_histogram(g, GRAPH_ALL, &a->shown, &o);
-	if (a->counts)
+	if (asked & ASK_COUNTS)
 		heap_show_counts(g, &a->shown, &o);
-	if (a->retained)
+	if (asked & ASK_RETAINED)
 		heap_show_retained(g, &a->shown, &o);
-	if (a->unreachable)
+	if (asked & ASK_UNREACHABLE)
 		heap_show_histogram(g, GRAPH_UNREACHABLE, &a->shown, &o);
-	if (a->duplicates)
+	if (asked & ASK_DUPLICATES)
 		heap_show_duplicates(g, &a->shown, &o);
-	if (a->paths)
+	if (asked & ASK_PATHS)
 		e = heap_show_paths(g, a->paths, &a->shown, &o);
-	if (a->refs && !e)
+	if (asked & ASK_REFS && !e)
 		e = heap_show_refs(g, a->refs, &a->shown, &o);
-	if (a->find && !e)
+	if (asked & ASK_FIND && !e)
 		e = heap_show_find(g, a->find, &a->shown, &o);
-	if (a->diff && !e)
+	if (asked & ASK_DIFF && !e)
 		e = show_diff(a, g, w, &o);
-	if (a->page && !e)
-		e = is_hprof_name(a->page) ? write_hprof(a, g) : write_page(a, g);
-	if (!a->histogram && !a->counts && !a->retained && !a->unreachable && !a->duplicates &&
-	    !a->paths && !a->refs && !a->find && !a->diff && !a->page) {
+	if (asked & ASK_PAGE && !e)
+		e = write_page(a, g);
+	if (asked & ASK_HPROF && !e)
+		e = write_hprof(a, g);
+	if (asked & ASK_SUMMARY) {
 		heap_show_summary(g, &a->shown, &o);
 		heap_show_suspects(g, &a->shown, &o);
 		heap_show_biggest(g, &a->shown, &o);
@@ -277,6 +301,7 @@ static int heap_take(void *into, const struct opt *o, const char *arg)
 /* Reads a heap and answers the questions about it. */
 static int heap_ask(struct heap_options *a, char **files, int nfiles)
 {
+	const uint32_t asked = questions(a);
 	const bool live = a->c.pids.n;
 	struct graph_wanted w;
 	struct graph *g = NULL;
@@ -290,14 +315,9 @@ static int heap_ask(struct heap_options *a, char **files, int nfiles)
 	if (nfiles > !live)
 		return tool_wrong("one heap at a time: %s is too many", files[!live]);
 	w = (struct graph_wanted){
-		.labels = a->paths || a->refs || (a->page && is_hprof_name(a->page)) ||
-			  (!a->histogram && !a->counts && !a->retained && !a->unreachable &&
-			   !a->duplicates && !a->find && !a->diff && !a->page),
-		.contents = a->duplicates,
-		/* A difference is that of reachable objects, which needs the references. */
-		.counts = (a->histogram || a->counts) && !a->diff && !a->retained &&
-			  !a->unreachable && !a->duplicates && !a->paths && !a->refs && !a->find &&
-			  !a->page,
+		.labels = asked & (ASK_PATHS | ASK_REFS | ASK_HPROF | ASK_SUMMARY),
+		.contents = asked & ASK_DUPLICATES,
+		.counts = asked && !(asked & ~(uint32_t)(ASK_HISTOGRAM | ASK_COUNTS)),
 	};
 	a->shown.name = files[0];
 	e = live        ? read_process(a, &w, &g)

@@ -86,7 +86,7 @@ enum report_of {
 	REPORT_MAPPED,
 	REPORT_NOF
 };
-/* Of "bytes", "count", "peak", "end", "temporary", "mapped". REPORT_NOF: there is none of this
+/* Of "bytes", "count", "peak", "end", "temporary", "mapped". Returns REPORT_NOF for another
  * name. */
 enum report_of report_of_named(const char *name);
 const char *report_of_name(enum report_of of);

@@ -265,7 +265,7 @@ static bool read_table(struct trace *tr, uint64_t table, uint64_t base)
 {
 	const struct text_segment *g = text_segment_at(tr->t, table);
 	struct text_code *c = tr->c;
-	uint64_t left, next = text_table_end(tr->t, table);
+	uint64_t left, next = text_next_table(tr->t, table);
 	bool elsewhere = false, sure = true;
 
 	if (!g)

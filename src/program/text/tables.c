@@ -20,7 +20,7 @@ static int by_value(const void *a, const void *b)
 	return COMPARE(*(const uint64_t *)a, *(const uint64_t *)b);
 }
 
-uint64_t text_table_end(const struct text *t, uint64_t table)
+uint64_t text_next_table(const struct text *t, uint64_t table)
 {
 	uint32_t i = partition_point(t->tables.n, k, t->tables.v[k] <= table);
 
@@ -33,7 +33,7 @@ uint64_t text_table_end(const struct text *t, uint64_t table)
 static void mark_table(struct text *t, uint64_t table)
 {
 	const struct text_segment *g = text_segment_at(t, table);
-	uint64_t at = table, next = text_table_end(t, table), end;
+	uint64_t at = table, next = text_next_table(t, table), end;
 	uint64_t hits = 0, misses = 0;
 
 	if (!g)

@@ -198,7 +198,7 @@ bool text_split_ret(struct text *t, struct text_code *const *parts, uint32_t npa
 /* Sorts t->tables, and marks the code that their entries lead to. */
 void text_tables_mark(struct text *t);
 /* Returns where the next jump table may begin, which mostly is where this one ends. */
-uint64_t text_table_end(const struct text *t, uint64_t table);
+uint64_t text_next_table(const struct text *t, uint64_t table);
 
 /* --- rseq.c --- */
 /* Reads the restartable sequences of the file, whose relocations are at rela. */
