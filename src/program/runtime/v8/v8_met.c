@@ -144,6 +144,6 @@ uint32_t v8_describe(struct runtime *r, const void *code, uint32_t at, uint32_t 
 		return m->n;
 	}
 	*ret = v8_frame(v, &(struct v8_at){ m->at[0].function,
-					 at == WIRE_LANGUAGE_BEFORE ? -1 : (int32_t)at });
+					    at == WIRE_LANGUAGE_BEFORE ? -1 : (int32_t)at });
 	return 1;
 }
