@@ -113,10 +113,12 @@ ENTRY uint64_t agent_heal(void)
 {
 	const struct wire_undo *u = (const struct wire_undo *)area()->undo,
 			       *end = u + area()->nundo;
-	struct healing h = { .there = 1 };
+	struct healing h;
 	uint32_t pid = kept()->pid;
 	char path[] = "/proc/self/mem";
 
+	h.lo = h.hi = 0;
+	h.there = 1;
 	h.fd = sys4(SYS_OPEN, (uintptr_t)path, O_RDWR | O_CLOEXEC, 0, 0);
 	for (; u < end; u++) {
 		if (!u->len || u->len > WIRE_SITE_MAX || (pid && u->pid != pid) ||

@@ -49,7 +49,7 @@ enum {
 	ARGUMENTS_MAX = 16384,
 	PRELOAD_MAX = 8192, /* bytes of an LD_PRELOAD that is there already */
 	PATH_BYTES = 48,
-	NUMBERS_BYTES = 128,
+	NUMBERS_BYTES = 192,
 	O_RDONLY_ = 0,
 	F_DUPFD_ = 0,
 	FIRST_FD = 3,
@@ -80,9 +80,9 @@ static char *put_text(char *p, const char *text)
 	return p;
 }
 
-static char *put_decimal(char *p, uint32_t v, char behind)
+static char *put_decimal(char *p, uint64_t v, char behind)
 {
-	char digits[10];
+	char digits[20];
 	uint32_t n = 0;
 
 	do {
@@ -105,10 +105,13 @@ static char *put_path(char *p)
 	return put_decimal(put_text(p, "fd/"), r->object, 0) - 1;
 }
 
+/* Another process may have the tracer's number by now. No other file of the kernel's own tmpfs, on
+ * which memory files are, has the number of this one, as long as anybody has it open. */
 static int is_object(int64_t failed, const uint64_t *status)
 {
-	/* struct stat: st_dev, st_ino; another process may have the tracer's number by now */
-	return !failed && (uint32_t)status[1] == state.recording.inode;
+	/* struct stat: st_dev, st_ino */
+	return !failed && status[0] == state.recording.device &&
+	       status[1] == state.recording.inode;
 }
 
 /* Opens the shared object. Returns its descriptor, or -1. */
@@ -139,7 +142,7 @@ static int exec_follows(int by_path)
 	uint64_t status[32];
 	int fd = -1;
 
-	if (!r->lobby || !r->lobby->follow)
+	if (!r->lobby || !alloc_is_open(r->lobby))
 		return -1;
 	put_path(path);
 	if (alloc_quiet)
@@ -197,6 +200,7 @@ static uint32_t preload_bytes(char *const *env, uint32_t n)
 	for (uint32_t i = 0; i < n && env[i]; i++) {
 		const char *p = preload_of(env[i]);
 
+		bytes += p != 0; /* the colon in front of it */
 		for (; p && *p && bytes <= PRELOAD_MAX; p++)
 			bytes++;
 	}
@@ -214,12 +218,11 @@ static char *put_environment(char **to, char *text, int fd, char *const *env, ui
 	p = put_decimal(p, (uint32_t)fd, ',');
 	p = put_decimal(p, r->tracer, ',');
 	p = put_decimal(p, r->object, ',');
-	p = put_decimal(p, r->inode, ',');
 	p = put_decimal(p, r->name, ',');
-	p = put_decimal(p, (uint32_t)r->secret, ',');
-	p = put_decimal(p, (uint32_t)(r->secret >> 32), ',');
-	p = put_decimal(p, (uint32_t)r->proof, ',');
-	preload = put_decimal(p, (uint32_t)(r->proof >> 32), 0);
+	p = put_decimal(p, r->device, ',');
+	p = put_decimal(p, r->inode, ',');
+	p = put_decimal(p, r->secret, ',');
+	preload = put_decimal(p, r->proof, 0);
 	p = put_text(preload, "LD_PRELOAD=");
 	p = fd == BY_PATH ? put_path(p)
 			  : put_decimal(put_text(p, "/proc/self/fd/"), (uint32_t)fd, 0) - 1;

@@ -79,6 +79,17 @@ static uint32_t address_of(uint32_t name, struct address *ret)
 	return (uint32_t)(p - (char *)ret);
 }
 
+/* Closes the descriptors of a message that is no answer: a stranger's, perhaps. */
+static void close_rights(const struct rights *r, uint64_t bytes)
+{
+	uint64_t head = (uintptr_t)r->fds - (uintptr_t)r;
+
+	if (r->level != SOL_SOCKET_ || r->type != SCM_RIGHTS_)
+		return;
+	for (uint64_t i = 0; i < 2 && head + (i + 1) * sizeof(r->fds[0]) <= bytes; i++)
+		sys2(SYS_CLOSE, (uint64_t)r->fds[i], 0);
+}
+
 /* Sends a hello by a socket, and waits for the answer. Returns the bytes of the memory, or 0. */
 static uint64_t talk(uint64_t fd, uint32_t kind, int32_t fds[2])
 {
@@ -110,8 +121,10 @@ static uint64_t talk(uint64_t fd, uint32_t kind, int32_t fds[2])
 	    (answer.bytes != WIRE_ALLOC_BYTES &&
 	     answer.bytes != (uint64_t)WIRE_ALLOC_BYTES + WIRE_ALLOC_STACK_BYTES) ||
 	    m.control_bytes < sizeof(rights) || rights.level != SOL_SOCKET_ ||
-	    rights.type != SCM_RIGHTS_)
+	    rights.type != SCM_RIGHTS_) {
+		close_rights(&rights, m.control_bytes);
 		return 0;
+	}
 	fds[0] = rights.fds[0];
 	fds[1] = rights.fds[1];
 	return answer.bytes;
@@ -166,7 +179,8 @@ static void have_own_memory(void)
 {
 	int64_t at;
 
-	if (alloc_quiet || !state.memory)
+	/* Another handler of the child may have called malloc(3) already. */
+	if (alloc_quiet || !state.memory || state.page[PAGE_ASKED])
 		return;
 	at = sys6(SYS_MMAP, (uintptr_t)state.memory, memory_bytes, PROT_READ_WRITE, MAP_OWN_FIXED,
 		  ~0ull, 0);
@@ -240,7 +254,7 @@ void alloc_follow(struct thread *t, uintptr_t frame)
 	struct wire_alloc *m;
 	uint64_t bytes = 0;
 
-	if (!l->follow || (t->in && frame < t->in))
+	if (!alloc_is_open(l) || (t->in && frame < t->in))
 		return;
 	/* the fork was in a signal handler: the code below it writes an event of the parent */
 	if (t->writing && frame < t->writing) {

@@ -141,7 +141,7 @@ void alloc_start(void)
 {
 	struct recording *r = &state.recording;
 	uint64_t *stack, *auxv;
-	uint32_t object, low;
+	uint32_t object;
 	char *numbers;
 
 	if (__atomic_exchange_n(&state.begun, 1, __ATOMIC_RELAXED))
@@ -154,15 +154,14 @@ void alloc_start(void)
 	numbers = stack ? take_variable((char **)(stack + 1 + *stack + 1)) : 0;
 	if (!numbers)
 		return;
-	object = number(&numbers);
-	r->tracer = number(&numbers);
-	r->object = number(&numbers);
+	object = (uint32_t)number(&numbers);
+	r->tracer = (uint32_t)number(&numbers);
+	r->object = (uint32_t)number(&numbers);
+	r->name = (uint32_t)number(&numbers);
+	r->device = number(&numbers);
 	r->inode = number(&numbers);
-	r->name = number(&numbers);
-	low = number(&numbers);
-	r->secret = (uint64_t)number(&numbers) << 32 | low;
-	low = number(&numbers);
-	r->proof = (uint64_t)number(&numbers) << 32 | low;
+	r->secret = number(&numbers);
+	r->proof = number(&numbers);
 	if (object)
 		sys2(SYS_CLOSE, object, 0);
 	alloc_walks_start(stack, auxv);
@@ -212,6 +211,12 @@ int alloc_is_over(const struct wire_alloc *m)
 {
 	return __atomic_load_n(&m->done, __ATOMIC_ACQUIRE) ||
 	       __atomic_load_n(&m->tracer, __ATOMIC_ACQUIRE) & OWNER_DIED;
+}
+
+int alloc_is_open(const struct wire_alloc_lobby *l)
+{
+	return __atomic_load_n(&l->follow, __ATOMIC_ACQUIRE) &&
+	       !(__atomic_load_n(&l->tracer, __ATOMIC_ACQUIRE) & OWNER_DIED);
 }
 
 static struct wire_alloc_ring *claim(struct wire_alloc *m)

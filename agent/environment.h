@@ -42,12 +42,12 @@ static inline char *value_of(char *variable, const char *name)
 	return *name ? 0 : variable;
 }
 
-static inline uint32_t number(char **text)
+static inline uint64_t number(char **text)
 {
-	uint32_t n = 0;
+	uint64_t n = 0;
 
 	for (; **text >= '0' && **text <= '9'; ++*text)
-		n = n * 10 + (uint32_t)(**text - '0');
+		n = n * 10 + (uint64_t)(**text - '0');
 	++*text;
 	return n;
 }

@@ -28,10 +28,10 @@ static int take_numbers(char **env, struct preload_numbers *ret)
 	*to = 0;
 	if (!numbers)
 		return 0;
-	ret->service = number(&numbers);
-	ret->files = number(&numbers);
-	ret->self = number(&numbers);
-	ret->pid = number(&numbers);
+	ret->service = (uint32_t)number(&numbers);
+	ret->files = (uint32_t)number(&numbers);
+	ret->self = (uint32_t)number(&numbers);
+	ret->pid = (uint32_t)number(&numbers);
 	return 1;
 }
 

@@ -55,7 +55,7 @@ static bool begin_alone(struct hold *h, uint64_t key)
 {
 	const uint64_t all = ~0ull;
 
-	*h = (struct hold){ 0 };
+	h->claim = NULL;
 	__atomic_fetch_add(&kept()->busy, 1, __ATOMIC_SEQ_CST);
 	h->blocked = !quiet();
 	if (h->blocked) {
@@ -407,7 +407,7 @@ static void look_for_signal_stack(struct wire_thread *t)
 		uint64_t at;
 		int32_t flags, pad;
 		uint64_t size;
-	} alt = { 0 };
+	} alt;
 	struct wire_own *o = own_words(t);
 
 	if (quiet())

@@ -63,7 +63,7 @@ static void say_missing(const struct alloc_shims *s)
 	uint32_t forks = __atomic_load_n(&s->lobby->forks, __ATOMIC_RELAXED);
 	uint32_t refused = alloc_shims_refused(s);
 
-	if (!s->lobby->follow && forks)
+	if (s->alone && forks)
 		fprintf(stderr,
 			"descry malloc: the program has forked %u times; its children are not "
 			"recorded\n",

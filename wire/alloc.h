@@ -43,10 +43,10 @@
 
 #include "wire/wire_unwind.h"
 
-/* "D,P,T,I,N,A,B,E,F": D: the descriptor of the shared object in this process, 0: it has none.
- * T: that of process P, the tracer, and I its inode, modulo 2^32. The tracer's socket has the
- * abstract address WIRE_ALLOC_SOCKET followed by N. A | B << 32 is the secret of hellos, and E |
- * F << 32 that of answers. All are decimal. */
+/* "D,P,T,N,V,I,A,E": D: the descriptor of the shared object in this process, 0: it has none. T:
+ * that of process P, the tracer; V and I are its device and inode. The tracer's socket has the
+ * abstract address WIRE_ALLOC_SOCKET followed by N. A is the secret of hellos, and E that of
+ * answers. All are decimal. */
 #define WIRE_ALLOC_ENV "DESCRY_MALLOC"
 #define WIRE_ALLOC_SOCKET "descry-malloc-"
 
@@ -101,12 +101,14 @@ struct wire_alloc_answer {
 struct wire_alloc_lobby {
 	uint32_t bell;     /* a futex, on which the tracer sleeps: counts the calls for it */
 	uint32_t sleeping; /* 1: the tracer sleeps */
-	uint32_t follow;   /* 1: forked children and executed programs are recorded, too */
-	/* Counts. */
-	uint32_t forks;    /* children that were forked */
-	uint32_t executed; /* programs that were executed, and got the variables */
-	uint32_t refused;  /* children and programs that could not be recorded */
-	uint32_t unused[10];
+	/* 1: forked children and executed programs are recorded, too; 0 also when the tracer has
+	 * ended the recording */
+	uint32_t follow;
+	uint32_t forks;    /* counts the children that were forked */
+	uint32_t tracer;   /* a robust futex, as that of struct wire_alloc */
+	uint32_t executed; /* counts the programs that were executed, and got the variables */
+	uint32_t refused;  /* counts the children and programs that could not be recorded */
+	uint32_t unused[9];
 };
 _Static_assert(sizeof(struct wire_alloc_lobby) == 64, "a cache line");
 
@@ -150,6 +152,9 @@ struct wire_alloc {
 	uint32_t unused[8];
 	struct wire_alloc_ring rings[WIRE_ALLOC_RINGS];
 };
+_Static_assert(__builtin_offsetof(struct wire_alloc, tracer) ==
+		       __builtin_offsetof(struct wire_alloc_lobby, tracer),
+	       "the kernel looks for all robust futexes of a thread at one offset");
 _Static_assert(sizeof(struct wire_alloc_ring) == 128, "two cache lines");
 _Static_assert(offsetof(struct wire_alloc, rings) % 64 == 0, "a cache line");
 

@@ -33,6 +33,17 @@ void session_say(const struct session *s, const char *fmt, ...)
 	session_message((void *)s, line, strlen(line));
 }
 
+/* Prints that types may be missing, which may be the cause of an error. */
+static void say_types(struct session *s)
+{
+	if (!s->types_said && type_user_is_cut(s->types))
+		session_say(s,
+			    "the debugging information of the traced programs has more than %d MB "
+			    "of names and types: some of them are unknown",
+			    TYPE_USER_MB);
+	s->types_said |= type_user_is_cut(s->types);
+}
+
 bool session_diagnose(struct session *s)
 {
 	struct diag_style style = {
@@ -46,6 +57,7 @@ bool session_diagnose(struct session *s)
 	FILE *out = s->o.diagnostics ? s->o.diagnostics : open_memstream(&text, &n);
 
 	assert(out);
+	say_types(s);
 	diags_print(&s->diags, &style, out);
 	fflush(out);
 	if (out != s->o.diagnostics) {

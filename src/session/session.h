@@ -83,6 +83,7 @@ struct session {
 	bool names_user;                 /* reads mappings early, to name user addresses */
 	uint64_t began;                  /* CLOCK_MONOTONIC ns */
 	uint32_t remarks;                /* number of the engine's remarks that were reported */
+	bool types_said;                 /* the limit of types was reported */
 	int status;                      /* given to exit() */
 	volatile sig_atomic_t finishing; /* tracing has ended, and the collected data is printed */
 };

@@ -6,7 +6,7 @@ command -v objdump >/dev/null || { echo "no objdump"; exit 77; }
 objdump -d --no-show-raw-insn "$elf" >"${TMPDIR:-/tmp}/agent_forward.$$" || exit 1
 trap 'rm -f "${TMPDIR:-/tmp}/agent_forward.$$"' EXIT
 awk '
-	/\t(rep|repz|repnz) |\t(movs|stos|lods|cmps|scas)[bwlq] / && !/repz ret/ {
+	/\t(rep|repz|repnz) |\t(movs|stos|lods|cmps|scas)[bwlq]? / && !/repz ret/ {
 		n++
 		if (!forward) { print "no cld before: " $0; bad++ }
 	}

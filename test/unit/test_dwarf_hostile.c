@@ -1,14 +1,17 @@
 /* Debugging information that its author made to keep its reader busy: units of this program,
  * written by hand. */
+#include <stdlib.h>
 #include <unistd.h>
 
 #include "probe/pid_args.h"
+#include "program/object/dwarf.h"
 #include "program/symbol/symbol_private.h"
 #include "unit.h"
 
 extern const char __executable_start[];
 void hostile_many(void);
 void hostile_last(void);
+void hostile_named(void);
 
 /* A function whose parameter is a union of 8 bytes with 60 members of the union's own type. */
 asm(".pushsection .text.hostile, \"ax\", @progbits\n"
@@ -33,6 +36,8 @@ asm(".pushsection .text.hostile, \"ax\", @progbits\n"
     ".uleb128 6, 0x24; .byte 0; .uleb128 3, 8, 0xb, 0xb, 0x3e, 0xb, 0, 0\n"
     /* 7: DW_TAG_variable without attributes */
     ".uleb128 7, 0x34; .byte 0; .uleb128 0, 0\n"
+    /* 8: DW_TAG_member: name in .debug_str */
+    ".uleb128 8, 0xd; .byte 0; .uleb128 3, 0xe, 0, 0\n"
     ".byte 0\n"
     ".popsection\n"
     ".pushsection .debug_info, \"\", @progbits\n"
@@ -82,6 +87,38 @@ asm(".pushsection .text.hostile\n"
     ".quad hostile_last, hostile_last_end - hostile_last, 0, 0\n"
     ".popsection\n");
 
+/* A unit with a union whose 60,000 members have one name of 16,000 bytes, and with a function that
+ * has a parameter of it. */
+asm(".pushsection .text.hostile\n"
+    ".globl hostile_named\n"
+    ".type hostile_named, @function\n"
+    "hostile_named: ret\n"
+    "hostile_named_end: .size hostile_named, hostile_named_end - hostile_named\n"
+    ".popsection\n"
+    ".pushsection .debug_str, \"MS\", @progbits, 1\n"
+    "hostile_name: .fill 16000, 1, 'a'; .byte 0\n"
+    ".popsection\n"
+    ".pushsection .debug_info\n"
+    "hostile_names: .long hostile_names_end - . - 4\n"
+    ".short 4; .long hostile_abbrevs; .byte 8\n"
+    ".uleb128 1; .quad hostile_named; .long hostile_named_end - hostile_named\n"
+    "hostile_wide: .uleb128 2; .asciz \"wide\"; .byte 8\n"
+    ".rept 60000\n"
+    ".uleb128 8; .long hostile_name\n"
+    ".endr\n"
+    ".byte 0\n"
+    ".uleb128 4; .asciz \"hostile_named\"\n"
+    ".quad hostile_named; .long hostile_named_end - hostile_named\n"
+    ".uleb128 5; .asciz \"wide\"; .long hostile_wide - hostile_names\n"
+    ".byte 0\n"
+    ".byte 0\n"
+    "hostile_names_end:\n"
+    ".popsection\n"
+    ".pushsection .debug_aranges\n"
+    ".long 44; .short 2; .long hostile_names; .byte 8, 0; .long 0\n"
+    ".quad hostile_named, hostile_named_end - hostile_named, 0, 0\n"
+    ".popsection\n");
+
 /* The way in which the union is passed is not known, nor which register has what comes behind
  * it. */
 static void test_union_of_itself(void **state)
@@ -125,11 +162,55 @@ static void test_large_unit(void **state)
 	}
 }
 
+/* A member is a few bytes of the file, and its name is kept. */
+static void test_names_without_end(void **state)
+{
+	const uint64_t at = (uintptr_t)hostile_named - (uintptr_t)__executable_start;
+	struct type_graph *g = type_graph_new();
+	const struct type_param *params;
+	const struct type_member *members;
+	bool varargs;
+	uint64_t kept = 0;
+	uint32_t n;
+	type_id func;
+
+	assert_true(type_user_func(g, "/proc/self/exe", at, &func));
+	params = type_params(g, func, &n, &varargs);
+	assert_int_equal(n, 1);
+	assert_false(type_user_is_cut(g));
+	members = type_members(g, params[0].type, &n);
+
+	for (uint32_t i = 0; i < n; i++)
+		kept += strlen(members[i].name);
+	assert_in_range(kept, 400ull << 20, (uint64_t)TYPE_USER_MB << 20);
+	assert_true(type_user_is_cut(g));
+	type_graph_free(g);
+}
+
+/* libdw would unpack it. */
+static void test_packed(void **state)
+{
+	char path[] = "/tmp/descry-packed-XXXXXX", command[64];
+	Dwfl *d = dwfl_begin(&dwarf_callbacks);
+	int fd = mkstemp(path);
+
+	assert_true(fd >= 0);
+	snprintf(command, sizeof(command), "gzip -c /bin/true > %s", path);
+	assert_int_equal(system(command), 0);
+	assert_null(dwarf_report(d, "packed", path));
+	assert_non_null(dwarf_report(d, "plain", "/bin/true"));
+	dwfl_end(d);
+	close(fd);
+	unlink(path);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_union_of_itself),
 		cmocka_unit_test(test_large_unit),
+		cmocka_unit_test(test_names_without_end),
+		cmocka_unit_test(test_packed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

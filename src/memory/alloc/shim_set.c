@@ -23,6 +23,7 @@ enum {
 	HELLOS = 64,          /* of a pass */
 	LIVE_MAX = 1024,      /* processes at a time */
 	FILES_MAX = 4096,     /* of a recording */
+	OPENS_MAX = 16,       /* tries to make a new file */
 	COMMAND_MAX = 1024,   /* bytes that are kept of a command */
 	TIDY = 64,            /* processes that end, until what is known of them is dropped */
 };
@@ -94,6 +95,19 @@ static char *path_of(const struct alloc_shims *s, pid_t pid)
 		path = xasprintf("%.*s.%d-%d%s", n, s->path, (int)pid, i, s->path + n);
 	}
 	return path;
+}
+
+/* Others may be able to write to the directory: a link to another file is not followed. */
+static struct err *open_beside(const char *path, struct alloc_writer **ret)
+{
+	const int flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
+	int fd = -1;
+
+	for (int i = 0; fd < 0 && i < OPENS_MAX && (!i || errno == EEXIST); i++) {
+		unlink(path); /* whatever has this name */
+		fd = open(path, flags, 0666);
+	}
+	return fd < 0 ? err_errno(errno, "%s", path) : alloc_writer_new_at(fd, path, ret);
 }
 
 static const char *base_name(const char *path)
@@ -218,12 +232,13 @@ static struct err *admit(struct alloc_shims *s, pid_t pid, bool forked, bool fir
 	shim->sum.forked = forked;
 	shim->sum.command = first ? xstrdup(s->command) : read_command(pid);
 	shim->sum.parent = first ? 0 : read_parent(pid) ?: 1;
-	shim->sum.path = first ? xstrdup(s->path) : path_of(s, pid);
+	shim->sum.path = first || s->is_device ? xstrdup(s->path) : path_of(s, pid);
 	if (first) {
 		shim->writer = s->writer;
+	} else if (s->is_device) {
+		e = alloc_writer_new(s->path, &shim->writer);
 	} else {
-		unlink(shim->sum.path); /* whatever has this name, also a link to another file */
-		e = alloc_writer_new(shim->sum.path, &shim->writer);
+		e = open_beside(shim->sum.path, &shim->writer);
 	}
 	if (e) {
 		free(shim->sum.command);
@@ -361,6 +376,8 @@ void alloc_shims_end(struct alloc_shims *s)
 {
 	struct err *e;
 
+	/* from now on no process looks for this one, whose number another may get */
+	__atomic_store_n(&s->lobby->follow, 0, __ATOMIC_RELEASE);
 	while (s->live.n)
 		finish(s, s->live.n - 1);
 	put_processes(s);

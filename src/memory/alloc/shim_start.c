@@ -45,25 +45,27 @@ static struct {
 
 enum { OWN_PAGE = 4096 };
 
-static void watch_end(struct wire_alloc *m)
+/* memory: a struct wire_alloc, or a struct wire_alloc_lobby. */
+static void watch_end(void *memory)
 {
-	struct robust_list *entry = (void *)((uint8_t *)m - OWN_PAGE);
+	struct robust_list *entry = (void *)((uint8_t *)memory - OWN_PAGE);
+	const size_t at = offsetof(struct wire_alloc, tracer);
 
 	if (!robust.n++) {
 		if (syscall(SYS_get_robust_list, 0, &robust.before, &robust.size))
 			robust.before = NULL;
 		robust.head.list.next = &robust.head.list;
-		robust.head.futex_offset = OWN_PAGE + offsetof(struct wire_alloc, tracer);
+		robust.head.futex_offset = (long)(OWN_PAGE + at);
 		syscall(SYS_set_robust_list, &robust.head, sizeof(robust.head));
 	}
-	m->tracer = (uint32_t)syscall(SYS_gettid);
+	*(uint32_t *)(void *)((uint8_t *)memory + at) = (uint32_t)syscall(SYS_gettid);
 	entry->next = robust.head.list.next;
 	robust.head.list.next = entry;
 }
 
-static void unwatch_end(struct wire_alloc *m)
+static void unwatch_end(void *memory)
 {
-	struct robust_list *entry = (void *)((uint8_t *)m - OWN_PAGE),
+	struct robust_list *entry = (void *)((uint8_t *)memory - OWN_PAGE),
 			   **at = &robust.head.list.next;
 
 	while (*at != entry && *at != &robust.head.list)
@@ -212,7 +214,6 @@ static void ring(int sig)
 		__atomic_fetch_add(bell, 1, __ATOMIC_SEQ_CST);
 }
 
-/* Binds the socket for hellos to an abstract address that is free. */
 /* Lets the kernel drop messages that are no hello with the secret: anybody may send to the name,
  * and could keep the queue full. The filter loads words in network order. */
 static bool drop_strangers(const struct alloc_shims *s)
@@ -235,6 +236,7 @@ static bool drop_strangers(const struct alloc_shims *s)
 	return !setsockopt(s->socket, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof(program));
 }
 
+/* Binds the socket for hellos to an abstract address that is free. */
 static struct err *make_socket(struct alloc_shims *s)
 {
 	const struct sigaction action = { .sa_handler = ring };
@@ -277,11 +279,10 @@ static void child(const struct alloc_shims *s, char *const argv[], int report)
 	int code;
 
 	if (fstat(s->object, &st))
-		st.st_ino = 0;
-	numbers = xasprintf("%d,%d,%d,%u,%u,%u,%u,%u,%u", s->object, (int)getppid(), s->object,
-			    (uint32_t)st.st_ino, s->name, (uint32_t)s->secret,
-			    (uint32_t)(s->secret >> 32), (uint32_t)s->proof,
-			    (uint32_t)(s->proof >> 32));
+		st.st_dev = st.st_ino = 0;
+	numbers = xasprintf("%d,%d,%d,%u,%llu,%llu,%llu,%llu", s->object, (int)getppid(), s->object,
+			    s->name, (unsigned long long)st.st_dev, (unsigned long long)st.st_ino,
+			    (unsigned long long)s->secret, (unsigned long long)s->proof);
 	signal(SIGINT, SIG_DFL);
 	nofile_restore();
 	setenv("LD_PRELOAD", preload, 1);
@@ -325,6 +326,7 @@ struct err *alloc_shims_start(char *const argv[], const struct alloc_shims_optio
 {
 	struct alloc_shims *s = xcalloc(1, sizeof(*s));
 	struct err *e = ticks_clock(&s->clock) ? NULL : err_new(ENOTSUP, "no clock");
+	struct stat st;
 
 	s->lobby_fd = s->object = s->socket = -1;
 	s->depth = o->depth;
@@ -333,22 +335,18 @@ struct err *alloc_shims_start(char *const argv[], const struct alloc_shims_optio
 	s->alone = o->alone;
 	s->symbols = symbols_new();
 	e = e ?: make_shared("descry-malloc-lobby", sizeof(*s->lobby), &s->lobby_fd);
+	if (!e && !(s->lobby = map_memory(s->lobby_fd, sizeof(*s->lobby))))
+		e = err_new(ENOTSUP, "no memory for the recording: %s", strerror(errno));
 	if (!e) {
-		void *p = mmap(NULL, sizeof(*s->lobby), PROT_READ | PROT_WRITE, MAP_SHARED,
-			       s->lobby_fd, 0);
-
-		if (p == MAP_FAILED)
-			e = err_new(ENOTSUP, "no memory for the recording: %s", strerror(errno));
-		else
-			s->lobby = p;
-	}
-	if (!e)
+		watch_end(s->lobby);
 		s->lobby->follow = !o->alone;
+	}
 	e = e ?: make_socket(s);
 	e = e
 		    ?: sealed_file("descry-malloc-library", descry_alloc,
 				   (size_t)(descry_alloc_end - descry_alloc), &s->object);
 	e = e ?: alloc_writer_new(o->path, &s->writer);
+	s->is_device = !e && !stat(o->path, &st) && !S_ISREG(st.st_mode);
 	e = e ?: start(s, argv);
 	if (e) {
 		alloc_shims_free(s);
@@ -375,8 +373,10 @@ void alloc_shims_free(struct alloc_shims *s)
 	symbols_free(s->symbols);
 	if (s->writer)
 		err_free(alloc_writer_end(s->writer));
-	if (s->lobby)
-		munmap(s->lobby, sizeof(*s->lobby));
+	if (s->lobby) {
+		unwatch_end(s->lobby);
+		munmap((uint8_t *)s->lobby - OWN_PAGE, OWN_PAGE + sizeof(*s->lobby));
+	}
 	for (int i = 0; i < 3; i++) {
 		const int fds[] = { s->lobby_fd, s->object, s->socket };
 

@@ -104,6 +104,8 @@ struct alloc_event {
 struct alloc_writer;
 /* path: a new file, or one that is replaced. */
 struct err *alloc_writer_new(const char *path, struct alloc_writer **ret);
+/* Writes to a descriptor, which is the writer's from now on, also on an error. path: for errors. */
+struct err *alloc_writer_new_at(int fd, const char *path, struct alloc_writer **ret);
 void alloc_writer_info(struct alloc_writer *w, const char *name, const char *value);
 uint32_t alloc_writer_thread(struct alloc_writer *w, uint32_t tid);
 uint32_t alloc_writer_frame(struct alloc_writer *w, const char *text, size_t len);

@@ -1,6 +1,7 @@
 /* Writes the file of a program's allocations, a block at a time. */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <unistd.h>
 #include <zstd.h>
@@ -233,9 +234,16 @@ uint64_t alloc_writer_bytes(const struct alloc_writer *w)
 
 struct err *alloc_writer_new(const char *path, struct alloc_writer **ret)
 {
+	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+
+	return fd < 0 ? err_errno(errno, "%s", path) : alloc_writer_new_at(fd, path, ret);
+}
+
+struct err *alloc_writer_new_at(int fd, const char *path, struct alloc_writer **ret)
+{
 	struct alloc_writer *w;
 	uint8_t head[HEAD] = "DESCRYMA";
-	FILE *file = fopen(path, "we");
+	FILE *file = fdopen(fd, "w");
 	ZSTD_CCtx *zstd = file ? ZSTD_createCCtx() : NULL;
 
 	if (!zstd) {
@@ -243,6 +251,8 @@ struct err *alloc_writer_new(const char *path, struct alloc_writer **ret)
 
 		if (file)
 			fclose(file);
+		else
+			close(fd);
 		return e;
 	}
 	w = xcalloc(1, sizeof(*w));

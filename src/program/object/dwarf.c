@@ -185,10 +185,16 @@ Dwfl_Module *dwarf_report(Dwfl *d, const char *name, const char *path)
 {
 	/* Somebody else may have chosen the path, and the open of a device may have an effect. */
 	int fd = regular_open_program(path);
+	char magic[SELFMAG];
 	Dwfl_Module *m;
 
 	if (fd < 0)
 		return NULL;
+	/* libdwfl unpacks what is no ELF file: a few bytes can be gigabytes, or an archive. */
+	if (pread(fd, magic, SELFMAG, 0) != SELFMAG || memcmp(magic, ELFMAG, SELFMAG)) {
+		close(fd);
+		return NULL;
+	}
 	mapped_guard();
 	m = dwfl_report_offline(d, name, path, fd);
 	if (!m)

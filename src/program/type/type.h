@@ -119,6 +119,10 @@ void type_use_process(struct type_graph *g, pid_t pid);
 /* Finds the TYPE_FUNC of the function at a link-time address of a file, by its DWARF or its debug
  * file's. Returns false when nothing is known. */
 bool type_user_func(struct type_graph *g, const char *path, uint64_t addr, type_id *ret);
+/* Of the debugging information of programs and libraries, so much is kept: names, members, types.
+ * type_user_is_cut() returns true when there was more, and some are unknown. */
+enum { TYPE_USER_MB = 512 };
+bool type_user_is_cut(const struct type_graph *g);
 const char *type_kernel_err(struct type_graph *g); /* NULL: BTF was read or not needed */
 
 /* --- look-ups: C declarations of the program first, then kernel, then process. module NULL or "":

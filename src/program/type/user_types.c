@@ -40,6 +40,8 @@ struct user_types {
 	VEC(struct named) named;
 	uint32_t nest; /* depth of node_of() */
 	bool indexed;
+	size_t budget; /* bytes of names, members, nodes that may still be kept */
+	bool is_cut;   /* something was left out because of it */
 };
 
 struct die_key {
@@ -50,13 +52,41 @@ struct die_key {
 enum {
 	NAMESPACES = 16,
 	MAPPED_MAX = 512, /* files of a process; libdwfl keeps a descriptor of each */
+	BUDGET = TYPE_USER_MB << 20,
+	NAME_BYTES = 16384, /* a longer name is kept as "" */
+	ENTRY_BYTES = 64,   /* of a hash table, beside the key */
 };
+
+/* A file's author chooses how many names and members there are, and a few bytes of the file suffice
+ * for each. Returns false when no more may be kept. */
+static bool afford(struct user_types *u, size_t n)
+{
+	if (n > u->budget)
+		u->is_cut = true;
+	else
+		u->budget -= n;
+	return !u->is_cut;
+}
+
+/* name: NULL for none. */
+static const char *keep_name(struct type_graph *g, const char *name)
+{
+	size_t n = name ? strnlen(name, NAME_BYTES) : 0;
+
+	return n && n < NAME_BYTES && afford(g->user, n + 1) ? arena_strdup(&g->arena, name) : "";
+}
 
 void type_use_process(struct type_graph *g, pid_t pid)
 {
 	user_fini(g);
 	g->user = xcalloc(1, sizeof(*g->user));
 	g->user->pid = pid;
+	g->user->budget = BUDGET;
+}
+
+bool type_user_is_cut(const struct type_graph *g)
+{
+	return g->user && g->user->is_cut;
 }
 
 static void user_file_free(struct user_file *f)
@@ -149,8 +179,11 @@ static char space_of(int tag)
 static void add_name(struct user_types *u, uint32_t file, char space, const char *name,
 		     uint64_t die)
 {
-	uint64_t *slot = name_slot(u, space, name, true);
+	uint64_t *slot;
 
+	if (!afford(u, sizeof(struct named) + ENTRY_BYTES + strnlen(name, NAME_BYTES)))
+		return;
+	slot = name_slot(u, space, name, true);
 	if (!slot)
 		return;
 	if (*slot && u->named.v[*slot - 1].file == file)
@@ -177,7 +210,7 @@ static void index_children(struct user_types *u, uint32_t file, Dwarf_Die *paren
 	const char *name;
 	int tag;
 
-	if (dwarf_child(parent, &die))
+	if (u->is_cut || dwarf_child(parent, &die))
 		return;
 	do {
 		tag = dwarf_tag(&die);
@@ -299,7 +332,7 @@ static type_id base_type(struct type_graph *g, Dwarf_Die *die, const char *name)
 		return t;
 	if (encoding == DW_ATE_boolean && size == 1)
 		return T_BOOL;
-	t = tnode_new(g, TYPE_INT, arena_strdup(&g->arena, name));
+	t = tnode_new(g, TYPE_INT, keep_name(g, name));
 	n = tnode(g, t);
 	n->size = n->align = (uint32_t)(size ? size : 1);
 	n->flags = encoding == DW_ATE_signed          ? TYPE_SIGNED
@@ -351,8 +384,10 @@ static void load_enumerators(struct type_graph *g, Dwarf_Die *die, struct tnode 
 				(void)dwarf_formsdata(&a, &v);
 			if (v < 0)
 				n->flags |= TYPE_SIGNED;
-			vec_push(&all, (struct type_enumerator){
-					       arena_strdup(&g->arena, dwarf_diename(&e)), v });
+			if (!afford(g->user, 2 * sizeof(*all.v)))
+				break;
+			vec_push(&all, (struct type_enumerator){ keep_name(g, dwarf_diename(&e)),
+								 v });
 		} while (!dwarf_siblingof(&e, &e));
 	}
 	n->enumerators = arena_array(&g->arena, struct type_enumerator, all.n + 1);
@@ -395,12 +430,13 @@ static void load_members(struct type_graph *g, Dwarf_Die *die, struct tnode *n)
 	if (!dwarf_child(die, &m)) {
 		do {
 			int tag = dwarf_tag(&m);
-			const char *name = tag == DW_TAG_member ? dwarf_diename(&m) : NULL;
-			struct type_member one = { .name = name ? arena_strdup(&g->arena, name)
-								: "" };
+			struct type_member one = { 0 };
 
 			if (tag != DW_TAG_member && tag != DW_TAG_inheritance)
 				continue;
+			if (!afford(g->user, 2 * sizeof(one)))
+				break;
+			one.name = keep_name(g, tag == DW_TAG_member ? dwarf_diename(&m) : NULL);
 			one.type = type_of(g, &m);
 			if (member_place(g, &m, &one, n->kind == TYPE_UNION))
 				vec_push(&all, one);
@@ -417,7 +453,7 @@ static void load_members(struct type_graph *g, Dwarf_Die *die, struct tnode *n)
 static type_id later(struct type_graph *g, enum type_kind kind, const char *name, uint32_t file,
 		     Dwarf_Die *die)
 {
-	type_id t = tnode_new(g, kind, arena_strdup(&g->arena, name));
+	type_id t = tnode_new(g, kind, keep_name(g, name));
 	struct tnode *n = tnode(g, t);
 
 	n->user = true;
@@ -483,7 +519,7 @@ static type_id make_node(struct type_graph *g, Dwarf_Die *die, uint32_t file)
 		return t;
 	case DW_TAG_enumeration_type:
 		(void)attr_number(die, DW_AT_byte_size, &size);
-		t = tnode_new(g, TYPE_ENUM, arena_strdup(&g->arena, name));
+		t = tnode_new(g, TYPE_ENUM, keep_name(g, name));
 		n = tnode(g, t);
 		n->size = size;
 		n->complete = true;
@@ -512,7 +548,7 @@ static type_id node_of(struct type_graph *g, Dwarf_Die *die)
 	if (slot)
 		return (type_id)*slot - 1;
 	/* Only arrays recurse here, and an array that is its own element would not end. */
-	if (u->nest > NEST_LIMIT)
+	if (u->nest > NEST_LIMIT || !afford(u, sizeof(struct tnode) + sizeof(key) + ENTRY_BYTES))
 		return T_VOID;
 	u->nest++;
 	t = make_node(g, die, key.file);
@@ -632,7 +668,8 @@ static struct user_file *user_file(struct user_types *u, const char *path)
 	return f;
 }
 
-static void index_functions(struct user_file *f, Dwarf_Die *parent, uint32_t depth)
+static void index_functions(struct user_types *u, struct user_file *f, Dwarf_Die *parent,
+			    uint32_t depth)
 {
 	Dwarf_Addr bias, addr;
 	Dwarf_Die die;
@@ -643,27 +680,29 @@ static void index_functions(struct user_file *f, Dwarf_Die *parent, uint32_t dep
 		int tag = dwarf_tag(&die);
 
 		if (tag == DW_TAG_namespace && depth < NAMESPACES)
-			index_functions(f, &die, depth + 1);
+			index_functions(u, f, &die, depth + 1);
 		if (tag != DW_TAG_subprogram || dwarf_entrypc(&die, &addr))
 			continue;
+		if (!afford(u, sizeof(addr) + ENTRY_BYTES))
+			break;
 		addr += bias - f->bias;
 		*hash_put(&f->funcs, &addr, sizeof(addr), NULL) = dwarf_dieoffset(&die) + 1;
 	} while (!dwarf_siblingof(&die, &die));
 }
 
-static void index_unit(struct user_file *f, Dwarf_Die *unit)
+static void index_unit(struct user_types *u, struct user_file *f, Dwarf_Die *unit)
 {
 	uint64_t at = dwarf_dieoffset(unit);
 	bool fresh;
 
 	hash_put(&f->units, &at, sizeof(at), &fresh);
 	if (fresh)
-		index_functions(f, unit, 0);
+		index_functions(u, f, unit, 0);
 }
 
 /* Finds a function. .debug_aranges gives its unit. clang leaves .debug_aranges out, and then all
  * units are read. */
-static bool find_function(struct user_file *f, uint64_t addr, Dwarf_Die *ret)
+static bool find_function(struct user_types *u, struct user_file *f, uint64_t addr, Dwarf_Die *ret)
 {
 	Dwarf_Addr bias;
 	Dwarf_Die *unit = dwfl_module_addrdie(f->mod, addr + f->bias, &bias), die;
@@ -671,11 +710,11 @@ static bool find_function(struct user_file *f, uint64_t addr, Dwarf_Die *ret)
 	uint64_t *slot;
 
 	if (unit) {
-		index_unit(f, unit);
+		index_unit(u, f, unit);
 	} else if (!f->all) {
 		f->all = true;
 		while (!dwarf_get_units(f->dwarf, cu, &cu, NULL, NULL, &die, NULL))
-			index_unit(f, &die);
+			index_unit(u, f, &die);
 	}
 	slot = hash_get(&f->funcs, &addr, sizeof(addr));
 	return slot && dwarf_offdie(f->dwarf, *slot - 1, ret);
@@ -691,7 +730,7 @@ bool type_user_func(struct type_graph *g, const char *path, uint64_t addr, type_
 	if (!g->user)
 		type_use_process(g, 0);
 	f = user_file(g->user, path);
-	if (!f->dwarf || !find_function(f, addr, &die))
+	if (!f->dwarf || !find_function(g->user, f, addr, &die))
 		return false;
 	if (!dwarf_child(&die, &p)) {
 		do {
@@ -699,10 +738,10 @@ bool type_user_func(struct type_graph *g, const char *path, uint64_t addr, type_
 
 			if (dwarf_tag(&p) == DW_TAG_unspecified_parameters)
 				varargs = true;
-			else if (dwarf_tag(&p) == DW_TAG_formal_parameter)
-				vec_push(&params, (struct type_param){
-							  arena_strdup(&g->arena, name ? name : ""),
-							  type_of(g, &p) });
+			else if (dwarf_tag(&p) == DW_TAG_formal_parameter &&
+				 afford(g->user, 4 * sizeof(*params.v)))
+				vec_push(&params, (struct type_param){ keep_name(g, name),
+								       type_of(g, &p) });
 		} while (!dwarf_siblingof(&p, &p));
 	}
 	*ret = type_new_func(g, type_of(g, &die), params.v, params.n, varargs);
