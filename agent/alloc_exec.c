@@ -110,8 +110,7 @@ static char *put_path(char *p)
 static int is_object(int64_t failed, const uint64_t *status)
 {
 	/* struct stat: st_dev, st_ino */
-	return !failed && status[0] == state.recording.device &&
-	       status[1] == state.recording.inode;
+	return !failed && status[0] == state.recording.device && status[1] == state.recording.inode;
 }
 
 /* Opens the shared object. Returns its descriptor, or -1. */

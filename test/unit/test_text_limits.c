@@ -100,6 +100,68 @@ static void test_biased_table(void **state)
 	end(&m);
 }
 
+/* Behind f's table lies g's, whose first word, read as f's, leads into a cold part. */
+static void test_word_behind(void **state)
+{
+	const int32_t words[] = { T + 24 - D, T + 24 - D, T + 24 - D, T + 24 - D, T + COLD - D };
+	/* test %edi,%edi; je 0 (8: its displacement); ret */
+	static const char part[] = "\x85\xff\x0f\x84\0\0\0\0\xc3";
+	const int32_t g_middle = 0x47 - (COLD + 8), f_middle = 26 - (COLD + 8);
+
+	for (int kind = 0; kind < 3; kind++) {
+		char code[0x100];
+		struct made m;
+
+		memset(code, 0x90, sizeof(code));
+		memcpy(code, switch_code, sizeof(switch_code) - 1);
+		memset(code + 24, 0x90, 5);
+		/* 0x40: lea D+16(%rip),%rdx; 0x47: mov %eax,%ecx; ret */
+		memcpy(code + 0x40, "\x48\x8d\x15\xc9\x21\0\0\x89\xc1\xc3", 10);
+		memcpy(code + COLD, part, sizeof(part) - 1);
+		memcpy(code + COLD + 4, kind ? &f_middle : &g_middle, 4);
+		if (kind == 2)
+			memset(code + COLD + 2, 0x90, 6);
+		m = make(code, sizeof(code), words, sizeof(words),
+			 SYMBOLS(FUNC("f", 0, 32), FUNC("g", 0x40, 10), FUNC("x.cold", COLD, 9)));
+		begin(&m);
+		/* g's, f's, and one that may be anybody's */
+		assert_int_equal(returns(&m, 0), kind == 0 ? 1 : kind == 1 ? 2 : -1);
+		end(&m);
+	}
+}
+
+/* An address in the table is taken, far in front of the entries that lead into the part. */
+static void test_long_table(void **state)
+{
+	enum { ENTRIES = 80, FILE_OFF = 0x1400 };
+	int32_t words[ENTRIES];
+	char code[0x100];
+	Elf64_Phdr *p;
+	struct made m;
+
+	for (int i = 0; i < ENTRIES; i++)
+		words[i] = i < 70 ? T + 24 - D : T + COLD + 3 - D;
+	memset(code, 0x90, sizeof(code));
+	memcpy(code, switch_code, sizeof(switch_code) - 1);
+	memset(code + 24, 0x90, 5);
+	memcpy(code + COLD, cold_code, sizeof(cold_code) - 1);
+	/* 0x40: lea D+4(%rip),%rdx; ret */
+	memcpy(code + 0x40, "\x48\x8d\x15\xbd\x21\0\0\xc3", 8);
+	m = make(code, sizeof(code), NULL, 0,
+		 SYMBOLS(FUNC("f", 0, 32), FUNC("g", 0x40, 8), FUNC("f.cold", COLD, 10)));
+	m.e.image = xrealloc(m.e.image, FILE_OFF + sizeof(words));
+	assert_true(m.e.size < FILE_OFF);
+	memset(m.e.image + m.e.size, 0, FILE_OFF - m.e.size);
+	memcpy(m.e.image + FILE_OFF, words, sizeof(words));
+	m.e.size = FILE_OFF + sizeof(words);
+	p = (void *)(m.e.image + sizeof(Elf64_Ehdr));
+	p[1].p_offset = FILE_OFF;
+	p[1].p_filesz = p[1].p_memsz = sizeof(words);
+	begin(&m);
+	expect_reason(entry(&m, COLD), TEXT_TRAP, "a branch leads into");
+	end(&m);
+}
+
 static void test_restartable(void **state)
 {
 	/* f: mov %rdi,%rax; 3: mov %rsi,(%rdx); 6: mov $1,%ecx; 11: mov $2,%ecx; 16: ret. The first
@@ -192,6 +254,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_cold_part),    cmocka_unit_test(test_foreign_label),
+		cmocka_unit_test(test_word_behind),  cmocka_unit_test(test_long_table),
 		cmocka_unit_test(test_biased_table), cmocka_unit_test(test_restartable),
 		cmocka_unit_test(test_overlapping),
 	};

@@ -70,7 +70,8 @@ struct alloc_shims {
 	sums; /* of all that have ended; the command's first program first */
 	/* Private. */
 	uint32_t depth;
-	bool alone, is_device; /* what the command writes to is no file: all processes write there */
+	bool alone,
+		is_device; /* what the command writes to is no file: all processes write there */
 	const char *path, *command;
 	struct symbols *symbols; /* of all processes, because most have the same files */
 	uint64_t quiet;          /* ns: since when no process is known; 0: there is one */

@@ -194,6 +194,7 @@ void text_code_put(struct text_code *c)
 	vec_fini(&c->jumps);
 	vec_fini(&c->tables);
 	vec_fini(&c->outside);
+	vec_fini(&c->perhaps);
 	free(c);
 }
 

@@ -266,6 +266,7 @@ static bool read_table(struct trace *tr, uint64_t table, uint64_t base)
 	const struct text_segment *g = text_segment_at(tr->t, table);
 	struct text_code *c = tr->c;
 	uint64_t left, next = text_next_table(tr->t, table);
+	const uint32_t uncertain = c->perhaps.n;
 	bool elsewhere = false, sure = true;
 
 	if (!g)
@@ -289,6 +290,11 @@ static bool read_table(struct trace *tr, uint64_t table, uint64_t base)
 			text_mark(tr->t, to, MARK_BRANCH);
 			if (k != UINT32_MAX)
 				c->insns.v[k].table_target = true;
+		} else if (sure && i >= next && text_part_at(tr->t, to)) {
+			text_mark(tr->t, to, MARK_BRANCH);
+			if (c->perhaps.n == uncertain || *vec_last(&c->perhaps) != to)
+				vec_push(&c->perhaps, to);
+			continue;
 		} else if (!sure || !add_outside(tr, to)) {
 			/* Behind the next address these may be the entries of another table. */
 			sure &= i < next || to == c->end;
@@ -298,6 +304,8 @@ static bool read_table(struct trace *tr, uint64_t table, uint64_t base)
 		/* Entries behind the last one that leads here are not of this table. */
 		c->shares |= elsewhere;
 		none = 0;
+		while (c->perhaps.n > uncertain)
+			(void)add_outside(tr, c->perhaps.v[--c->perhaps.n]);
 	}
 	vec_push(&c->tables, (struct table){ table, base });
 	return true;

@@ -23,6 +23,8 @@ enum {
 	HOLLOW_MIN = 32 << 20,
 	WORK = 16, /* decoded bytes for each byte of a file; a real one takes up to 3 */
 	WORK_MIN = 64 << 20,
+	TAKEN_FEW = 4096,
+	TAKEN_BYTES = 16, /* of text, for each address that lea takes; a real one has 20 or more */
 };
 static const uint64_t TEXTS_MAX = 2ull << 30; /* bytes that all texts hold */
 static uint64_t held;                         /* of TEXTS_MAX */
@@ -182,6 +184,7 @@ static bool is_relative(const uint8_t *b, uint64_t i)
 /* Marks the target of everything that looks like a long branch or a code address, at any byte. */
 static void scan_text(struct text *t, const struct text_segment *g)
 {
+	const uint64_t most = t->tables.n + TAKEN_FEW + g->size / TAKEN_BYTES;
 	const uint8_t *b = g->bytes;
 
 	for (uint64_t i = 0; i + 5 <= g->size; i++) {
@@ -212,8 +215,12 @@ static void scan_text(struct text *t, const struct text_segment *g)
 				break;
 			next += 6 + (uint64_t)(int64_t)(int32_t)le32(b + i + 2);
 			text_mark(t, next, MARK_TAKEN);
-			if (i && (b[i - 1] & 0xfb) == 0x48) /* of 64 bits */
+			if (!i || (b[i - 1] & 0xfb) != 0x48) /* of 64 bits */
+				break;
+			if (t->tables.n < most)
 				vec_push(&t->tables, next);
+			else
+				t->too_many_tables = true;
 			break;
 		}
 	}

@@ -335,6 +335,36 @@ static bool is_start(struct text *t, uint64_t addr)
 	       !memcmp(b, "\xf3\x0f\x1e\xfa", 4);
 }
 
+enum belongs { BELONGS, BELONGS_NOT, BELONGS_PERHAPS };
+
+/* Does a part, of which only words behind a table know, belong to the function? Its branches show
+ * this. A part without branches that does not return does not matter. */
+static enum belongs belongs(const struct returns *r, uint64_t addr)
+{
+	struct text_code *part = text_code(r->t, text_part_at(r->t, addr));
+	enum belongs ret = part ? BELONGS_NOT : BELONGS_PERHAPS;
+
+	for (uint32_t i = 0; part && ret != BELONGS && i < part->insns.n; i++) {
+		const struct insn *n = &part->insns.v[i];
+
+		if (!n->reached)
+			continue;
+		if (n->kind == INSN_RET || n->kind == INSN_JUMP_INDIRECT)
+			ret = BELONGS_PERHAPS;
+		if (!text_is_branch(n) || text_inside(part, n->target))
+			continue;
+		if (inside_parts(r, n->target))
+			ret = BELONGS;
+		else if (!is_start(r->t, n->target))
+			break; /* into the middle of another function */
+		else
+			ret = BELONGS_PERHAPS; /* it ends by a call */
+	}
+	if (part)
+		text_code_put(part);
+	return ret;
+}
+
 static void find_parts(struct returns *r)
 {
 	for (uint32_t p = 0; p < r->nparts && !r->reason; p++) {
@@ -351,6 +381,15 @@ static void find_parts(struct returns *r)
 		for (uint32_t i = 0; i < c->outside.n && !r->reason; i++)
 			if (!inside_parts(r, c->outside.v[i]))
 				add_part(r, text_part_at(r->t, c->outside.v[i]));
+		for (uint32_t i = 0; i < c->perhaps.n && !r->reason; i++) {
+			uint64_t addr = c->perhaps.v[i];
+			enum belongs known = inside_parts(r, addr) ? BELONGS_NOT : belongs(r, addr);
+
+			if (known == BELONGS)
+				add_part(r, text_part_at(r->t, addr));
+			else if (known == BELONGS_PERHAPS)
+				r->reason = SHARED_TAIL;
+		}
 		for (uint32_t i = 0; i < c->insns.n && !r->reason; i++) {
 			const struct insn *n = &c->insns.v[i];
 

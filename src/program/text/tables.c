@@ -11,8 +11,11 @@
 
 enum {
 	UNREACHABLE_MAX = 4, /* entries that may lead to no code before others do */
-	BEHIND_MAX = 64,     /* words behind the next address */
-	UNALIGNED_MAX = 64,  /* addresses in a row that are not where an entry could be */
+	BEHIND_MAX = 64,     /* words behind the next address, or behind one that leads where
+			      * words before the next address do */
+	LED_MAX = 8,
+	MARKS_WORK = 16,    /* words that take as long as a step of decoding */
+	UNALIGNED_MAX = 64, /* addresses in a row that are not where an entry could be */
 };
 
 static int by_value(const void *a, const void *b)
@@ -30,22 +33,44 @@ uint64_t text_next_table(const struct text *t, uint64_t table)
 	return i < t->tables.n ? t->tables.v[i] : UINT64_MAX;
 }
 
+/* The functions and parts into which a table leads. */
+struct led {
+	const struct text_range *v[LED_MAX];
+	uint32_t n;
+};
+
+/* Returns true when the table is known to lead into the function that has addr. is_entry: addr is
+ * certainly an entry's. */
+static bool leads_into(struct text *t, struct led *l, uint64_t addr, bool is_entry)
+{
+	const struct text_range *r = text_range_cover(t, addr);
+
+	for (uint32_t i = 0; r && i < l->n; i++)
+		if (l->v[i] == r)
+			return true;
+	if (r && is_entry && l->n < LED_MAX)
+		l->v[l->n++] = r;
+	return false;
+}
+
 static void mark_table(struct text *t, uint64_t table)
 {
 	const struct text_segment *g = text_segment_at(t, table);
-	uint64_t at = table, next = text_next_table(t, table), end;
+	uint64_t at = table, next = text_next_table(t, table), end, until;
 	uint64_t hits = 0, misses = 0;
+	struct led l = { .n = 0 };
 
 	if (!g)
 		return;
 	end = g->addr + g->size;
-	if (next < end && end - next > BEHIND_MAX * 4)
-		end = next + BEHIND_MAX * 4;
+	until = next < end ? next + BEHIND_MAX * 4 : end;
 	/* Other data, such as an array of small numbers, has few words that look like entries. */
-	for (; end - at >= 4 && misses <= hits + UNREACHABLE_MAX; at += 4) {
+	for (; end - at >= 4 && at < until && misses <= hits + UNREACHABLE_MAX; at += 4) {
 		int32_t w;
 		uint64_t to;
 
+		if (!((at - table) % (MARKS_WORK * 4)) && !text_may_work(t, 1))
+			return;
 		memcpy(&w, g->bytes + (at - g->addr), sizeof(w));
 		to = table + (uint64_t)(int64_t)w;
 		if (to < t->lo || to >= t->hi) {
@@ -54,6 +79,9 @@ static void mark_table(struct text *t, uint64_t table)
 		}
 		hits++;
 		text_mark(t, to, MARK_BRANCH);
+		/* the table goes on */
+		if (leads_into(t, &l, to, at < next) && at >= next)
+			until = at + 4 + BEHIND_MAX * 4;
 	}
 }
 
@@ -62,6 +90,10 @@ void text_tables_mark(struct text *t)
 	struct object_segment s;
 	uint32_t n = 0;
 
+	if (t->too_many_tables) {
+		t->work_left = 0; /* no code can be decoded, and none is changed */
+		return;
+	}
 	/* The table of .eh_frame_hdr, whose entries are such distances too, ends the last one. */
 	for (uint32_t i = 0; object_segment(t->object, i, &s); i++)
 		if (s.type == PT_GNU_EH_FRAME)

@@ -88,6 +88,7 @@ struct text_code {
 	VEC(struct jump) jumps;   /* indirect ones */
 	VEC(struct table) tables; /* those read already */
 	VEC(uint64_t) outside;    /* targets of tables in parts elsewhere */
+	VEC(uint64_t) perhaps;    /* the same, of words that may belong to another table */
 	bool shares;              /* a table leads into the middle of another function */
 	bool unresolved;          /* some of jumps is unresolved */
 	bool irregular;           /* INSN_BAD reached, or a branch into an instruction */
@@ -101,6 +102,7 @@ struct text {
 	uint64_t lo, hi; /* around all executable segments */
 	bool fixed, go;
 	VEC(struct text_range) ranges;
+	bool too_many_tables; /* no real file has so many: it is left alone */
 	VEC(uint64_t) tables; /* addresses taken by lea, ascending: where jump tables may begin */
 	VEC(struct text_span) restartable; /* no byte of these may be displaced */
 	uint64_t work_left; /* bytes that may still be decoded: a file's functions may overlap */

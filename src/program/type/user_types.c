@@ -386,8 +386,8 @@ static void load_enumerators(struct type_graph *g, Dwarf_Die *die, struct tnode 
 				n->flags |= TYPE_SIGNED;
 			if (!afford(g->user, 2 * sizeof(*all.v)))
 				break;
-			vec_push(&all, (struct type_enumerator){ keep_name(g, dwarf_diename(&e)),
-								 v });
+			vec_push(&all,
+				 (struct type_enumerator){ keep_name(g, dwarf_diename(&e)), v });
 		} while (!dwarf_siblingof(&e, &e));
 	}
 	n->enumerators = arena_array(&g->arena, struct type_enumerator, all.n + 1);
@@ -740,8 +740,8 @@ bool type_user_func(struct type_graph *g, const char *path, uint64_t addr, type_
 				varargs = true;
 			else if (dwarf_tag(&p) == DW_TAG_formal_parameter &&
 				 afford(g->user, 4 * sizeof(*params.v)))
-				vec_push(&params, (struct type_param){ keep_name(g, name),
-								       type_of(g, &p) });
+				vec_push(&params,
+					 (struct type_param){ keep_name(g, name), type_of(g, &p) });
 		} while (!dwarf_siblingof(&p, &p));
 	}
 	*ret = type_new_func(g, type_of(g, &die), params.v, params.n, varargs);
