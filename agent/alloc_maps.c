@@ -47,12 +47,17 @@ EXPORT void *mmap64(void *at, size_t size, int prot, int flags, int fd, long off
 
 EXPORT int munmap(void *at, size_t size)
 {
+	int counts = !((uintptr_t)at % PAGE) && size, r; /* else it fails */
+
 	(void)alloc_ready(FRAME);
-	if (!((uintptr_t)at % PAGE) && size) /* else it fails */
+	if (counts)
 		alloc_put_map(WIRE_ALLOC_UNMAPPED, whole_pages(size), (uintptr_t)at, FRAME);
-	if (state.next.munmap)
-		return state.next.munmap(at, size);
-	return (int)alloc_syscall(SYS_MUNMAP, (uintptr_t)at, size, 0, 0, 0, 0);
+	r = state.next.munmap ? state.next.munmap(at, size)
+			      : (int)alloc_syscall(SYS_MUNMAP, (uintptr_t)at, size, 0, 0, 0, 0);
+	/* the kernel allows no more mappings: the memory is still there, of a kind that is not known */
+	if (r && counts)
+		alloc_put_map(WIRE_ALLOC_ANONYMOUS, whole_pages(size), (uintptr_t)at, FRAME);
+	return r;
 }
 
 /* `to` is an argument with MREMAP_FIXED only. */

@@ -118,9 +118,37 @@ static void lines(void **unused)
 	shared_lines_fini(&l);
 }
 
+static void add_bytes(void *arg, const struct mapped_range *r)
+{
+	*(uint64_t *)arg += r->end - r->start;
+}
+
+static uint64_t sum_of(const struct mapped_ranges *m)
+{
+	uint64_t sum = 0;
+
+	mapped_ranges_each(m, add_bytes, &sum);
+	return sum;
+}
+
+static void check_order(void *arg, const struct mapped_range *r)
+{
+	uint64_t *end = arg;
+
+	assert_true(*end <= r->start && r->start < r->end);
+	*end = r->end;
+}
+
+static void is_sorted(const struct mapped_ranges *m)
+{
+	uint64_t end = 0;
+
+	mapped_ranges_each(m, check_order, &end);
+}
+
 static void ranges(void **unused)
 {
-	enum { UNITS = 200 };
+	enum { UNITS = 200, MANY = 20000 };
 	static uint8_t kinds[UNITS];
 	struct mapped_ranges m = { 0 };
 
@@ -140,20 +168,38 @@ static void ranges(void **unused)
 			want[kinds[k]] += 4096;
 		for (int k = 1; k < MAPPED_N; k++)
 			assert_int_equal(m.bytes[k], want[k]);
-		for (uint32_t k = 0; k < m.v.n; k++) {
-			assert_true(m.v.v[k].start < m.v.v[k].end);
-			assert_true(!k || m.v.v[k - 1].end <= m.v.v[k].start);
-		}
+		is_sorted(&m);
 	}
+	mapped_ranges_take(&m, 0, UINT64_MAX);
+	assert_int_equal(m.n + m.blocks.n, 0);
+	/* many, in any order, and parts of them again */
+	for (uint32_t i = 0; i < MANY; i++)
+		mapped_ranges_put(&m, (i * 7919ull % MANY + 1) * 16384, 8192, 1);
+	assert_int_equal(m.n, MANY);
+	is_sorted(&m);
+	for (uint32_t i = 0; i < MANY; i += 2)
+		mapped_ranges_take(&m, (i * 7919ull % MANY + 1) * 16384 + 4096, 16384);
+	assert_int_equal(m.bytes[1], sum_of(&m));
+	is_sorted(&m);
 	/* a hostile recording's */
 	mapped_ranges_put(&m, 4096, UINT64_MAX, 1);
 	mapped_ranges_put(&m, UINT64_MAX - 10, 100, 2);
 	mapped_ranges_take(&m, 0, UINT64_MAX);
 	mapped_ranges_take(&m, UINT64_MAX, 100);
 	assert_int_equal(m.bytes[1] + m.bytes[2] + m.bytes[3], 0);
+	/* holes from above make a range for each, and each is in front of all others */
+	mapped_ranges_put(&m, 0, 1ull << 44, 1);
+	for (uint64_t i = 1; i < MAPPED_MAX + 10; i++)
+		mapped_ranges_take(&m, (1ull << 44) - i * 32, 16);
+	assert_int_equal(m.n, MAPPED_MAX);
+	assert_int_equal(m.left_out, 10);
+	assert_int_equal(m.bytes[1], sum_of(&m));
+	mapped_ranges_take(&m, 0, UINT64_MAX);
+	m.left_out = 0;
 	for (uint64_t i = 0; i < MAPPED_MAX + 10; i++)
 		mapped_ranges_put(&m, i * 8192, 4096, 1);
-	assert_int_equal(m.v.n, MAPPED_MAX);
+	assert_int_equal(m.n, MAPPED_MAX);
+	assert_int_equal(m.left_out, 10);
 	assert_int_equal(m.bytes[1], MAPPED_MAX * 4096ull);
 	mapped_ranges_fini(&m);
 }

@@ -273,6 +273,7 @@ static void report_map(struct reading *k, const struct alloc_event *e)
 		m->live = k->ranges.bytes[i];
 		m->peak = m->live > m->peak ? m->live : m->peak;
 	}
+	k->r->mapped_left_out = k->ranges.left_out;
 }
 
 static void report_take(struct reading *k, const struct alloc_event *e)

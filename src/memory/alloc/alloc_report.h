@@ -59,6 +59,7 @@ struct alloc_report {
 	struct report_mapped {
 		uint64_t bytes, live, peak; /* in all; at the present event; the most */
 	} mapped[MAPPED_N];                 /* by enum wire_alloc_map */
+	uint64_t mapped_left_out; /* ranges that are not in these, because there were too many */
 	uint32_t threads;
 	bool forked; /* the process was forked: unknown blocks are its parent's */
 	struct report_size sizes[REPORT_SIZES];

@@ -1,17 +1,25 @@
-/* Ranges of mapped memory, in a sorted array. */
+/* Ranges of mapped memory, in a sorted array of blocks, so that an insertion moves few of them. */
 #include <string.h>
 
 #include "memory/alloc/mapped_ranges.h"
 
-/* Returns the number of ranges that end at or before an address. */
-static uint32_t find_range(const struct mapped_ranges *m, uint64_t addr)
+enum { BLOCK_RANGES = 512 };
+
+struct mapped_block {
+	uint32_t n;
+	struct mapped_range v[BLOCK_RANGES];
+};
+
+/* Returns the number of blocks that end at or before an address. */
+static uint32_t find_block(const struct mapped_ranges *m, uint64_t addr)
 {
-	uint32_t lo = 0, hi = m->v.n;
+	uint32_t lo = 0, hi = m->blocks.n;
 
 	while (lo < hi) {
 		uint32_t mid = (lo + hi) / 2;
+		const struct mapped_block *b = m->blocks.v[mid];
 
-		if (m->v.v[mid].end <= addr)
+		if (b->v[b->n - 1].end <= addr)
 			lo = mid + 1;
 		else
 			hi = mid;
@@ -19,11 +27,67 @@ static uint32_t find_range(const struct mapped_ranges *m, uint64_t addr)
 	return lo;
 }
 
-static void insert_range(struct mapped_ranges *m, uint32_t at, struct mapped_range r)
+/* Returns the number of ranges of a block that end at or before an address. */
+static uint32_t find_range(const struct mapped_block *b, uint64_t addr)
 {
-	vec_add(&m->v);
-	memmove(&m->v.v[at + 1], &m->v.v[at], (m->v.n - 1 - at) * sizeof(r));
-	m->v.v[at] = r;
+	uint32_t lo = 0, hi = b->n;
+
+	while (lo < hi) {
+		uint32_t mid = (lo + hi) / 2;
+
+		if (b->v[mid].end <= addr)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo;
+}
+
+static struct mapped_block *insert_block(struct mapped_ranges *m, uint32_t at)
+{
+	struct mapped_block *b = xcalloc(1, sizeof(*b));
+
+	vec_add(&m->blocks);
+	memmove(&m->blocks.v[at + 1], &m->blocks.v[at],
+		(m->blocks.n - 1 - at) * sizeof(m->blocks.v[0]));
+	m->blocks.v[at] = b;
+	return b;
+}
+
+static void remove_block(struct mapped_ranges *m, uint32_t at)
+{
+	free(m->blocks.v[at]);
+	m->blocks.n--;
+	memmove(&m->blocks.v[at], &m->blocks.v[at + 1],
+		(m->blocks.n - at) * sizeof(m->blocks.v[0]));
+}
+
+static void insert_range(struct mapped_ranges *m, struct mapped_range r)
+{
+	uint32_t at = find_block(m, r.start), i;
+	struct mapped_block *b, *behind;
+
+	if (m->n >= MAPPED_MAX) {
+		m->left_out++;
+		return;
+	}
+	if (at == m->blocks.n && at)
+		at--;
+	b = m->blocks.n ? m->blocks.v[at] : insert_block(m, 0);
+	if (b->n == BLOCK_RANGES) {
+		behind = insert_block(m, at + 1);
+		behind->n = BLOCK_RANGES / 2;
+		b->n -= behind->n;
+		memcpy(behind->v, b->v + b->n, behind->n * sizeof(r));
+		if (r.start >= behind->v[0].start)
+			b = behind;
+	}
+	i = find_range(b, r.start);
+	memmove(b->v + i + 1, b->v + i, (b->n - i) * sizeof(r));
+	b->v[i] = r;
+	b->n++;
+	m->n++;
+	m->bytes[r.kind] += r.end - r.start;
 }
 
 static uint64_t end_of(uint64_t start, uint64_t size)
@@ -31,55 +95,91 @@ static uint64_t end_of(uint64_t start, uint64_t size)
 	return size > UINT64_MAX - start ? UINT64_MAX : start + size;
 }
 
+/* Takes the whole ranges of block `at` out that begin with range i, and end at or before `end`. */
+static void remove_ranges(struct mapped_ranges *m, uint32_t at, uint32_t i, uint64_t end)
+{
+	struct mapped_block *b = m->blocks.v[at];
+	uint32_t gone = i;
+
+	for (; gone < b->n && b->v[gone].end <= end; gone++)
+		m->bytes[b->v[gone].kind] -= b->v[gone].end - b->v[gone].start;
+	memmove(b->v + i, b->v + gone, (b->n - gone) * sizeof(b->v[0]));
+	b->n -= gone - i;
+	m->n -= gone - i;
+	if (!b->n)
+		remove_block(m, at);
+}
+
 void mapped_ranges_take(struct mapped_ranges *m, uint64_t start, uint64_t size)
 {
 	uint64_t end = end_of(start, size);
-	uint32_t at = find_range(m, start), gone = at;
 
-	for (; gone < m->v.n && m->v.v[gone].start < end; gone++) {
-		struct mapped_range *r = &m->v.v[gone], rest = *r;
-		uint64_t from = r->start > start ? r->start : start;
-		uint64_t to = r->end < end ? r->end : end;
+	for (;;) {
+		uint32_t at = find_block(m, start), i;
+		struct mapped_range *r, rest;
 
-		m->bytes[r->kind] -= to - from;
+		if (at == m->blocks.n)
+			return;
+		i = find_range(m->blocks.v[at], start);
+		r = &m->blocks.v[at]->v[i];
+		if (r->start >= end)
+			return;
+		rest = *r;
 		if (r->start < start) { /* its beginning stays */
+			m->bytes[r->kind] -= r->end - start;
 			r->end = start;
-			at = gone + 1;
 			if (rest.end <= end)
 				continue;
 			rest.start = end; /* so does its end */
-			insert_range(m, at, rest);
+			insert_range(m, rest);
 			return;
 		}
 		if (r->end > end) {
+			m->bytes[r->kind] -= end - r->start;
 			r->start = end;
-			break;
+			return;
 		}
+		remove_ranges(m, at, i, end);
 	}
-	if (gone > at) {
-		memmove(&m->v.v[at], &m->v.v[gone], (m->v.n - gone) * sizeof(m->v.v[0]));
-		m->v.n -= gone - at;
-	}
+}
+
+/* Makes a range longer that ends where one of the same kind begins, as the kernel does. */
+static bool extend(struct mapped_ranges *m, uint64_t start, uint64_t end, uint8_t kind)
+{
+	uint32_t at = start ? find_block(m, start - 1) : m->blocks.n;
+	struct mapped_range *r;
+
+	if (at == m->blocks.n)
+		return false;
+	r = &m->blocks.v[at]->v[find_range(m->blocks.v[at], start - 1)];
+	if (r->end != start || r->kind != kind)
+		return false;
+	r->end = end;
+	m->bytes[kind] += end - start;
+	return true;
 }
 
 void mapped_ranges_put(struct mapped_ranges *m, uint64_t start, uint64_t size, uint8_t kind)
 {
 	struct mapped_range r = { start, end_of(start, size), kind };
-	uint32_t at;
 
 	mapped_ranges_take(m, start, size);
-	if (r.end == r.start || kind >= MAPPED_N || m->v.n >= MAPPED_MAX)
+	if (r.end == r.start || kind >= MAPPED_N || extend(m, start, r.end, kind))
 		return;
-	m->bytes[kind] += r.end - r.start;
-	at = find_range(m, start);
-	/* one range with its neighbour, as the kernel has it */
-	if (at && m->v.v[at - 1].end == start && m->v.v[at - 1].kind == kind)
-		m->v.v[at - 1].end = r.end;
-	else
-		insert_range(m, at, r);
+	insert_range(m, r);
+}
+
+void mapped_ranges_each(const struct mapped_ranges *m,
+			void (*fn)(void *arg, const struct mapped_range *r), void *arg)
+{
+	for (uint32_t i = 0; i < m->blocks.n; i++)
+		for (uint32_t k = 0; k < m->blocks.v[i]->n; k++)
+			fn(arg, &m->blocks.v[i]->v[k]);
 }
 
 void mapped_ranges_fini(struct mapped_ranges *m)
 {
-	vec_fini(&m->v);
+	for (uint32_t i = 0; i < m->blocks.n; i++)
+		free(m->blocks.v[i]);
+	vec_fini(&m->blocks);
 }

@@ -59,6 +59,11 @@ static void put_mapped(const struct alloc_report *r, struct out *o)
 				   mapped_names[i], report_bytes_text(a, r->mapped[i].bytes),
 				   report_bytes_text(b, r->mapped[i].peak),
 				   report_bytes_text(c, r->mapped[i].live));
+	if (r->mapped_left_out)
+		out_printf(
+			o,
+			"           memory of %llu mappings is not counted: more than %d at a time\n",
+			ull(r->mapped_left_out), MAPPED_MAX);
 }
 
 void report_print_sums(const struct alloc_report *r, struct out *o)
@@ -395,7 +400,9 @@ void alloc_report_json(const struct alloc_report *r, const struct alloc_trace *t
 			"%s{\"kind\":\"%s\",\"bytes\":%llu,\"peak_bytes\":%llu,\"live_bytes\":%llu}",
 			i > 1 ? "," : "", mapped_names[i], ull(r->mapped[i].bytes),
 			ull(r->mapped[i].peak), ull(r->mapped[i].live));
-	out_str(o, "],\"sizes\":[");
+	out_str(o, "]");
+	put_number(o, "mapped_left_out", r->mapped_left_out);
+	out_str(o, ",\"sizes\":[");
 	for (uint32_t i = 0; i < REPORT_SIZES; i++) {
 		const struct report_size *s = &r->sizes[i];
 
