@@ -11,6 +11,7 @@
 
 #include "base/io.h"
 #include "load/kernel/names.h"
+#include "program/object/dwarf.h"
 #include "program/runtime/languages.h"
 
 void session_message(void *session, const char *text, size_t n)
@@ -33,9 +34,15 @@ void session_say(const struct session *s, const char *fmt, ...)
 	session_message((void *)s, line, strlen(line));
 }
 
-/* Prints that types may be missing, which may be the cause of an error. */
-static void say_types(struct session *s)
+void session_say_debug(struct session *s)
 {
+	if (!s->untrusted_said && dwarf_untrusted())
+		session_say(
+			s,
+			"%s belongs to another user: its debugging information is not read, and "
+			"its types and lines are unknown (-x foreigndebug reads it)",
+			dwarf_untrusted());
+	s->untrusted_said |= dwarf_untrusted() != NULL;
 	if (!s->types_said && type_user_is_cut(s->types))
 		session_say(s,
 			    "the debugging information of the traced programs has more than %d MB "
@@ -57,7 +64,7 @@ bool session_diagnose(struct session *s)
 	FILE *out = s->o.diagnostics ? s->o.diagnostics : open_memstream(&text, &n);
 
 	assert(out);
-	say_types(s);
+	session_say_debug(s);
 	diags_print(&s->diags, &style, out);
 	fflush(out);
 	if (out != s->o.diagnostics) {
@@ -202,6 +209,7 @@ void session_ready(struct session *s)
 		.macros = &s->macros,
 		.parse = &s->parse,
 	};
+	dwarf_trust_all(opt_on(&s->options, OPT_FOREIGNDEBUG));
 	type_set_strsize(s->types, opt_num(&s->options, OPT_STRSIZE));
 	choose_sdt_args(s);
 	for (uint32_t i = 0; i < s->o.nlibdirs; i++)
@@ -209,7 +217,9 @@ void session_ready(struct session *s)
 	options_lock(&s->options, OPT_DESTRUCTIVE, s->o.not_destructive);
 	options_lock(&s->options, OPT_ENGINE, s->o.not_engine);
 	options_lock(&s->options, OPT_CORE, s->o.not_terminal);
+	options_lock(&s->options, OPT_BPFLOG, s->o.not_terminal);
 	options_lock(&s->options, OPT_DEBUG, s->o.not_terminal);
+	options_lock(&s->options, OPT_FOREIGNDEBUG, s->o.not_terminal);
 	options_lock(&s->options, OPT_TREE, s->o.not_terminal);
 	options_lock(&s->options, OPT_VERBOSE, s->o.not_terminal);
 	bind_init(&s->bind);

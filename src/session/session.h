@@ -84,6 +84,7 @@ struct session {
 	uint64_t began;                  /* CLOCK_MONOTONIC ns */
 	uint32_t remarks;                /* number of the engine's remarks that were reported */
 	bool types_said;                 /* the limit of types was reported */
+	bool untrusted_said;             /* a file of another user was */
 	int status;                      /* given to exit() */
 	volatile sig_atomic_t finishing; /* tracing has ended, and the collected data is printed */
 };
@@ -139,6 +140,8 @@ void session_say(const struct session *s, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 /* Gives the compiler's diagnostics so far as messages. Returns true when there are errors. */
 bool session_diagnose(struct session *s);
+/* Prints once what of the debugging information was not read. */
+void session_say_debug(struct session *s);
 
 /* cpp.c: preprocesses the text of a program with cpp(1). */
 struct err *session_preprocess(const struct session *s, const char *name, const char *text,

@@ -294,6 +294,7 @@ struct err *session_stop(struct session *s, struct err *e)
 	s->finishing = false;
 	(void)consumer_exited(s->consumer, &s->status);
 	say_notes(s);
+	session_say_debug(s);
 	say_unnamed(s);
 	say_unlearned(s);
 	if (!e)

@@ -204,6 +204,34 @@ static void test_packed(void **state)
 	unlink(path);
 }
 
+/* Another user's file. */
+static void test_owner(void **state)
+{
+	char path[] = "/tmp/descry-owner-XXXXXX", command[64];
+	Dwfl *d = dwfl_begin(&dwarf_callbacks);
+	int fd = mkstemp(path);
+
+	assert_true(fd >= 0);
+	snprintf(command, sizeof(command), "cat /bin/true > %s", path);
+	assert_int_equal(system(command), 0);
+	assert_non_null(dwarf_report(d, "own", path));
+	assert_null(dwarf_untrusted());
+	if (!geteuid()) {
+		assert_int_equal(chown(path, 65534, 65534), 0);
+		assert_null(dwarf_report(d, "its", path));
+		assert_string_equal(dwarf_untrusted(), "its");
+		setenv("SUDO_UID", "65534", 1);
+		assert_non_null(dwarf_report(d, "sudo", path));
+		unsetenv("SUDO_UID");
+		dwarf_trust_all(true);
+		assert_non_null(dwarf_report(d, "all", path));
+		dwarf_trust_all(false);
+	}
+	dwfl_end(d);
+	close(fd);
+	unlink(path);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -211,6 +239,7 @@ int main(void)
 		cmocka_unit_test(test_large_unit),
 		cmocka_unit_test(test_names_without_end),
 		cmocka_unit_test(test_packed),
+		cmocka_unit_test(test_owner),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -542,6 +542,16 @@ static void test_live_mappings(void **state)
 	for (int i = 0; i < CHILDREN; i++)
 		assert_true(names_itself(s, children[i]));
 	assert_int_equal(limited(s), 0);
+	/* Not when that has taken too much time. */
+	s->dropped_ns = now_ns() + 3600ull * 1000000000;
+	for (int i = 0; i < CHILDREN; i++) {
+		struct process *p = process_known(s, children[i]);
+
+		p->dropped = p->cut = true;
+		p->maps.n = 0;
+		assert_false(names_itself(s, children[i]));
+	}
+	assert_int_equal(limited(s), CHILDREN);
 	for (int i = 0; i < CHILDREN; i++) {
 		kill(children[i], SIGKILL);
 		waitpid(children[i], NULL, 0);

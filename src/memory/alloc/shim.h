@@ -70,6 +70,7 @@ struct alloc_shims {
 	sums; /* of all that have ended; the command's first program first */
 	/* Private. */
 	uint32_t depth;
+	struct shim_budget budget;
 	bool alone,
 		is_device; /* what the command writes to is no file: all processes write there */
 	const char *path, *command;
@@ -101,7 +102,7 @@ struct err *alloc_shims_start(char *const argv[], const struct alloc_shims_optio
 void alloc_shims_free(struct alloc_shims *s);
 /* Makes the memory of a process. Returns its descriptor. */
 struct err *alloc_shim_new(const struct ticks_clock *clock, uint32_t depth, struct symbols *symbols,
-			   struct alloc_shim **ret, int *ret_fd);
+			   struct shim_budget *budget, struct alloc_shim **ret, int *ret_fd);
 void alloc_shim_free(struct alloc_shim *s);
 
 /* --- shim_set.c --- */

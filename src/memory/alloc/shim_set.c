@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/procmem.h"
 #include "memory/alloc/shim.h"
 #include "program/symbol/symbol.h"
 
@@ -33,12 +34,13 @@ enum {
 static char *read_command(pid_t pid)
 {
 	cleanup_free char *path = xasprintf("/proc/%d/cmdline", (int)pid);
-	char text[COMMAND_MAX + 1];
-	FILE *f = fopen(path, "re");
-	size_t n = f ? fread(text, 1, COMMAND_MAX, f) : 0;
+	cleanup_free char *text = NULL;
+	size_t n = 0;
 
-	if (f)
-		fclose(f);
+	/* a page of the process may come late, or never */
+	if (err_drop(procmem_file(pid, path, &text, &n)) || !text)
+		return xstrdup("?");
+	n = n < COMMAND_MAX ? n : COMMAND_MAX;
 	while (n && !text[n - 1])
 		n--;
 	for (size_t i = 0; i < n; i++) {
@@ -47,8 +49,7 @@ static char *read_command(pid_t pid)
 		else if ((uint8_t)text[i] < ' ' || text[i] == 127)
 			text[i] = '?';
 	}
-	text[n] = '\0';
-	return xstrdup(n ? text : "?");
+	return n ? xasprintf("%.*s", (int)n, text) : xstrdup("?");
 }
 
 static pid_t read_parent(pid_t pid)
@@ -222,7 +223,7 @@ static struct err *admit(struct alloc_shims *s, pid_t pid, bool forked, bool fir
 	if (pidfd < 0)
 		return err_errno(errno, "pidfd_open");
 	symbols_refresh(s->symbols, pid); /* the process may have executed a program */
-	e = alloc_shim_new(&s->clock, s->depth, s->symbols, &shim, &memory);
+	e = alloc_shim_new(&s->clock, s->depth, s->symbols, &s->budget, &shim, &memory);
 	if (e) {
 		close(pidfd);
 		return e;

@@ -17,8 +17,16 @@
 struct shim_stacks;
 struct symbols;
 
-/* symbols: names the frames; may be that of several processes. */
-struct shim_stacks *shim_stacks_new(struct wire_alloc *m, struct symbols *symbols);
+/* What all processes of a recording share, each of which may be hostile. */
+struct shim_budget {
+	uint64_t room;    /* bytes that names, frames and nodes may still take */
+	uint64_t next_ns; /* no process that has asked for tables often gets them again before */
+};
+
+/* symbols: names the frames; may be that of several processes. shim_stacks_free() gives its part of
+ * the budget's room back. */
+struct shim_stacks *shim_stacks_new(struct wire_alloc *m, struct symbols *symbols,
+				    struct shim_budget *budget);
 void shim_stacks_free(struct shim_stacks *s);
 /* Makes the tables of process pid anew if it asks for them. Writes the nodes before. */
 void shim_stacks_serve(struct shim_stacks *s, pid_t pid, struct alloc_writer *w);

@@ -158,7 +158,7 @@ static struct err *make_shared(const char *name, size_t bytes, int *ret_fd)
 }
 
 struct err *alloc_shim_new(const struct ticks_clock *clock, uint32_t depth, struct symbols *symbols,
-			   struct alloc_shim **ret, int *ret_fd)
+			   struct shim_budget *budget, struct alloc_shim **ret, int *ret_fd)
 {
 	size_t bytes = WIRE_ALLOC_BYTES + (depth ? (size_t)WIRE_ALLOC_STACK_BYTES : 0);
 	struct wire_alloc *m = NULL;
@@ -184,7 +184,7 @@ struct err *alloc_shim_new(const struct ticks_clock *clock, uint32_t depth, stru
 	m->ticks_per_ms = (uint64_t)(((unsigned __int128)1000000 << 64) / clock->factor);
 	m->depth = depth;
 	if (depth)
-		s->stacks = shim_stacks_new(m, symbols);
+		s->stacks = shim_stacks_new(m, symbols, budget);
 	s->sync = ticks_now();
 	s->passed = s->reviewed = s->flushed = now_ns();
 	watch_end(m);
@@ -334,6 +334,7 @@ struct err *alloc_shims_start(char *const argv[], const struct alloc_shims_optio
 	s->command = o->command;
 	s->alone = o->alone;
 	s->symbols = symbols_new();
+	s->budget.room = ALLOC_DEFINED_MAX;
 	e = e ?: make_shared("descry-malloc-lobby", sizeof(*s->lobby), &s->lobby_fd);
 	if (!e && !(s->lobby = map_memory(s->lobby_fd, sizeof(*s->lobby))))
 		e = err_new(ENOTSUP, "no memory for the recording: %s", strerror(errno));

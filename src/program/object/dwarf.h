@@ -36,9 +36,15 @@ extern const Dwfl_Callbacks dwarf_callbacks; /* for dwarf_report() */
 void dwarf_limit(uint64_t bytes);
 /* libdwfl maps the files it reads. changed_count() (base/changed.h) shows whether a file was
  * truncated meanwhile. Nothing read from any file can be trusted then. */
-/* Calls dwfl_report_offline() for a regular file. Returns NULL when it is not regular, or not
- * ELF. */
+/* Calls dwfl_report_offline() for a regular file. Returns NULL when it is not regular, not ELF, or
+ * not trusted. */
 Dwfl_Module *dwarf_report(Dwfl *d, const char *name, const char *path);
+/* A few bytes of DWARF can take libdw hours and all memory, and the author of a file chooses them.
+ * So a file is trusted only when it belongs to root, to this process's user, or to the user who
+ * called sudo(8). dwarf_trust_all() trusts all files. */
+void dwarf_trust_all(bool all);
+/* Returns the name of the first file that was not trusted, or NULL. */
+const char *dwarf_untrusted(void);
 
 /* Calls dwfl_module_getdwarf(), which may also be called later. Returns NULL when there is no
  * DWARF, or it is not whole. */

@@ -26,6 +26,8 @@ enum {
 };
 /* Records not read yet may still name a process that ended a moment ago. */
 #define RECENT_NS 10000000000ull
+/* See may_read_dropped(): nine times a fifth of a second. */
+#define DROPPED_NS 1800000000ull
 
 void process_drop(struct symbols *s, struct process *p)
 {
@@ -190,6 +192,7 @@ static void process_clear(struct symbols *s, struct process *p)
 	p->past.n = 0;
 	p->crowded = false;
 	p->cut = false;
+	p->dropped = false;
 	p->home = (struct jit_home){ 0 };
 	p->asked = false;
 	p->jit_dropped = false;
@@ -263,6 +266,19 @@ static void read_process(struct symbols *s, struct process *p)
 		read_proc(s, p);
 	took = now_ns() - took;
 	p->pause_ns = took * 9 > REREAD_NS ? took * 9 : REREAD_NS;
+	if (p->dropped && s->dropped_ns < p->read_ns)
+		s->dropped_ns = p->read_ns;
+	if (p->dropped)
+		s->dropped_ns += took * 9;
+	p->dropped = false;
+}
+
+/* Returns true when a list that tidy_live() dropped may be read again: all of them together take a
+ * tenth of the time, or a fifth of a second. Their processes may be many, and each query may be
+ * about another one. */
+static bool may_read_dropped(const struct symbols *s)
+{
+	return now_ns() + DROPPED_NS >= s->dropped_ns;
 }
 
 /* Returns true when p may be read again: not too often, when its list is long. */
@@ -315,7 +331,7 @@ static void remember(struct symbols *s, pid_t pid, bool again)
 	symbols_watch_drain(s);
 	jit_remember(s, p);
 	/* While the kernel reports every mapping, there is nothing new to read. */
-	if (!is_told(s, p) &&
+	if (!is_told(s, p) && (again || !p->dropped || may_read_dropped(s)) &&
 	    (again || !p->read_ns || ((!s->watch || p->crowded) && may_reread(p))))
 		read_process(s, p);
 	for (uint32_t i = 0; i < p->maps.n; i++)
@@ -346,6 +362,11 @@ static bool find_mapping(const struct process *p, uint64_t addr, uint32_t *ret)
 static bool ask_mapping(struct symbols *s, struct process *p, uint64_t addr, uint32_t *ret)
 {
 	symbols_watch_drain(s);
+	if (p->dropped) {
+		if (!may_read_dropped(s))
+			return false;
+		read_process(s, p);
+	}
 	if (p->crowded ? may_reread(p) : !p->read_ns && !is_told(s, p))
 		read_process(s, p);
 	if (find_mapping(p, addr, ret))
@@ -614,7 +635,7 @@ static int compare_live(const void *pa, const void *pb)
 }
 
 /* Drops lists of live processes when all have too many mappings: first the longest of those never
- * queried. The next query reads its list again. */
+ * queried. A later query reads its list again. */
 static void tidy_live(struct symbols *s, struct candidate *v, uint32_t n, uint64_t nmappings)
 {
 	if (nmappings <= s->limits.live_mappings)
@@ -627,8 +648,7 @@ static void tidy_live(struct symbols *s, struct candidate *v, uint32_t n, uint64
 		vec_fini(&p->maps);
 		vec_fini(&p->past);
 		p->told = false;
-		p->cut = true;
-		p->read_ns = 0;
+		p->cut = p->dropped = true;
 	}
 }
 

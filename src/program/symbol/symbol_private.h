@@ -88,6 +88,7 @@ struct process {
 	bool unnamed;        /* an address of it has no name because of that */
 	bool crowded;        /* it has too many mappings to follow: they are read now and then */
 	bool cut;            /* mappings of it were dropped because of the limits */
+	bool dropped;        /* all of them were, since the last read */
 	uint64_t used_ns;    /* CLOCK_MONOTONIC of the last query or record */
 	uint64_t start_time; /* distinguishes a reused pid */
 	uint64_t read_ns;    /* CLOCK_MONOTONIC of the last read; a miss reads again later */
@@ -123,6 +124,9 @@ struct symbols {
 	uint32_t tidy_at; /* number of processes at which process_tidy() is due */
 	uint32_t npaths;  /* paths that the last process_tidy() left */
 	uint64_t grown;   /* mappings added since the last process_tidy() */
+	/* CLOCK_MONOTONIC; the end of the time of which reading lists again that were dropped has
+	 * taken a tenth */
+	uint64_t dropped_ns;
 	struct hash sources; /* struct object * -> struct debug_info * (source.c) */
 	struct known_object vdso;
 	bool vdso_tried;
