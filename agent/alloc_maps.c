@@ -54,7 +54,7 @@ EXPORT int munmap(void *at, size_t size)
 		alloc_put_map(WIRE_ALLOC_UNMAPPED, whole_pages(size), (uintptr_t)at, FRAME);
 	r = state.next.munmap ? state.next.munmap(at, size)
 			      : (int)alloc_syscall(SYS_MUNMAP, (uintptr_t)at, size, 0, 0, 0, 0);
-	/* the kernel allows no more mappings: the memory is still there, of a kind that is not known */
+	/* the kernel allows no more mappings: the memory is still there, of an unknown kind */
 	if (r && counts)
 		alloc_put_map(WIRE_ALLOC_ANONYMOUS, whole_pages(size), (uintptr_t)at, FRAME);
 	return r;

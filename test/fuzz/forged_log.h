@@ -1,5 +1,5 @@
-/* An undo log that a process has forged for `descry heal`: the bytes of a fuzz target's input determine
- * it, and the reader of src/load/inproc/undo reads it from a real process. */
+/* An undo log that a process has forged for `descry heal`: the bytes of a fuzz target's input
+ * determine it, and the reader of src/load/inproc/undo reads it from a real process. */
 #ifndef DESCRY_TEST_FUZZ_FORGED_LOG_H
 #define DESCRY_TEST_FUZZ_FORGED_LOG_H
 

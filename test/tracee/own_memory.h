@@ -1,4 +1,5 @@
-/* How a traced process finds the tracer's memory in itself, and writes where it is not permitted. */
+/* How a traced process finds the tracer's memory in itself, and writes where it is not
+ * permitted. */
 #ifndef DESCRY_TEST_TRACEE_OWN_MEMORY_H
 #define DESCRY_TEST_TRACEE_OWN_MEMORY_H
 
