@@ -14,7 +14,7 @@
 
 // clang-format off
 const struct opt heap_opts[] = {
-	{ 'p', NULL, "PID", OPT_PROCESS, "of this process, which is stopped while its memory is copied" },
+	{ 'p', NULL, "PID", OPT_PROCESS, "of this process, which is stopped for a moment" },
 	{ 0, NULL, NULL, NULL, "Questions; without one: the sums, the leak suspects and the biggest objects" },
 	{ OPT_LONG, "histogram", NULL, NULL, "objects and bytes of each class", FLAG(histogram) },
 	{ OPT_LONG, "counts", NULL, NULL, "the number of objects of each class, the most first", FLAG(counts) },
@@ -31,6 +31,7 @@ const struct opt heap_opts[] = {
 	{ 'n', NULL, "N", NULL, "lists at most N rows (30)", INTEGER(shown.most, 1, UINT32_MAX) },
 	{ OPT_LONG, "percent", "N", NULL, "a suspect retains at least N percent (20)", INTEGER(shown.percent, 1, 100) },
 	{ OPT_LONG, "json", NULL, NULL, "JSON lines", FLAG(shown.json) },
+	{ OPT_LONG, "no-fork", NULL, NULL, "reads the process while it is stopped, not a copy of it", FLAG(no_fork) },
 	{ 0, NULL, NULL, NULL, "Of alloc: the lines that made the objects which are alive, until ^C" },
 	{ OPT_LONG, "for", "SECONDS", NULL, "records for so long", REAL(lasts, 0.001, 1e7) },
 	{ OPT_LONG, "every", "SECONDS", NULL, "shows them again and again, not only at the end", REAL(every, 0.1, 1e7) },
@@ -53,14 +54,9 @@ static const char help[] =
 
 enum { STOP_MS = 2000 };
 
-struct err *heap_process_stop(void *arg)
+struct err *heap_process_stop(struct control *c)
 {
-	return control_stop(arg, STOP_MS);
-}
-
-static struct err *process_resume(void *arg)
-{
-	return control_resume(arg);
+	return control_stop(c, STOP_MS);
 }
 
 static bool is_hprof_name(const char *name)
@@ -100,7 +96,7 @@ static uint32_t questions(const struct heap_options *a)
 }
 
 /* Prints the stacks for --stacks, and reads the heap when an answer needs the objects. */
-static struct err *read_space(struct heap_options *a, struct space *space, struct heap_pause *p,
+static struct err *read_space(struct heap_options *a, struct space *space, struct memory_stop *p,
 			      const struct graph_wanted *w, struct graph **ret)
 {
 	struct err *e = NULL, *flushed;
@@ -125,17 +121,19 @@ static struct err *read_process(struct heap_options *a, const struct graph_wante
 {
 	struct space *space = NULL;
 	struct control *c = NULL;
-	struct heap_pause pause = { .stop = heap_process_stop, .resume = process_resume };
+	static struct memory_stop pause;
 	struct err *e = control_open(a->c.pids.v[0], &c);
 	static char name[64];
 
 	e = e ?: control_space(c, &space);
-	pause.arg = c;
+	pause.control = c;
+	pause.no_fork = a->no_fork;
 	e = e ?: read_space(a, space, &pause, w, ret);
 	if (!e && *ret) {
 		snprintf(name, sizeof(name), "%s", space->name);
 		a->shown.name = name;
 		a->shown.pause_ns = pause.ns;
+		a->shown.whole = pause.whole;
 	}
 	space_free(space);
 	control_free(c);
@@ -145,7 +143,7 @@ static struct err *read_process(struct heap_options *a, const struct graph_wante
 static struct err *read_core(struct heap_options *a, const char *path, const struct graph_wanted *w,
 			     struct graph **ret)
 {
-	struct heap_pause pause = { 0 };
+	struct memory_stop pause = { 0 };
 	struct space *s;
 	struct err *e = space_core(path, &s);
 	const char *remark;

@@ -21,8 +21,7 @@ struct watcher {
 	struct sites sites;
 	struct run run;
 	char *program;
-	struct control *control; /* while the heap is copied */
-	uint64_t moment;         /* of the copy, CLOCK_MONOTONIC */
+	uint64_t moment; /* of the copy, CLOCK_MONOTONIC */
 	uint64_t begun, next;
 	bool over; /* --for has passed */
 	bool shown;
@@ -56,34 +55,21 @@ static struct err *prepare_sites(struct run *r, bool *ret_end)
 	return NULL;
 }
 
-static struct err *watched_stop(void *arg)
-{
-	struct watcher *w = arg;
-
-	return heap_process_stop(w->control);
-}
-
-static struct err *watched_resume(void *arg)
-{
-	struct watcher *w = arg;
-
-	w->moment = now_ns();
-	return control_resume(w->control);
-}
-
 static struct err *read_heap(struct watcher *w, struct graph **ret)
 {
 	const struct graph_wanted wanted = { 0 };
 	const struct heap_source *source;
-	struct heap_pause pause = { .stop = watched_stop, .resume = watched_resume, .arg = w };
+	struct memory_stop stop = { .no_fork = true };
+	struct control *c = NULL;
 	struct space *space = NULL;
-	struct err *e = control_open(w->sites.pid, &w->control);
+	struct err *e = control_open(w->sites.pid, &c);
 
-	e = e ?: control_space(w->control, &space);
-	e = e ?: heap_read_space(space, &pause, &wanted, ret, &source);
+	stop.control = c;
+	e = e ?: control_space(c, &space);
+	e = e ?: heap_read_space(space, &stop, &wanted, ret, &source);
+	w->moment = stop.moment;
 	space_free(space);
-	control_free(w->control);
-	w->control = NULL;
+	control_free(c);
 	return e;
 }
 

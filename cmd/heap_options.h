@@ -9,6 +9,7 @@ struct space;
 
 struct heap_options {
 	struct heap_shown shown;
+	bool no_fork;
 	bool histogram, retained, unreachable, duplicates, counts, stacks;
 	const char *paths, *refs, *find, *diff, *page;
 	/* of alloc */
@@ -21,8 +22,8 @@ struct heap_options {
 int heap_alloc(struct heap_options *o);
 /* heap_stacks.c: the functions of Python or Ruby that each thread executes. ENOENT: it runs
  * neither. */
-struct err *heap_show_stacks(struct space *space, struct heap_pause *p, bool json, struct out *o);
-/* Stops a process, a struct control, as long as descry waits for that. */
-struct err *heap_process_stop(void *control);
+struct err *heap_show_stacks(struct space *space, struct memory_stop *p, bool json, struct out *o);
+/* Stops a process, as long as descry waits for that. */
+struct err *heap_process_stop(struct control *c);
 
 #endif

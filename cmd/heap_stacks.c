@@ -80,7 +80,7 @@ static void put_threads(const struct thread_stacks *s, const struct space *space
 	}
 }
 
-struct err *heap_show_stacks(struct space *space, struct heap_pause *p, bool json, struct out *o)
+struct err *heap_show_stacks(struct space *space, struct memory_stop *p, bool json, struct out *o)
 {
 	struct thread_stacks s = { 0 };
 	struct runtime *r = NULL;
@@ -92,11 +92,11 @@ struct err *heap_show_stacks(struct space *space, struct heap_pause *p, bool jso
 			"%s: it runs neither Python nor Ruby; descry stack shows the functions of "
 			"Java and of Node.js",
 			space->name);
-	if (!e && p->stop)
-		e = p->stop(p->arg);
+	if (!e && p->control)
+		e = heap_process_stop(p->control);
 	if (!e) {
 		e = walk_threads(space, r, &s);
-		again = p->resume ? p->resume(p->arg) : NULL;
+		again = p->control ? control_resume(p->control) : NULL;
 	}
 	if (!e && !again)
 		put_threads(&s, space, json, o);

@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <time.h>
 
-#include "base/clock.h"
 #include "memory/leaks/leaks.h"
 #include "program/target/target.h"
 #include "tool.h"
@@ -12,6 +11,7 @@
 struct finder {
 	struct leaks_shown shown;
 	struct symbols *symbols;
+	struct memory_stop stop;
 	bool json;
 	pid_t pid;
 };
@@ -19,10 +19,11 @@ struct finder {
 
 // clang-format off
 const struct opt leaks_opts[] = {
-	{ 'p', NULL, "PID", OPT_PROCESS, "in this process, which is stopped while its memory is copied" },
+	{ 'p', NULL, "PID", OPT_PROCESS, "in this process, which is stopped for a moment" },
 	{ 'n', NULL, "N", NULL, "lists at most N kinds of leaks (50)", INTEGER(shown.most, 1, UINT32_MAX) },
 	{ 'v', "verbose", NULL, NULL, "each leaked block, too", FLAG(shown.blocks) },
 	{ OPT_LONG, "json", NULL, NULL, "JSON lines", FLAG(json) },
+	{ OPT_LONG, "no-fork", NULL, NULL, "reads the process while it is stopped, not a copy of it", FLAG(stop.no_fork) },
 	OPT_HELP,
 	{ 0 },
 };
@@ -36,7 +37,7 @@ static const char help[] =
 	"its data, stacks, registers or other blocks holds its address. It needs nothing in the program; the C library is glibc's.\n"
 	"\n";
 
-enum { STOP_MS = 2000, TRIES = 5, WAIT_MS = 20 };
+enum { TRIES = 5, WAIT_MS = 20 };
 
 static struct err *show(struct finder *f, struct leaks *l, const struct memory_copy *c,
 			struct space *s)
@@ -58,25 +59,6 @@ static struct err *show(struct finder *f, struct leaks *l, const struct memory_c
 	return e;
 }
 
-/* Copies the memory of the process while it is stopped. */
-static struct err *copy_stopped(struct finder *f, struct control *c, struct space *s,
-				struct memory_copy **ret)
-{
-	uint64_t begin = now_ns();
-	struct err *e = control_stop(c, STOP_MS), *again;
-
-	if (e)
-		return e;
-	e = memory_copy(s, ret);
-	again = control_resume(c);
-	f->shown.pause_ns += now_ns() - begin;
-	if (!e && again)
-		memory_copy_free(*ret);
-	if (e)
-		err_free(again);
-	return e ?: again;
-}
-
 static void free_both(struct leaks *l, struct memory_copy *copy)
 {
 	leaks_free(l);
@@ -93,6 +75,7 @@ static struct err *find_in_process(struct finder *f, pid_t pid)
 	struct leaks *l = NULL;
 	struct err *e = control_open(pid, &c);
 
+	f->stop.control = c;
 	e = e ?: control_space(c, &space);
 	for (int i = 0; !e && i < TRIES; i++) {
 		struct timespec wait = { 0, WAIT_MS * 1000000L };
@@ -103,13 +86,15 @@ static struct err *find_in_process(struct finder *f, pid_t pid)
 			copy = NULL;
 			nanosleep(&wait, NULL);
 		}
-		e = copy_stopped(f, c, space, &copy);
+		e = memory_copy_stopped(&f->stop, space, false, &copy);
 		e = e ?: leaks_find(copy, &l);
 		if (!e && !l->torn)
 			break;
 	}
 	if (e && space && e->code == ENOENT)
 		e = err_wrap(e, "%s", space->name);
+	f->shown.pause_ns = f->stop.ns;
+	f->shown.whole = f->stop.whole;
 	e = e ?: show(f, l, copy, space);
 	free_both(l, copy);
 	space_free(space);

@@ -9,6 +9,19 @@
 /* Lists the regions that are copied. */
 void copy_list_regions(memory_region_vec *ret, const struct mappings *maps);
 
+/* Returns true for memory whose words may be pointers into a heap. Device memory is none, and
+ * reading it may have effects. */
+bool copy_wants(const struct mapping *m);
+/* Reads the mappings and the registers. *ret: the mappings, valid until the next call that reads
+ * them. */
+struct err *copy_begin(struct memory_copy *c, struct space *s, const struct mappings **ret);
+/* Reads the memory, but for that of `kept`, which was read before. The mappings of s are those of
+ * the beginning. */
+struct err *copy_read(struct memory_copy *c, struct space *s, const space_range_vec *kept,
+		      struct memory_room *room);
+/* Reads the ranges `kept`, each of which lies in a region. */
+struct err *copy_keep(struct memory_copy *c, struct space *s, const space_range_vec *kept);
+
 /* --- copy_room.c --- */
 /* Maps the memory for a region whose touched pages are `runs`, and `slack` bytes of address space
  * more. Returns false with errno when there is none. */

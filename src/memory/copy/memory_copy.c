@@ -8,9 +8,7 @@
 enum { PIECE = 1 << 20, RED_ZONE = 128, FILES_MAX = 256 << 20 };
 #define USER_END (1ull << 56) /* no address of a process is higher */
 
-/* Memory whose words may be pointers into a heap. Device memory is none, and reading it may have
- * effects. */
-static bool is_wanted(const struct mapping *m)
+bool copy_wants(const struct mapping *m)
 {
 	if (!m->read || !m->write || m->end <= m->start || m->end > USER_END)
 		return false;
@@ -26,7 +24,7 @@ void copy_list_regions(memory_region_vec *ret, const struct mappings *maps)
 		const struct mapping *m = &maps->v[i];
 		struct memory_region *last = ret->n ? vec_last(ret) : NULL;
 
-		if (!is_wanted(m))
+		if (!copy_wants(m))
 			continue;
 		if (!last || last->end != m->start) {
 			last = vec_add(ret);
@@ -50,46 +48,98 @@ static void read_run(struct space *s, struct memory_region *r, struct space_rang
 	}
 }
 
-/* Lists the pages that are copied. A process can map the same page thousands of times, and a core
- * file can name the same bytes as often, so that the copy can be far larger than either.
+/* Adds the parts of a range that are not among `has`, which are sorted. */
+static void list_gaps(const space_range_vec *has, struct space_range in, space_range_vec *ret)
+{
+	uint32_t i = partition_point(has->n, k, has->v[k].end <= in.start);
+
+	for (uint64_t at = in.start; at < in.end; i++) {
+		uint64_t next = i < has->n ? has->v[i].start : in.end;
+
+		if (next > in.end)
+			next = in.end;
+		if (at < next)
+			vec_push(ret, (struct space_range){ at, next });
+		if (next == in.end)
+			return;
+		at = has->v[i].end;
+	}
+}
+
+/* Lists the pages that are copied: those of the regions that are not in `kept`. A process can map
+ * the same page thousands of times, and a core file can name the same bytes as often, so that the
+ * copy can be far larger than either.
  * populated: bytes of the copy's memory that are no longer available to others. */
-static struct err *list_runs(struct memory_copy *c, struct space *s, uint64_t populated)
+static struct err *list_runs(const struct memory_copy *c, struct space *s,
+			     const space_range_vec *kept, uint64_t populated, space_range_vec *ret)
 {
 	const uint64_t available = meminfo_available(),
 		       room = available ? available + populated : 0;
+	space_range_vec gaps = { 0 };
 	struct err *e = NULL;
 	uint64_t n = 0;
 
-	for (uint32_t i = 0; !e && i < c->regions.n; i++)
-		e = space_resident(
-			s, (struct space_range){ c->regions.v[i].start, c->regions.v[i].end },
-			&c->runs);
-	for (uint32_t i = 0; i < c->runs.n; i++)
-		n += c->runs.v[i].end - c->runs.v[i].start;
+	for (uint32_t i = 0; i < c->regions.n; i++)
+		list_gaps(kept, (struct space_range){ c->regions.v[i].start, c->regions.v[i].end },
+			  &gaps);
+	for (uint32_t i = 0; !e && i < gaps.n; i++)
+		e = space_resident(s, gaps.v[i], ret);
+	for (uint32_t i = 0; i < ret->n; i++)
+		n += ret->v[i].end - ret->v[i].start;
 	if (!e && room && n > room)
 		e = err_new(ENOMEM,
 			    "%s: a copy of its memory takes %llu MB, and this machine has %llu MB "
 			    "available",
 			    s->name, (unsigned long long)(n >> 20),
 			    (unsigned long long)(room >> 20));
+	vec_fini(&gaps);
 	return e;
 }
 
-/* Copies a region, whose runs begin at c->runs.v[*run]. */
+/* Copies the runs of a region, of which the first is runs->v[*run]. */
 static struct err *read_region(struct memory_copy *c, struct space *s, struct memory_room *room,
-			       struct memory_region *r, uint32_t *run)
+			       struct memory_region *r, const space_range_vec *runs, uint32_t *run)
 {
 	const uint32_t first = *run;
 
-	while (*run < c->runs.n && c->runs.v[*run].start < r->end)
+	while (*run < runs->n && runs->v[*run].start < r->end)
 		++*run;
-	if (!copy_room_take(room, r) &&
-	    !copy_room_map(r, 0, c->runs.v + first, *run - first, &c->advised))
+	if (!r->room.end && !copy_room_take(room, r) &&
+	    !copy_room_map(r, 0, runs->v + first, *run - first, &c->advised))
 		return err_errno(errno, "%s: no room for a copy of 0x%llx-0x%llx", s->name,
 				 (unsigned long long)r->start, (unsigned long long)r->end);
 	for (uint32_t i = first; i < *run; i++)
-		read_run(s, r, c->runs.v[i]);
+		read_run(s, r, runs->v[i]);
 	return NULL;
+}
+
+static int run_order(const void *a, const void *b)
+{
+	const struct space_range *p = a, *q = b;
+
+	return COMPARE(p->start, q->start);
+}
+
+static void add_runs(struct memory_copy *c, const space_range_vec *runs)
+{
+	for (uint32_t i = 0; i < runs->n; i++)
+		vec_push(&c->runs, runs->v[i]);
+	if (c->runs.n)
+		qsort(c->runs.v, c->runs.n, sizeof(*c->runs.v), run_order);
+}
+
+struct err *copy_read(struct memory_copy *c, struct space *s, const space_range_vec *kept,
+		      struct memory_room *room)
+{
+	space_range_vec runs = { 0 };
+	struct err *e = list_runs(c, s, kept, copy_room_populated(room), &runs);
+
+	for (uint32_t i = 0, run = 0; !e && i < c->regions.n; i++)
+		e = read_region(c, s, room, &c->regions.v[i], &runs, &run);
+	if (!e)
+		add_runs(c, &runs);
+	vec_fini(&runs);
+	return e;
 }
 
 static struct err *read_registers(struct memory_copy *c, struct space *s)
@@ -114,19 +164,44 @@ static struct err *read_registers(struct memory_copy *c, struct space *s)
 	return e;
 }
 
+struct err *copy_keep(struct memory_copy *c, struct space *s, const space_range_vec *kept)
+{
+	struct err *e = NULL;
+
+	for (uint32_t i = 0; !e && i < kept->n; i++) {
+		uint32_t at =
+			partition_point(c->regions.n, k, c->regions.v[k].end <= kept->v[i].start);
+		struct memory_region *r = &c->regions.v[at];
+		space_range_vec runs = { 0 };
+		uint32_t run = 0;
+
+		e = space_resident(s, kept->v[i], &runs);
+		e = e ?: read_region(c, s, NULL, r, &runs, &run);
+		if (!e)
+			add_runs(c, &runs);
+		vec_fini(&runs);
+	}
+	return e;
+}
+
+struct err *copy_begin(struct memory_copy *c, struct space *s, const struct mappings **ret)
+{
+	struct err *e = space_mappings(s, 0, ret);
+
+	if (e)
+		return e;
+	copy_list_regions(&c->regions, *ret);
+	return read_registers(c, s);
+}
+
 struct err *memory_copy_into(struct space *s, struct memory_room *room, struct memory_copy **ret)
 {
+	const space_range_vec none = { 0 };
 	struct memory_copy *c = xcalloc(1, sizeof(*c));
-	const struct mappings *maps = NULL;
-	struct err *e = space_mappings(s, 0, &maps);
+	const struct mappings *maps;
+	struct err *e = copy_begin(c, s, &maps);
 
-	if (!e) {
-		copy_list_regions(&c->regions, maps);
-		e = read_registers(c, s);
-	}
-	e = e ?: list_runs(c, s, copy_room_populated(room));
-	for (uint32_t i = 0, run = 0; !e && i < c->regions.n; i++)
-		e = read_region(c, s, room, &c->regions.v[i], &run);
+	e = e ?: copy_read(c, s, &none, room);
 	if (e)
 		memory_copy_free(c);
 	else
@@ -137,31 +212,6 @@ struct err *memory_copy_into(struct space *s, struct memory_room *room, struct m
 struct err *memory_copy(struct space *s, struct memory_copy **ret)
 {
 	return memory_copy_into(s, NULL, ret);
-}
-
-/* Adds the parts of a range that are in no run. */
-static void list_gaps(const struct memory_copy *c, struct space_range in, space_range_vec *ret)
-{
-	uint32_t i = partition_point(c->runs.n, k, c->runs.v[k].end <= in.start);
-
-	for (uint64_t at = in.start; at < in.end; i++) {
-		uint64_t next = i < c->runs.n ? c->runs.v[i].start : in.end;
-
-		if (next > in.end)
-			next = in.end;
-		if (at < next)
-			vec_push(ret, (struct space_range){ at, next });
-		if (next == in.end)
-			return;
-		at = c->runs.v[i].end;
-	}
-}
-
-static int run_order(const void *a, const void *b)
-{
-	const struct space_range *p = a, *q = b;
-
-	return p->start < q->start ? -1 : p->start > q->start;
 }
 
 static int size_order(const void *a, const void *b)
@@ -202,8 +252,8 @@ struct err *memory_copy_files(struct memory_copy *c, struct space *s)
 	for (uint32_t i = 0; !e && i < maps->n; i++) {
 		const struct mapping *m = &maps->v[i];
 
-		if (is_wanted(m) && !m->shared && *m->path && *m->path != '[')
-			list_gaps(c, (struct space_range){ m->start, m->end }, &gaps);
+		if (copy_wants(m) && !m->shared && *m->path && *m->path != '[')
+			list_gaps(&c->runs, (struct space_range){ m->start, m->end }, &gaps);
 	}
 	n = keep_small(c, &gaps);
 	if (!e && room && n > room)

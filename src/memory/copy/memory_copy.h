@@ -9,6 +9,7 @@
 #define DESCRY_MEMORY_COPY_MEMORY_COPY_H
 
 #include "program/space/space.h"
+#include "program/target/target.h"
 
 enum { MEMORY_PAGE = 4096, MEMORY_WORD = 8 };
 
@@ -51,6 +52,20 @@ struct err *memory_copy(struct space *s, struct memory_copy **ret);
 /* The same into memory that was made before, as far as it fits: the copy owns what it takes. NULL:
  * there is none. */
 struct err *memory_copy_into(struct space *s, struct memory_room *room, struct memory_copy **ret);
+/* How a process is stopped for a copy of its memory. Zero: nothing is stopped, as for a core. */
+struct memory_stop {
+	struct control *control;
+	bool no_fork; /* it is not copied by clone(2), but read while it is stopped */
+	/* set by each copy */
+	uint64_t ns;     /* the process was stopped for so long; adds up */
+	uint64_t moment; /* CLOCK_MONOTONIC ns of the copy */
+	char whole[160]; /* why all of it was read while it was stopped; "": it was not */
+};
+/* Copies the memory as it is at one moment. s is the space of `control`. The process is copied by
+ * clone(2), and goes on while the copy is read; where that is not possible, it is read while it is
+ * stopped. files: as memory_copy_files() does, too. */
+struct err *memory_copy_stopped(struct memory_stop *p, struct space *s, bool files,
+				struct memory_copy **ret);
 /* Adds the pages of private mappings of files that the process has not touched, as far as they
  * have 256 MB, the smallest parts first: a process can map files of any size. A process must be
  * stopped meanwhile. */

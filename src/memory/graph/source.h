@@ -10,7 +10,7 @@
 #include "memory/graph/graph.h"
 
 struct space;
-struct memory_room;
+struct memory_copy;
 struct runtime_type;
 
 struct heap_source {
@@ -23,13 +23,11 @@ struct heap_source {
 	struct err *(*read_file)(const char *path, struct graph *g);
 
 	/* Processes and cores; NULL: not a runtime. `runtime` is the interpreter whose heap it is.
-	 * copy_space() reads all memory that read_copy() needs, into `room` as far as that fits; a
-	 * process is stopped meanwhile, so that it does nothing else. read_copy() works after the
-	 * process was resumed; `s` then only serves what does not change: mapped files, symbols. */
+	 * read_copy() reads a copy of the memory; the process goes on meanwhile, and `s` only serves
+	 * what does not change: mapped files, symbols. files: it needs memory_copy_files(). */
 	const struct runtime_type *runtime;
-	struct err *(*copy_space)(struct space *s, struct memory_room *room, void **ret);
-	struct err *(*read_copy)(void *copy, struct space *s, struct graph *g);
-	void (*free_copy)(void *copy);
+	bool files;
+	struct err *(*read_copy)(struct memory_copy *copy, struct space *s, struct graph *g);
 };
 
 #endif

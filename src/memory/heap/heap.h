@@ -6,6 +6,7 @@
 #define DESCRY_MEMORY_HEAP_HEAP_H
 
 #include "base/out.h"
+#include "memory/copy/memory_copy.h"
 #include "memory/graph/source.h"
 #include "view/stacktree.h"
 
@@ -17,16 +18,9 @@
 struct err *heap_read_file(const char *path, const struct graph_wanted *w, struct graph **ret,
 			   const struct heap_source **ret_source);
 
-/* Reads the heap in an address space by the first source whose runtime runs there. `stop` and
- * `resume` enclose the copying; NULL: nothing needs to be stopped (a core). ENOENT: no known
- * runtime runs in it. */
-struct heap_pause {
-	struct err *(*stop)(void *arg);
-	struct err *(*resume)(void *arg);
-	void *arg;
-	uint64_t ns; /* set: as long was the process stopped */
-};
-struct err *heap_read_space(struct space *s, struct heap_pause *p, const struct graph_wanted *w,
+/* Reads the heap in an address space by the first source whose runtime runs there. p: how its memory
+ * is copied. ENOENT: no known runtime runs in it. */
+struct err *heap_read_space(struct space *s, struct memory_stop *p, const struct graph_wanted *w,
 			    struct graph **ret, const struct heap_source **ret_source);
 
 /* ---- What is shown ---- */
@@ -35,6 +29,7 @@ struct heap_shown {
 	const char *name; /* of the file, process or core */
 	const struct heap_source *source;
 	uint64_t pause_ns; /* as long was the process stopped; 0: it was not */
+	const char *whole; /* why its memory was read meanwhile; "": it was not; may be NULL */
 	uint32_t most;     /* rows that are listed */
 	uint32_t percent;  /* of the reachable bytes, from which on something is a suspect */
 	bool json;         /* JSON lines in place of tables */

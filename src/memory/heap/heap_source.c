@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <zlib.h>
 
-#include "base/clock.h"
 #include "memory/copy/memory_copy.h"
 #include "program/runtime/runtime.h"
 #include "program/space/space.h"
@@ -66,28 +65,6 @@ struct err *heap_read_file(const char *path, const struct graph_wanted *w, struc
 	return err_new(ENOEXEC, "%s: not a heap dump that descry reads", path);
 }
 
-static struct err *copy_stopped(const struct heap_source *source, struct space *s,
-				struct heap_pause *p, void **ret)
-{
-	struct memory_room *room = p->stop ? memory_room_new(s) : NULL;
-	uint64_t begin = now_ns();
-	struct err *e = p->stop ? p->stop(p->arg) : NULL, *again;
-
-	if (e) {
-		memory_room_free(room);
-		return e;
-	}
-	e = source->copy_space(s, room, ret);
-	again = p->resume ? p->resume(p->arg) : NULL;
-	p->ns = p->stop ? now_ns() - begin : 0;
-	memory_room_free(room);
-	if (!e && again)
-		source->free_copy(*ret);
-	if (e)
-		err_free(again);
-	return e ?: again;
-}
-
 /* Finds the source of a space's heap. ENOENT: there is no interpreter whose heap descry reads. */
 static struct err *find_source(struct space *s, const struct heap_source **ret)
 {
@@ -107,22 +84,22 @@ static struct err *find_source(struct space *s, const struct heap_source **ret)
 	return e;
 }
 
-struct err *heap_read_space(struct space *s, struct heap_pause *p, const struct graph_wanted *w,
+struct err *heap_read_space(struct space *s, struct memory_stop *p, const struct graph_wanted *w,
 			    struct graph **ret, const struct heap_source **ret_source)
 {
 	const struct heap_source *source;
 	struct err *e = find_source(s, &source);
 	struct graph *g;
-	void *copy;
+	struct memory_copy *copy = NULL;
 
 	if (e)
 		return e;
 	*ret_source = source;
-	e = copy_stopped(source, s, p, &copy);
+	e = memory_copy_stopped(p, s, source->files, &copy);
 	if (e)
 		return err_wrap(e, "%s", s->name);
 	g = graph_new(w);
 	e = heap_finish(source->read_copy(copy, s, g), g, ret);
-	source->free_copy(copy);
+	memory_copy_free(copy);
 	return e ? err_wrap(e, "%s", s->name) : NULL;
 }

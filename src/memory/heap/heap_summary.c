@@ -69,6 +69,8 @@ static void summary_json(struct graph *g, const struct heap_shown *how, struct o
 	heap_json_number(o, "dropped_references", t->dangling);
 	heap_json_number(o, "repeated_objects", t->repeated);
 	heap_json_number(o, "pause_ns", how->pause_ns);
+	if (how->whole && *how->whole)
+		heap_json_text(o, "not_forked", how->whole);
 	out_str(o, ",\"remarks\":[");
 	for (uint32_t i = 0; i < graph_remarks(g); i++) {
 		out_str(o, i ? "," : "");
@@ -90,6 +92,8 @@ void heap_show_summary(struct graph *g, const struct heap_shown *how, struct out
 	put_sum(o, t->objects, t->bytes);
 	if (how->pause_ns)
 		out_printf(o, "; stopped for %.1f ms", (double)how->pause_ns / 1e6);
+	if (how->whole && *how->whole)
+		out_printf(o, ", not copied by a fork: %s", how->whole);
 	out_printf(o, "\nreachable from %llu roots: ", (unsigned long long)t->roots);
 	put_sum(o, r->objects, r->bytes);
 	if (r->weak) {

@@ -95,21 +95,7 @@ static struct err *read_runtime(struct memory_copy *c, struct runtime *r, struct
 	return e;
 }
 
-/* Objects of the class data archive lie in pages of its file. */
-static struct err *copy_java(struct space *s, struct memory_room *room, void **ret)
-{
-	struct memory_copy *c = NULL;
-	struct err *e = memory_copy_into(s, room, &c);
-
-	e = e ?: memory_copy_files(c, s);
-	if (e)
-		memory_copy_free(c);
-	else
-		*ret = c;
-	return e;
-}
-
-static struct err *read_copy(void *copy, struct space *s, struct graph *g)
+static struct err *read_copy(struct memory_copy *copy, struct space *s, struct graph *g)
 {
 	return live_read(copy, s, &runtime_jvm, read_runtime, g);
 }
@@ -118,7 +104,6 @@ const struct heap_source heap_source_java = {
 	.name = "java",
 	.what = "Java",
 	.runtime = &runtime_jvm,
-	.copy_space = copy_java,
+	.files = true, /* objects of the class data archive lie in pages of its file */
 	.read_copy = read_copy,
-	.free_copy = live_copy_free,
 };

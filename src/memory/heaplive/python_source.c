@@ -273,7 +273,7 @@ static struct err *read_runtime(struct memory_copy *c, struct runtime *r, struct
 	return python_read(c, (struct python *)r, g);
 }
 
-static struct err *read_copy(void *copy, struct space *s, struct graph *g)
+static struct err *read_copy(struct memory_copy *copy, struct space *s, struct graph *g)
 {
 	return live_read(copy, s, &runtime_python, read_runtime, g);
 }
@@ -282,7 +282,5 @@ const struct heap_source heap_source_python = {
 	.name = "python",
 	.what = "Python",
 	.runtime = &runtime_python,
-	.copy_space = live_copy,
 	.read_copy = read_copy,
-	.free_copy = live_copy_free,
 };

@@ -200,7 +200,7 @@ static struct err *read_runtime(struct memory_copy *c, struct runtime *r, struct
 	return ruby_read(c, (struct ruby *)r, g);
 }
 
-static struct err *read_copy(void *copy, struct space *s, struct graph *g)
+static struct err *read_copy(struct memory_copy *copy, struct space *s, struct graph *g)
 {
 	return live_read(copy, s, &runtime_ruby, read_runtime, g);
 }
@@ -209,7 +209,5 @@ const struct heap_source heap_source_ruby = {
 	.name = "ruby",
 	.what = "Ruby",
 	.runtime = &runtime_ruby,
-	.copy_space = live_copy,
 	.read_copy = read_copy,
-	.free_copy = live_copy_free,
 };

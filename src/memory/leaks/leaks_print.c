@@ -67,6 +67,8 @@ void leaks_print(const struct leaks *l, const struct memory_copy *c, const struc
 	out_size(o, l->used_bytes);
 	if (how->pause_ns)
 		out_printf(o, "; stopped for %.1f ms", (double)how->pause_ns / 1e6);
+	if (how->whole && *how->whole)
+		out_printf(o, ", not copied by a fork: %s", how->whole);
 	out_char(o, '\n');
 	if (!l->leaked) {
 		out_str(o, "no leaks\n");
@@ -110,6 +112,11 @@ void leaks_json(const struct leaks *l, const struct leaks_shown *how, struct out
 	put_number(o, "scanned_bytes", l->scanned);
 	put_number(o, "search_ns", l->search_ns);
 	put_number(o, "pause_ns", how->pause_ns);
+	out_str(o, ",\"not_forked\":");
+	if (how->whole && *how->whole)
+		json_string(o, how->whole, strlen(how->whole));
+	else
+		out_str(o, "null");
 	put_number(o, "leaks", l->blocks.n);
 	put_number(o, "leaked_blocks", l->leaked);
 	put_number(o, "leaked_bytes", l->leaked_bytes);

@@ -322,9 +322,7 @@ bool control_settle(void)
 
 /* --- one thread --- */
 
-/* Returns true when the thread is in a restartable sequence. The kernel aborts the sequence of a
- * thread that is interrupted inside it, but would not after a change of its address. */
-static bool in_sequence(pid_t pid, pid_t tid)
+bool control_in_sequence(pid_t pid, pid_t tid)
 {
 	enum { GET_RSEQ_CONFIGURATION = 0x420f, CS = 8 /* struct rseq.rseq_cs */ };
 	struct {
@@ -369,8 +367,8 @@ bool control_glance(pid_t pid, pid_t tid, int timeout_ms,
 
 	if (!hold(pid, tid, now_ns() + (uint64_t)timeout_ms * 1000000))
 		return false;
-	if (control_get_regs(&t) && (int64_t)t.regs.orig_rax < 0 && !in_sequence(pid, tid) &&
-	    fn(arg, &t.regs))
+	if (control_get_regs(&t) && (int64_t)t.regs.orig_rax < 0 &&
+	    !control_in_sequence(pid, tid) && fn(arg, &t.regs))
 		changed = ptrace(PTRACE_SETREGS, tid, 0, &t.regs) == 0;
 	control_detach(tid);
 	return changed;

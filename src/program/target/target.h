@@ -65,6 +65,21 @@ bool control_settle(void);
  * of such a call, the thread makes the call under its filter. */
 struct err *control_syscall(struct control *c, long nr, const uint64_t args[6], int64_t *ret_value);
 
+/* A copy of a process: of its memory and its mappings, at the moment of the stop. It is a stopped
+ * process, which this process traces. It has no pages of shared mappings, no mappings that are
+ * left out by MADV_DONTFORK, and zeros where MADV_WIPEONFORK is set. */
+struct control_copy;
+/* Returns the reason why a copy would be a risk to a process, or NULL. Call it before the stop.
+ * *ret_absent: the memory that the copy will not have, because of MADV_DONTFORK and
+ * MADV_WIPEONFORK. */
+const char *control_copy_refused(pid_t pid, space_range_vec *ret_absent);
+/* Copies a stopped process, which can then be resumed. The error does not name the process. */
+struct err *control_copy(struct control *c, struct control_copy **ret);
+pid_t control_copy_pid(const struct control_copy *k);
+/* Ends the copy, and removes what the process has for it: a thread, and code in an unused place of
+ * its text. The process may be running. */
+void control_copy_free(struct control_copy *k);
+
 /* Returns true when a seccomp filter, or the strict mode, checks the thread's system calls. A
  * thread with as many filters as this process counts as unfiltered: it inherited the same filters,
  * which permit the same calls. */

@@ -5,7 +5,12 @@
 #include "base/mem.h"
 #include "target.h"
 
-enum { CONTROL_STUB_SIZE = 32, CONTROL_PAGE = 4096, CONTROL_RED_ZONE = 128 };
+enum {
+	CONTROL_STUB_SIZE = 32,
+	CONTROL_CODE_MAX = 256,
+	CONTROL_PAGE = 4096,
+	CONTROL_RED_ZONE = 128
+};
 
 struct control {
 	pid_t pid;
@@ -117,6 +122,9 @@ void control_let_go_later(pid_t tid, pid_t pid);
 void control_follow(pid_t tid, pid_t pid);
 void control_unfollow(pid_t tid);
 bool control_followed_ended(pid_t tid);
+/* Returns true when the thread is in a restartable sequence (rseq(2)). The kernel aborts the sequence
+ * of a thread that is interrupted inside it, but would not after a change of its address. */
+bool control_in_sequence(pid_t pid, pid_t tid);
 /* Pauses between two polls of a wait that began at `begun` (ns). */
 void control_wait_a_bit(uint64_t begun);
 /* control_wait() waits for a stop of tid. control_wait_interrupt() delivers pending signals, up to
@@ -127,7 +135,28 @@ bool control_wait_interrupt(pid_t tid, int status, uint64_t deadline);
 /* patch.c: writes to text, whatever its protection. */
 struct err *control_write_text(struct control *c, uint64_t addr, const void *buf, uint32_t n);
 
-/* target_syscall.c: cancels a system call that a killed tracer left prepared, with the thread at
+/* --- target_syscall.c --- */
+/* Finds `n` bytes in the unused end of a page of text, `behind` bytes in front of its end. They hold
+ * zeros, or `code` already: *ret_left. Returns 0 when there is no such place. */
+uint64_t control_unused_end(struct control *c, const uint8_t *code, uint32_t n, uint32_t behind,
+			    bool *ret_left);
+/* Returns true when there is room for a frame, and `more` bytes below it, under the thread's stack
+ * pointer. */
+bool control_stack_is_sane(struct control *c, const struct control_thread *t, uint32_t more);
+/* Writes the frame from which code that ends as the stub restores the thread. *ret_sp: the stack
+ * pointer with which this code begins. */
+struct err *control_write_frame(struct control *c, const struct control_thread *t,
+				uint64_t *ret_sp);
+enum control_outcome { CALL_DONE, CALL_AGAIN, CALL_LATE, CALL_FAILED };
+/* Runs the thread, whose registers are set for code that ends as the stub, up to its next system
+ * call: to the beginning or the end of it. `first`: no call was made yet. *ret_status is the stop.
+ * CALL_AGAIN, CALL_LATE: no call was made. The thread has its own registers again. */
+enum control_outcome control_run_call(struct control_thread *t, bool first, uint64_t deadline,
+				      int *ret_status, int *ret_sig);
+/* Takes the thread, at the end of a system call, to a stop where signals and restarts are handled,
+ * with its own registers. */
+enum control_outcome control_end_call(struct control_thread *t, uint64_t deadline);
+/* cancels a system call that a killed tracer left prepared, with the thread at
  * the stub's first instruction. Restores the thread's own registers. */
 bool control_cancel_call(struct control *c, struct control_thread *t);
 /* target_syscall.c: removes the stub from the text. */

@@ -86,30 +86,41 @@ static bool is_unused_end(struct control *c, const struct mapping *m, uint64_t a
 	return false;
 }
 
-static bool find_unused_end(struct control *c)
+uint64_t control_unused_end(struct control *c, const uint8_t *code, uint32_t n, uint32_t behind,
+			    bool *ret_left)
 {
-	static const uint8_t zeros[CONTROL_STUB_SIZE];
-	uint8_t have[CONTROL_STUB_SIZE];
+	uint8_t have[CONTROL_CODE_MAX];
+	uint32_t zeros;
 
+	assert(n <= sizeof(have));
 	for (uint32_t i = 0; i < c->maps.n; i++) {
 		const struct mapping *m = &c->maps.v[i];
-		uint64_t at = m->end - CONTROL_STUB_SIZE;
+		uint64_t at = m->end - behind - n;
 
 		if (!m->read || m->write || !m->exec || m->shared || !m->inode ||
 		    !strncmp(m->path, "/memfd:", 7))
 			continue;
-		if (control_pread(c, have, sizeof(have), at) != sizeof(have))
+		if (control_pread(c, have, n, at) != (ssize_t)n)
 			continue;
-		c->stub_left = !memcmp(have, stub_code, sizeof(have));
-		if ((!c->stub_left && memcmp(have, zeros, sizeof(have))) ||
-		    !is_unused_end(c, m, at))
-			continue;
-		c->stub = at;
-		c->stub_known = true;
-		memset(c->stub_before, 0, sizeof(c->stub_before));
-		return true;
+		for (zeros = 0; zeros < n && !have[zeros]; zeros++)
+			;
+		*ret_left = !memcmp(have, code, n);
+		if ((*ret_left || zeros == n) && is_unused_end(c, m, at))
+			return at;
 	}
-	return false;
+	return 0;
+}
+
+static bool find_unused_end(struct control *c)
+{
+	uint64_t at = control_unused_end(c, stub_code, sizeof(stub_code), 0, &c->stub_left);
+
+	if (!at)
+		return false;
+	c->stub = at;
+	c->stub_known = true;
+	memset(c->stub_before, 0, sizeof(c->stub_before));
+	return true;
 }
 
 /* Finds the code that ran first, in the dynamic linker or the program. It never runs again. Returns
@@ -232,11 +243,9 @@ bool control_cancel_call(struct control *c, struct control_thread *t)
 	return true;
 }
 
-/* Returns true when there is room for a frame below the thread's stack pointer, in memory that the
- * thread can write. */
-static bool stack_is_sane(struct control *c, const struct control_thread *t)
+bool control_stack_is_sane(struct control *c, const struct control_thread *t, uint32_t more)
 {
-	uint64_t hi = t->regs.rsp, lo = hi - CONTROL_RED_ZONE - sizeof(struct frame);
+	uint64_t hi = t->regs.rsp, lo = hi - CONTROL_RED_ZONE - sizeof(struct frame) - more;
 
 	if (c->caller == t->tid && lo >= c->caller_lo && hi <= c->caller_hi)
 		return true;
@@ -255,7 +264,7 @@ static bool stack_is_sane(struct control *c, const struct control_thread *t)
 	return false;
 }
 
-static struct err *write_frame(struct control *c, const struct control_thread *t, uint64_t *ret_sp)
+struct err *control_write_frame(struct control *c, const struct control_thread *t, uint64_t *ret_sp)
 {
 	struct user_regs_struct r;
 	struct frame f;
@@ -267,8 +276,6 @@ static struct err *write_frame(struct control *c, const struct control_thread *t
 	return control_write(c, *ret_sp, &f, sizeof(f));
 }
 
-enum outcome { DONE, AGAIN, LATE, FAILED };
-
 static bool has_executed(struct control_thread *t, int status)
 {
 	if (WIFSTOPPED(status) && status >> 16 == PTRACE_EVENT_EXEC)
@@ -279,74 +286,92 @@ static bool has_executed(struct control_thread *t, int status)
 static const uint64_t CALL_NS =
 	10ull * 1000 * 1000 * 1000; /* limit of a call, with all its attempts */
 
-/* Runs from the stop at which the call's registers are set to a stop at which the thread's own are
- * restored. AGAIN, LATE: the call was not made. Another process in the same memory can change the
- * stub meanwhile: a thread that executes a program there gets no registers any more. */
-static enum outcome run_call(struct control *c, struct control_thread *t, uint64_t deadline,
-			     int64_t *ret_value, int *ret_sig)
+/* Another process in the same memory can change the code meanwhile: a thread that executes a program
+ * there gets no registers any more. */
+enum control_outcome control_run_call(struct control_thread *t, bool first, uint64_t deadline,
+				      int *ret_status, int *ret_sig)
 {
-	struct user_regs_struct r;
-	int status, stops = 0;
+	for (;;) {
+		int status;
 
-	while (stops < 2) {
 		if (ptrace(PTRACE_SYSCALL, t->tid, 0, 0) < 0 ||
 		    !control_wait(t->tid, &status, deadline) || !WIFSTOPPED(status) ||
 		    has_executed(t, status))
-			return FAILED;
-		if (WSTOPSIG(status) == (SIGTRAP | 0x80)) {
-			stops++;
-			continue;
-		}
+			return CALL_FAILED;
+		*ret_status = status;
+		if (WSTOPSIG(status) == (SIGTRAP | 0x80) || status >> 16 == PTRACE_EVENT_CLONE)
+			return CALL_DONE;
 		if (status >> 16 == PTRACE_EVENT_STOP) {
 			if (now_ns() < deadline)
 				continue;
-			if (stops || ptrace(PTRACE_SETREGS, t->tid, 0, &t->regs) < 0)
-				return FAILED;
-			return LATE;
+			if (!first || ptrace(PTRACE_SETREGS, t->tid, 0, &t->regs) < 0)
+				return CALL_FAILED;
+			return CALL_LATE;
 		}
 		/* A signal came before the call. The thread handles it as without the call, and
 		 * then the call is tried again. */
 		*ret_sig = WSTOPSIG(status);
 		if (ptrace(PTRACE_SETREGS, t->tid, 0, &t->regs) < 0)
-			return FAILED;
+			return CALL_FAILED;
 		if (*ret_sig == SIGSYS) { /* the call itself raised it */
 			ptrace(PTRACE_INTERRUPT, t->tid, 0, 0);
 			ptrace(PTRACE_CONT, t->tid, 0, 0);
 			if (control_wait(t->tid, &status, deadline))
 				control_wait_interrupt(t->tid, status, deadline);
-			return FAILED;
+			return CALL_FAILED;
 		}
 		if (!control_wait_interrupt(t->tid, status, deadline) || !control_get_regs(t))
-			return FAILED;
-		return now_ns() < deadline ? AGAIN : LATE;
+			return CALL_FAILED;
+		return now_ns() < deadline ? CALL_AGAIN : CALL_LATE;
 	}
-	if (ptrace(PTRACE_GETREGS, t->tid, 0, &r) < 0)
-		return FAILED;
-	*ret_value = (int64_t)r.rax;
-	/* The thread is at the end of a system call. Move it to a stop where signals and restarts
-	 * are handled. */
+}
+
+enum control_outcome control_end_call(struct control_thread *t, uint64_t deadline)
+{
+	int status;
+
 	if (ptrace(PTRACE_INTERRUPT, t->tid, 0, 0) < 0 || ptrace(PTRACE_CONT, t->tid, 0, 0) < 0 ||
 	    !control_wait(t->tid, &status, deadline) || has_executed(t, status))
-		return FAILED;
+		return CALL_FAILED;
 	if (ptrace(PTRACE_SETREGS, t->tid, 0, &t->regs) < 0)
-		return FAILED;
+		return CALL_FAILED;
 	if (status >> 16 != PTRACE_EVENT_STOP &&
 	    (!control_wait_interrupt(t->tid, status, deadline) || !control_get_regs(t)))
-		return FAILED;
-	return DONE;
+		return CALL_FAILED;
+	return CALL_DONE;
+}
+
+/* Runs from the stop at which the call's registers are set to a stop at which the thread's own are
+ * restored. */
+static enum control_outcome run_call(struct control_thread *t, uint64_t deadline,
+				     int64_t *ret_value, int *ret_sig)
+{
+	struct user_regs_struct r;
+	int status;
+
+	for (int stops = 0; stops < 2; stops++) {
+		enum control_outcome o = control_run_call(t, !stops, deadline, &status, ret_sig);
+
+		if (o != CALL_DONE)
+			return o;
+	}
+	if (ptrace(PTRACE_GETREGS, t->tid, 0, &r) < 0)
+		return CALL_FAILED;
+	*ret_value = (int64_t)r.rax;
+	return control_end_call(t, deadline);
 }
 
 static struct err *call_in(struct control *c, struct control_thread *t, long nr,
 			   const uint64_t args[6], int64_t *ret_value)
 {
 	const uint64_t deadline = now_ns() + CALL_NS;
-	enum outcome o = AGAIN;
+	enum control_outcome o = CALL_AGAIN;
 	int sig = 0;
 
-	while (o == AGAIN) {
+	while (o == CALL_AGAIN) {
 		struct user_regs_struct r = t->regs;
 		uint64_t sp;
-		struct err *e = write_frame(c, t, &sp);
+		struct err *e = control_write_frame(c, t, &sp);
 
 		if (e)
 			return e;
@@ -362,19 +387,19 @@ static struct err *call_in(struct control *c, struct control_thread *t, long nr,
 		r.r9 = args[5];
 		if (ptrace(PTRACE_SETREGS, t->tid, 0, &r) < 0)
 			return control_gone(c);
-		o = run_call(c, t, deadline, ret_value, &sig);
+		o = run_call(t, deadline, ret_value, &sig);
 	}
-	if (o == FAILED && sig == SIGSYS)
+	if (o == CALL_FAILED && sig == SIGSYS)
 		return err_new(
 			EPERM,
 			"process %d (%s) does not let system calls be made in it (seccomp or Syscall User Dispatch)",
 			c->pid, c->name);
-	if (o == LATE)
+	if (o == CALL_LATE)
 		return err_new(
 			ETIMEDOUT,
 			"process %d (%s) is stopped or gets signals again and again, so that no system call can be made in it",
 			c->pid, c->name);
-	return o == FAILED ? control_gone(c) : NULL;
+	return o == CALL_FAILED ? control_gone(c) : NULL;
 }
 
 /* Returns true when the thread may make a call. Suspends its seccomp filter, but no other
@@ -406,7 +431,7 @@ struct err *control_syscall(struct control *c, long nr, const uint64_t args[6], 
 			struct control_thread *t = &c->threads.v[i];
 
 			if (!t->proved || t->blocked || t->guest || (t->tid != c->pid) != others ||
-			    !stack_is_sane(c, t))
+			    !control_stack_is_sane(c, t, 0))
 				continue;
 			if (may_call(c, t)) {
 				e = call_in(c, t, nr, args, ret_value);

@@ -1,0 +1,181 @@
+/* Checks whether a copy by clone(2) would be a risk to a process. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+
+#include "base/clock.h"
+#include "base/io.h"
+#include "base/meminfo.h"
+#include "base/procdir.h"
+#include "target_private.h"
+
+enum { FILES_MAX = 1 << 16, MAPPINGS_MS = 1000, GROUPS_MAX = 64 };
+
+/* --- files --- */
+
+static bool is_direct(pid_t pid, pid_t fd)
+{
+	cleanup_free char *path = xasprintf("/proc/%d/fdinfo/%d", pid, fd), *text = NULL;
+	size_t n = 0;
+	struct err *e = io_read_file(path, &text, &n);
+	long flags = e ? 0 : control_status_number(text, "flags", 8);
+
+	err_free(e);
+	return flags > 0 && (flags & O_DIRECT);
+}
+
+/* Returns true when a file is open for direct reads: a device may be writing to pages of which the
+ * process would get copies at its next write, as open(2) warns. */
+static bool reads_directly(pid_t pid)
+{
+	cleanup_free char *path = xasprintf("/proc/%d/fdinfo", pid);
+	cleanup_dir DIR *d = opendir(path);
+	uint32_t n = 0;
+
+	for (pid_t fd; d && procdir_next(d, &fd);)
+		if (n++ > FILES_MAX || is_direct(pid, fd))
+			return true;
+	return !d;
+}
+
+/* --- mappings --- */
+
+static bool has_flag(const char *flags, const char *flag)
+{
+	for (const char *p = flags; (p = strstr(p, flag)); p++)
+		if (p[-1] == ' ' && (p[2] == ' ' || p[2] == '\n'))
+			return true;
+	return false;
+}
+
+/* Lists the mappings that a copy does not have. clone(2) waits for the server of a userfaultfd(2),
+ * which may be a thread of the process. */
+static const char *look_at_mappings(pid_t pid, space_range_vec *ret)
+{
+	cleanup_free char *path = xasprintf("/proc/%d/smaps", pid), *line = NULL;
+	const uint64_t until = now_ns() + MAPPINGS_MS * 1000000ull;
+	FILE *f = fopen(path, "re");
+	unsigned long long start = 0, end = 0, a, b;
+	const char *why = f ? NULL : "its mappings cannot be read";
+	size_t cap = 0;
+
+	while (!why && getline(&line, &cap, f) > 0) {
+		if (sscanf(line, "%llx-%llx ", &a, &b) == 2) {
+			start = a;
+			end = b;
+			if (now_ns() > until)
+				why = "it has too many mappings to be checked";
+			continue;
+		}
+		if (strncmp(line, "VmFlags:", 8))
+			continue;
+		if (has_flag(line, "um") || has_flag(line, "uw") || has_flag(line, "ui"))
+			why = "it has memory that userfaultfd(2) serves";
+		if (has_flag(line, "dc") || has_flag(line, "wf"))
+			vec_push(ret, (struct space_range){ start, end });
+	}
+	if (f)
+		fclose(f);
+	return why;
+}
+
+/* --- memory --- */
+
+/* The files of a control group, of both versions of control groups. */
+static const struct group_files {
+	const char *line, *top, *most, *now, *cached;
+} versions[] = {
+	{ "0::/", "/sys/fs/cgroup", "memory.max", "memory.current", "\ninactive_file " },
+	{ ":memory:/", "/sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.usage_in_bytes",
+	  "\ntotal_inactive_file " },
+};
+
+/* Returns the number behind `key` in a file, UINT64_MAX when it has none. */
+static uint64_t group_number(const char *top, const char *group, const char *file, const char *key)
+{
+	cleanup_free char *path = xasprintf("%s%s/%s", top, group, file), *text = NULL;
+	size_t n = 0;
+	struct err *e = io_read_file(path, &text, &n);
+	const char *p = e ? NULL : strstr(text, key);
+	unsigned long long v = UINT64_MAX;
+
+	err_free(e);
+	if (p && sscanf(p + strlen(key), "%llu", &v) != 1)
+		v = UINT64_MAX;
+	return v;
+}
+
+/* Returns how many more bytes a group and those above it may have. Pages of files that were not
+ * used lately make room. */
+static uint64_t room_of(const struct group_files *f, char *group)
+{
+	uint64_t least = UINT64_MAX;
+
+	for (int i = 0; i < GROUPS_MAX; i++) {
+		uint64_t most = group_number(f->top, group, f->most, "");
+		uint64_t now = group_number(f->top, group, f->now, "");
+		uint64_t cached = group_number(f->top, group, "memory.stat", f->cached);
+		char *end = strrchr(group, '/');
+
+		if (most != UINT64_MAX && now != UINT64_MAX) {
+			if (cached != UINT64_MAX)
+				now -= cached < now ? cached : now;
+			if (most < now || most - now < least)
+				least = most > now ? most - now : 0;
+		}
+		if (!end)
+			break;
+		*end = '\0';
+	}
+	return least;
+}
+
+static uint64_t group_room(pid_t pid)
+{
+	cleanup_free char *path = xasprintf("/proc/%d/cgroup", pid), *text = NULL;
+	uint64_t least = UINT64_MAX;
+	size_t n = 0;
+	struct err *e = io_read_file(path, &text, &n);
+
+	for (size_t i = 0; !e && i < ARRAY_SIZE(versions); i++) {
+		const char *line = strstr(text, versions[i].line);
+		cleanup_free char *group = line ? xstrdup(line + strlen(versions[i].line) - 1)
+						: NULL;
+		uint64_t room;
+
+		if (!group)
+			continue;
+		group[strcspn(group, "\n")] = '\0';
+		room = room_of(&versions[i], group);
+		least = room < least ? room : least;
+	}
+	err_free(e);
+	return least;
+}
+
+/* A page that the process writes to while the copy is there takes memory a second time; a page of
+ * the copy that is read is copied, too. */
+static const char *look_at_memory(pid_t pid)
+{
+	cleanup_free char *status = NULL;
+	struct err *e = control_read_status(pid, &status);
+	const long kb = e ? 0 : control_status_number(status, "RssAnon", 10);
+	const uint64_t has = kb > 0 ? (uint64_t)kb << 10 : 0, room = meminfo_available();
+
+	err_free(e);
+	if (room && room / 2 < has)
+		return "this machine has too little memory available";
+	return group_room(pid) < has ? "its control group has too little memory left" : NULL;
+}
+
+const char *control_copy_refused(pid_t pid, space_range_vec *ret_absent)
+{
+	const char *why = NULL;
+
+	if (control_any_filtered(pid))
+		why = "it filters its system calls";
+	else if (reads_directly(pid))
+		why = "it has a file open with O_DIRECT";
+	return why ?: look_at_memory(pid) ?: look_at_mappings(pid, ret_absent);
+}
