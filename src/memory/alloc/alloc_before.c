@@ -46,8 +46,8 @@ static struct err *list_blocks(const struct memory_copy *copy, struct alloc_befo
 		const struct leaks_chunk *k = &h.chunks.v[i];
 
 		if (!(k->bits & CHUNK_FREE))
-			vec_push(&ret->blocks, (struct alloc_before_block){ k->addr + CHUNK_HEADER,
-									    chunk_usable(k) });
+			vec_push(&ret->blocks,
+				 (struct alloc_before_block){ chunk_block(k), chunk_usable(k) });
 	}
 	*ret_torn = remarks->torn;
 	heap_fini(&h);

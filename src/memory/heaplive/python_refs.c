@@ -158,7 +158,7 @@ static void refer_words(struct python_reader *x, uint64_t addr, uint64_t n)
 		refer(x, word, GRAPH_LABEL_NONE);
 		k = heap_chunk(&x->blocks, word);
 		if (k == LEAKS_NONE || x->found.n == DEEP_MAX ||
-		    x->blocks.chunks.v[k].addr + CHUNK_HEADER != word ||
+		    chunk_block(&x->blocks.chunks.v[k]) != word ||
 		    x->blocks.chunks.v[k].bits & (CHUNK_FREE | CHUNK_REACHED))
 			continue;
 		x->blocks.chunks.v[k].bits |= CHUNK_REACHED;
@@ -174,7 +174,7 @@ static void refer_body(struct python_reader *x, uint64_t addr, uint64_t n)
 	while (x->found.n) {
 		const struct leaks_chunk *c = &x->blocks.chunks.v[x->found.v[--x->found.n]];
 
-		refer_words(x, c->addr + CHUNK_HEADER, chunk_usable(c));
+		refer_words(x, chunk_block(c), chunk_usable(c));
 	}
 }
 

@@ -152,7 +152,7 @@ static void refer_deep(struct ruby_reader *x, const struct ruby_part *part)
 			refer_environment(x, word);
 			k = heap_chunk(&x->blocks, word);
 			if (k == LEAKS_NONE || blocks == DEEP_MAX ||
-			    x->blocks.chunks.v[k].addr + CHUNK_HEADER != word ||
+			    chunk_block(&x->blocks.chunks.v[k]) != word ||
 			    x->blocks.chunks.v[k].bits & (CHUNK_FREE | CHUNK_REACHED))
 				continue;
 			x->blocks.chunks.v[k].bits |= CHUNK_REACHED;
@@ -161,7 +161,7 @@ static void refer_deep(struct ruby_reader *x, const struct ruby_part *part)
 		}
 		if (!x->found.n)
 			return;
-		addr = x->blocks.chunks.v[x->found.v[--x->found.n]].addr + CHUNK_HEADER;
+		addr = chunk_block(&x->blocks.chunks.v[x->found.v[--x->found.n]]);
 		n = ruby_block_size(x, addr);
 	}
 }

@@ -33,7 +33,7 @@ uint64_t ruby_block_size(struct ruby_reader *x, uint64_t addr)
 {
 	uint32_t i = x->has_blocks && !(addr & 15) ? heap_chunk(&x->blocks, addr) : LEAKS_NONE;
 
-	if (i == LEAKS_NONE || x->blocks.chunks.v[i].addr + CHUNK_HEADER != addr ||
+	if (i == LEAKS_NONE || chunk_block(&x->blocks.chunks.v[i]) != addr ||
 	    x->blocks.chunks.v[i].bits & CHUNK_FREE)
 		return 0;
 	return chunk_usable(&x->blocks.chunks.v[i]);

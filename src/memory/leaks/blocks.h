@@ -1,4 +1,4 @@
-/* The blocks of glibc's malloc(3) in a copy of a process's memory.
+/* The blocks of malloc(3) in a copy of a process's memory.
  *
  * In: a copy. Out: the chunks, by address, and which of them are free.
  * Always true: the memory is untrusted, and every walk ends. Chunks do not overlap.
@@ -12,22 +12,32 @@
 struct leaks;
 
 /* A chunk of glibc: a header of 16 bytes and the block, whose last word lies in the next chunk's
- * header. Its size is a multiple of 16, so that the low bits are free for these flags. */
-enum { CHUNK_FREE = 1, CHUNK_REACHED = 2, CHUNK_MAPPED = 4, CHUNK_SEEN = 8, CHUNK_FLAGS = 15 };
+ * header. Other allocators have no headers: their chunks are plain, nothing but the block. */
 struct leaks_chunk {
 	uint64_t addr; /* of the header */
 	uint64_t bits; /* its size, and CHUNK_* */
 };
+static const uint64_t CHUNK_FREE = 1ull << 56, CHUNK_REACHED = 1ull << 57,
+		      CHUNK_MAPPED = 1ull << 58, CHUNK_SEEN = 1ull << 59, CHUNK_PLAIN = 1ull << 60,
+		      CHUNK_SIZE = (1ull << 56) - 1;
 enum { CHUNK_HEADER = 16, CHUNK_MIN = 32 };
 
 static inline uint64_t chunk_size(const struct leaks_chunk *c)
 {
-	return c->bits & ~(uint64_t)CHUNK_FLAGS;
+	return c->bits & CHUNK_SIZE;
+}
+
+/* Returns the address of its block. */
+static inline uint64_t chunk_block(const struct leaks_chunk *c)
+{
+	return c->bits & CHUNK_PLAIN ? c->addr : c->addr + CHUNK_HEADER;
 }
 
 /* Returns how many bytes the program can use of it. */
 static inline uint64_t chunk_usable(const struct leaks_chunk *c)
 {
+	if (c->bits & CHUNK_PLAIN)
+		return chunk_size(c);
 	return chunk_size(c) - (c->bits & CHUNK_MAPPED ? CHUNK_HEADER : CHUNK_HEADER - MEMORY_WORD);
 }
 
@@ -36,8 +46,10 @@ struct leaks_area {
 	uint64_t start, end;
 	const struct memory_region *region;
 	uint32_t first, n; /* of leaks_heap.chunks */
+	uint64_t each;     /* size of each chunk; 0: they differ */
 	/* bits has a bit for each 16 bytes, set where a chunk begins. rank: the number of chunks
-	 * before each word of bits. NULL for a single chunk. */
+	 * before each word of bits. NULL for a single chunk, or when all have
+	 * one size. */
 	uint64_t *bits;
 	uint32_t *rank;
 };
@@ -46,6 +58,7 @@ struct leaks_heap {
 	VEC(struct leaks_chunk) chunks;
 	VEC(struct leaks_area) areas; /* by address, disjoint */
 	space_range_vec own;          /* memory that malloc keeps for itself, and free memory */
+	memory_word_vec glibc;        /* arenas of glibc */
 	struct hash seen;             /* addresses of heaps that were walked */
 	uint64_t lo, hi;              /* all areas are between these */
 	uint32_t arenas, maps;

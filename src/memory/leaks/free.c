@@ -123,7 +123,7 @@ void heap_mark_free(const struct memory_copy *c, struct leaks_heap *h, const uin
 	chunk_vec list = { 0 };
 
 	for (uint32_t i = 0; i < h->chunks.n; i++)
-		if (!(h->chunks.v[i].bits & CHUNK_FREE) &&
+		if (!(h->chunks.v[i].bits & (CHUNK_FREE | CHUNK_PLAIN)) &&
 		    chunk_usable(&h->chunks.v[i]) == CACHE_USABLE &&
 		    take_cache(c, h, h->chunks.v[i].addr + CHUNK_HEADER, false, &list))
 			take_cache(c, h, h->chunks.v[i].addr + CHUNK_HEADER, true, &list);

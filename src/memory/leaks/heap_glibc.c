@@ -9,9 +9,6 @@
  *
  * A chunk's header is {size of the chunk before, if that is free; size | flags}. Bit 0 of the flags
  * says that the chunk before is in use. */
-#include <errno.h>
-
-#include "base/meminfo.h"
 #include "base/sorted.h"
 #include "memory/leaks/leaks_private.h"
 
@@ -22,15 +19,11 @@ enum {
 	MAIN_ARENAS_MAX = 16, /* C libraries in one process (dlmopen(3)) */
 	STARTS_MAX = 1 << 16, /* places where a chain is searched */
 	STEPS_MAX = 1 << 27,  /* chunks that are looked at by such searches, in all */
-	AREA_BYTES_PER_TABLE_BYTE = 16 * 64 / 12,
-	SHORT_CHAIN = 16, /* fewer chunks before a break say nothing */
-	REMARKS_MAX = 16,
+	SHORT_CHAIN = 16,     /* fewer chunks before a break say nothing */
 	PREV_INUSE = 1,
 	IS_MMAPPED = 2,
 	SIZE_FLAGS = 7,
 };
-
-typedef VEC(uint64_t) address_vec;
 
 enum chain_end { CHAIN_TOP, CHAIN_FENCE, CHAIN_BROKEN };
 
@@ -41,16 +34,6 @@ struct chain {
 	uint64_t at;              /* out: the topmost chunk, the fence or the damage */
 	uint32_t n;               /* out: chunks */
 };
-
-void heap_remark(struct leaks_heap *h, char *text)
-{
-	struct leaks *l = h->l;
-
-	l->torn = true;
-	if (l->remarks.n < REMARKS_MAX)
-		vec_push(&l->remarks, arena_strdup(&l->arena, text));
-	free(text);
-}
 
 /* Walks a chain. Adds its chunks when `add`. */
 static enum chain_end walk(struct leaks_heap *h, struct chain *c, bool add)
@@ -103,13 +86,6 @@ static enum chain_end add_area(struct leaks_heap *h, struct chain *c)
 	return end;
 }
 
-int ranges_by_start(const void *a, const void *b)
-{
-	const struct space_range *x = a, *y = b;
-
-	return (x->start > y->start) - (x->start < y->start);
-}
-
 /* --- arenas --- */
 
 /* The bins of an arena are lists, linked through memory that is laid out as their heads. */
@@ -158,7 +134,7 @@ static bool is_arena(const struct memory_copy *copy, const struct memory_region 
 }
 
 /* Finds the main arenas: in regions that map files, as the data of programs and libraries does. */
-static void find_main(const struct memory_copy *c, address_vec *ret)
+static void find_main(const struct memory_copy *c, memory_word_vec *ret)
 {
 	for (uint32_t i = 0, k = 0; i < c->runs.n; i++) {
 		const struct space_range *run = &c->runs.v[i];
@@ -180,7 +156,7 @@ static void find_main(const struct memory_copy *c, address_vec *ret)
 }
 
 /* Adds the arenas of the list that begins at a main arena. */
-static void follow_list(const struct memory_copy *c, uint64_t first, address_vec *ret)
+static void follow_list(const struct memory_copy *c, uint64_t first, memory_word_vec *ret)
 {
 	uint64_t at = first;
 
@@ -398,164 +374,27 @@ static void add_mapped(const struct memory_copy *c, struct leaks_heap *h)
 	vec_fini(&skip);
 }
 
-/* --- */
-
-static int areas_by_start(const void *a, const void *b)
+bool heap_find_glibc(const struct memory_copy *c, struct leaks_heap *h)
 {
-	const struct leaks_area *x = a, *y = b;
+	memory_word_vec mains = { 0 };
 
-	return (x->start > y->start) - (x->start < y->start);
-}
-
-/* Drops areas that overlap another: forged arenas can make such. */
-static void sort_areas(struct leaks_heap *h)
-{
-	uint32_t kept = 0;
-
-	if (h->areas.n)
-		qsort(h->areas.v, h->areas.n, sizeof(*h->areas.v), areas_by_start);
-	for (uint32_t i = 0; i < h->areas.n; i++)
-		if (!kept || h->areas.v[kept - 1].end <= h->areas.v[i].start) {
-			h->areas.v[kept++] = h->areas.v[i];
-		} else {
-			heap_remark(h, xasprintf("two heaps overlap at 0x%llx",
-						 (unsigned long long)h->areas.v[i].start));
-			for (uint32_t k = 0; k < h->areas.v[i].n; k++)
-				h->chunks.v[h->areas.v[i].first + k].bits |= CHUNK_FREE;
-		}
-	h->areas.n = kept;
-}
-
-/* Returns an error when the tables of heap_index() need more memory than there is: a heap can have
- * a chunk of terabytes that was never touched. */
-static struct err *check_span(const struct leaks_heap *h)
-{
-	const uint64_t room = meminfo_available();
-	uint64_t span = 0;
-
-	for (uint32_t i = 0; i < h->areas.n; i++)
-		if (h->areas.v[i].n != 1)
-			span += h->areas.v[i].end - h->areas.v[i].start;
-	return !room || span / AREA_BYTES_PER_TABLE_BYTE <= room / 2
-		       ? NULL
-		       : err_new(ENOMEM,
-				 "its heap has a span of %llu MB, which is too many for this machine",
-				 (unsigned long long)(span >> 20));
-}
-
-struct err *heap_find(const struct memory_copy *c, struct leaks_heap *h)
-{
-	address_vec mains = { 0 }, arenas = { 0 };
-	struct err *e = NULL;
-
-	/* A chunk's header is in memory that was touched. Forged lists can lead to the same chunks
-	 * again and again. */
-	for (uint32_t i = 0; i < c->runs.n; i++)
-		h->most += (c->runs.v[i].end - c->runs.v[i].start) / CHUNK_MIN;
 	find_main(c, &mains);
 	for (uint32_t i = 0; i < mains.n; i++) {
-		uint32_t first = arenas.n;
+		uint32_t first = h->glibc.n;
 
-		follow_list(c, mains.v[i], &arenas);
-		if (arenas.n == first) /* its list is damaged */
-			vec_push(&arenas, mains.v[i]);
+		follow_list(c, mains.v[i], &h->glibc);
+		if (h->glibc.n == first) /* its list is damaged */
+			vec_push(&h->glibc, mains.v[i]);
 		add_main(c, h, mains.v[i]);
-		for (uint32_t k = first + 1; k < arenas.n; k++)
-			add_heaps(c, h, arenas.v[k]);
+		for (uint32_t k = first + 1; k < h->glibc.n; k++)
+			add_heaps(c, h, h->glibc.v[k]);
 	}
-	for (uint32_t i = 0; i < arenas.n; i++)
-		vec_push(&h->own, (struct space_range){ arenas.v[i], arenas.v[i] + ARENA_SIZE });
-	h->arenas = arenas.n;
+	for (uint32_t i = 0; i < h->glibc.n; i++)
+		vec_push(&h->own,
+			 (struct space_range){ h->glibc.v[i], h->glibc.v[i] + ARENA_SIZE });
+	h->arenas = h->glibc.n;
 	if (mains.n)
 		add_mapped(c, h);
-	else
-		e = err_new(ENOENT, "it has no heap of glibc's malloc(3) 2.27 or later: another C "
-				    "library, another allocator, or nothing is allocated yet");
-	sort_areas(h);
-	e = e ?: check_span(h);
-	if (!e) {
-		heap_index(h);
-		heap_mark_free(c, h, arenas.v, arenas.n);
-	}
 	vec_fini(&mains);
-	vec_fini(&arenas);
-	return e;
-}
-
-void heap_index(struct leaks_heap *h)
-{
-	h->lo = h->areas.n ? h->areas.v[0].start : 0;
-	h->hi = h->areas.n ? vec_last(&h->areas)->end : 0;
-	for (uint32_t i = 0; i < h->areas.n; i++) {
-		struct leaks_area *a = &h->areas.v[i];
-		uint64_t words = (a->end - a->start) / 16 / 64 + 1;
-		uint32_t n = 0;
-
-		if (a->n == 1)
-			continue;
-		a->bits = xcalloc(words, sizeof(*a->bits));
-		a->rank = xcalloc(words, sizeof(*a->rank));
-		for (uint32_t k = 0; k < a->n; k++) {
-			uint64_t bit = (h->chunks.v[a->first + k].addr - a->start) / 16;
-
-			a->bits[bit / 64] |= 1ull << bit % 64;
-		}
-		for (uint64_t w = 0; w < words; w++) {
-			a->rank[w] = n;
-			n += (uint32_t)__builtin_popcountll(a->bits[w]);
-		}
-	}
-}
-
-void heap_fini(struct leaks_heap *h)
-{
-	for (uint32_t i = 0; i < h->areas.n; i++) {
-		free(h->areas.v[i].bits);
-		free(h->areas.v[i].rank);
-	}
-	vec_fini(&h->areas);
-	vec_fini(&h->chunks);
-	vec_fini(&h->own);
-	hash_fini(&h->seen);
-}
-
-/* Returns the index of the chunk that has this address, header or block. */
-static uint32_t chunk_with(const struct leaks_heap *h, uint64_t addr)
-{
-	uint32_t i;
-	const struct leaks_area *a;
-	uint64_t bit;
-
-	if (addr < h->lo || addr >= h->hi)
-		return LEAKS_NONE;
-	i = partition_point(h->areas.n, k, h->areas.v[k].end <= addr);
-	a = &h->areas.v[i];
-	if (addr < a->start)
-		return LEAKS_NONE;
-	if (!a->bits)
-		return a->first;
-	bit = (addr - a->start) / 16;
-	return a->first + a->rank[bit / 64] - 1 +
-	       (uint32_t)__builtin_popcountll(a->bits[bit / 64] & (~0ull >> (63 - bit % 64)));
-}
-
-uint32_t heap_chunk(const struct leaks_heap *h, uint64_t addr)
-{
-	uint32_t i = chunk_with(h, addr);
-
-	if (i != LEAKS_NONE && addr - h->chunks.v[i].addr >= CHUNK_HEADER)
-		return i;
-	/* A header's first word, also of the topmost chunk, is the last one of the block before. */
-	i = chunk_with(h, addr - CHUNK_HEADER);
-	if (i == LEAKS_NONE ||
-	    addr - h->chunks.v[i].addr >= CHUNK_HEADER + chunk_usable(&h->chunks.v[i]))
-		return LEAKS_NONE;
-	return i;
-}
-
-uint32_t heap_chunk_at(const struct leaks_heap *h, uint64_t addr)
-{
-	uint32_t i = chunk_with(h, addr);
-
-	return i != LEAKS_NONE && h->chunks.v[i].addr == addr ? i : LEAKS_NONE;
+	return h->arenas;
 }

@@ -8,7 +8,15 @@
 /* For qsort(3) of struct space_range. */
 int ranges_by_start(const void *a, const void *b);
 
-/* heap_glibc.c: notes that the heap is not whole. Frees the text. */
+enum { BLOCK_MIN = 16 }; /* bytes: blocks are not smaller, taken all together */
+
+/* Find the blocks of one allocator, each in a file of its name. Return true when the program uses
+ * it. */
+bool heap_find_glibc(const struct memory_copy *c, struct leaks_heap *h);
+bool heap_find_jemalloc(const struct memory_copy *c, struct leaks_heap *h);
+bool heap_find_mimalloc(const struct memory_copy *c, struct leaks_heap *h);
+
+/* heap_blocks.c: notes that the heap is not whole. Frees the text. */
 void heap_remark(struct leaks_heap *h, char *text);
 
 /* free.c: marks the chunks of thread caches and fast bins, which look as if they were in use. */

@@ -77,7 +77,7 @@ static void reach_part(void *arg, uint64_t start, uint64_t end)
 	/* Words are searched as they are found, so that the list of found ones stays short. */
 	while (m->found.n) {
 		const struct leaks_chunk *c = &m->h->chunks.v[m->found.v[--m->found.n]];
-		uint64_t from = c->addr + CHUNK_HEADER, to = from + chunk_usable(c);
+		uint64_t from = chunk_block(c), to = from + chunk_usable(c);
 
 		r = memory_region_at(m->c, from);
 		if (to - from <= SMALL) {
@@ -202,7 +202,7 @@ static bool is_leaked(const struct leaks_chunk *c)
 static uint32_t next_leaked(struct marker *m, struct visit *p)
 {
 	const struct leaks_chunk *c = &m->h->chunks.v[p->chunk];
-	uint64_t end = c->addr + CHUNK_HEADER + chunk_usable(c);
+	uint64_t end = chunk_block(c) + chunk_usable(c);
 	const struct memory_region *r = memory_region_at(m->c, c->addr);
 
 	end = end < r->end ? end : r->end;
@@ -210,7 +210,7 @@ static uint32_t next_leaked(struct marker *m, struct visit *p)
 		uint64_t at = p->next, word = 0;
 		uint32_t i;
 
-		if (at % MEMORY_PAGE == 0 || at == c->addr + CHUNK_HEADER) {
+		if (at % MEMORY_PAGE == 0 || at == chunk_block(c)) {
 			/* passes over what was not touched */
 			uint32_t k = partition_point(m->c->runs.n, j, m->c->runs.v[j].end <= at);
 
@@ -237,7 +237,7 @@ static uint32_t next_leaked(struct marker *m, struct visit *p)
 static void mark_enter(struct marker *m, visit_vec *walk, uint32_t chunk)
 {
 	m->h->chunks.v[chunk].bits |= CHUNK_SEEN;
-	vec_push(walk, (struct visit){ chunk, m->h->chunks.v[chunk].addr + CHUNK_HEADER });
+	vec_push(walk, (struct visit){ chunk, chunk_block(&m->h->chunks.v[chunk]) });
 }
 
 /* Lists the leaked blocks in the order in which a depth-first walk leaves them. Of blocks that lead
@@ -262,14 +262,14 @@ static void order(struct marker *m, chunk_vec *ret)
 		}
 	}
 	for (uint32_t i = 0; i < ret->n; i++)
-		m->h->chunks.v[ret->v[i]].bits &= ~(uint64_t)CHUNK_SEEN;
+		m->h->chunks.v[ret->v[i]].bits &= ~CHUNK_SEEN;
 	vec_fini(&walk);
 }
 
 static void add_root(struct marker *m, visit_vec *walk, uint32_t chunk)
 {
 	const struct leaks_chunk *c = &m->h->chunks.v[chunk];
-	struct leaks_block b = { .addr = c->addr + CHUNK_HEADER, .size = chunk_usable(c) };
+	struct leaks_block b = { .addr = chunk_block(c), .size = chunk_usable(c) };
 
 	mark_enter(m, walk, chunk);
 	while (walk->n) {

@@ -1,0 +1,328 @@
+/* Finds the heap of jemalloc 5.3, as it is built for pages of 4 KB and addresses of 48 bits.
+ *
+ *	rtree     in the data of the library or program: a table of 2^18 pointers to leaves, one for
+ *	          each GB of addresses
+ *	leaf      2^18 words, one for each page: the address of an extent, and a copy of its properties.
+ *	          By these copies the tree is recognised.
+ *	extent    pages. A slab has blocks of one size and a bit for each of them, set where it is free;
+ *	          any other extent in use has one block.
+ *	tcache    of a thread, in its thread-local variables: for each size a stack of free blocks,
+ *	          which count as in use in the slabs. It is recognised by what these stacks hold.
+ *
+ * Extents' own structures hold the addresses of their first blocks, and stacks those of blocks that
+ * they have given out. Neither counts as a way to a block. */
+#include "base/sorted.h"
+#include "memory/leaks/leaks_private.h"
+
+enum {
+	LEAF_WORDS = 1 << 18,
+	LEAF_SIZE = LEAF_WORDS * 8,
+	PAGE_BITS = 12,
+	LEAF_SHIFT = 30, /* addresses of a leaf */
+	ADDRESS_BITS = 48,
+	EXTENT_SIZE = 128,
+	SLAB_BITS_MAX = 512,
+	SMALL_CLASSES = 36,
+	CLASSES = 232,
+	STEPS_MAX = 1 << 26, /* words that the search of the tree looks at */
+	BIN_SIZE = 24,
+	TLS_MAX = 64 << 10, /* the variables lie so near to the thread's pointer */
+	ACTIVE = 0,
+};
+
+/* edata_t. Of bits: 0-11 arena, 12 slab, 17-19 state, 20-27 size class, 28-37 free blocks. */
+struct extent {
+	uint64_t bits, addr, size, hpa, serial, link[3];
+	uint64_t unused[SLAB_BITS_MAX / 64]; /* of a slab */
+};
+_Static_assert(sizeof(struct extent) == EXTENT_SIZE, "an extent");
+
+struct jemalloc {
+	const struct memory_copy *c;
+	struct leaks_heap *h;
+	uint32_t first_area; /* of h->areas */
+	uint32_t damaged;
+	uint64_t damage, steps;
+};
+
+static uint32_t extent_class(const struct extent *e)
+{
+	return e->bits >> 20 & 255;
+}
+
+static uint32_t extent_state(const struct extent *e)
+{
+	return e->bits >> 17 & 7;
+}
+
+static bool extent_is_slab(const struct extent *e)
+{
+	return e->bits >> 12 & 1;
+}
+
+/* Returns the size of a class: 8, then four for each doubling. */
+static uint64_t class_size(uint32_t i)
+{
+	uint32_t group, k;
+
+	if (i < 5)
+		return i ? 16ull * i : 8;
+	group = (i - 5) / 4;
+	k = (i - 5) % 4;
+	return (64ull << group) + (16ull << group) * (k + 1);
+}
+
+/* Reads the extent of a word of a leaf, and compares their properties. */
+static bool read_extent(const struct jemalloc *j, uint64_t word, struct extent *ret,
+			uint64_t *ret_addr)
+{
+	const uint64_t at = word & ((1ull << ADDRESS_BITS) - 1) & ~(EXTENT_SIZE - 1ull);
+	const void *p = memory_at(j->c, at, EXTENT_SIZE);
+
+	if (!p)
+		return false;
+	memcpy(ret, p, sizeof(*ret));
+	ret->size &= ~(MEMORY_PAGE - 1ull);
+	*ret_addr = at;
+	return ret->addr && ret->size && ret->addr >> ADDRESS_BITS == 0 &&
+	       word >> ADDRESS_BITS == extent_class(ret) && (word >> 2 & 7) == extent_state(ret) &&
+	       (word & 1) == extent_is_slab(ret);
+}
+
+/* Returns the GB that a leaf is of, LEAF_WORDS when it is no leaf. */
+static uint32_t leaf_number(struct jemalloc *j, uint64_t leaf)
+{
+	const struct memory_copy *c = j->c;
+	uint32_t i = partition_point(c->runs.n, k, c->runs.v[k].end <= leaf);
+	const struct memory_region *r = memory_region_at(c, leaf);
+
+	for (; r && i < c->runs.n && c->runs.v[i].start < leaf + LEAF_SIZE; i++) {
+		uint64_t at = c->runs.v[i].start > leaf ? c->runs.v[i].start : leaf;
+
+		for (; at < c->runs.v[i].end && at < leaf + LEAF_SIZE; at += MEMORY_WORD) {
+			uint64_t word = memory_word(r, at), own;
+			struct extent e;
+
+			if (j->steps++ > STEPS_MAX)
+				return LEAF_WORDS;
+			if (!word)
+				continue;
+			if (!read_extent(j, word, &e, &own))
+				return LEAF_WORDS;
+			if ((at - leaf) / MEMORY_WORD == (e.addr >> PAGE_BITS) % LEAF_WORDS)
+				return (uint32_t)(e.addr >> LEAF_SHIFT);
+		}
+	}
+	return LEAF_WORDS;
+}
+
+/* --- extents --- */
+
+static void jemalloc_damaged(struct jemalloc *j, uint64_t at)
+{
+	j->damage = j->damaged++ ? j->damage : at;
+}
+
+static void add_blocks(struct jemalloc *j, const struct extent *e, uint64_t each, uint32_t n)
+{
+	const struct memory_region *r = memory_region_at(j->c, e->addr);
+	struct leaks_area a = { .start = e->addr,
+				.end = e->addr + each * n,
+				.region = r,
+				.first = j->h->chunks.n,
+				.n = n,
+				.each = each };
+	uint32_t unused = 0;
+
+	if (!r || a.end > r->end || n > j->h->most - j->h->chunks.n) {
+		jemalloc_damaged(j, e->addr);
+		return;
+	}
+	for (uint32_t i = 0; i < n; i++) {
+		bool is_free = extent_is_slab(e) && (e->unused[i / 64] >> i % 64 & 1);
+
+		vec_push(&j->h->chunks,
+			 (struct leaks_chunk){ e->addr + i * each,
+					       each | CHUNK_PLAIN | (is_free ? CHUNK_FREE : 0) });
+		unused += is_free;
+	}
+	vec_push(&j->h->areas, a);
+	if (extent_is_slab(e) && unused != (e->bits >> 28 & 1023))
+		jemalloc_damaged(j, e->addr);
+}
+
+static void add_extent(struct jemalloc *j, const struct extent *e, uint64_t own)
+{
+	const uint64_t page = e->addr & ~(MEMORY_PAGE - 1ull), each = class_size(extent_class(e));
+	const bool slab = extent_is_slab(e);
+
+	vec_push(&j->h->own, (struct space_range){ own, own + EXTENT_SIZE });
+	if (e->size > 1ull << ADDRESS_BITS)
+		return;
+	vec_push(&j->h->own, (struct space_range){ page, page + e->size });
+	if (extent_state(e) != ACTIVE || extent_class(e) >= CLASSES)
+		return;
+	if (slab ? extent_class(e) >= SMALL_CLASSES || e->size / each > SLAB_BITS_MAX
+		 : each > page + e->size - e->addr)
+		jemalloc_damaged(j, e->addr);
+	else
+		add_blocks(j, e, each, slab ? (uint32_t)(e->size / each) : 1);
+}
+
+static void add_leaf(struct jemalloc *j, uint64_t leaf, uint64_t number)
+{
+	const struct memory_copy *c = j->c;
+	uint32_t i = partition_point(c->runs.n, k, c->runs.v[k].end <= leaf);
+	const struct memory_region *r = memory_region_at(c, leaf);
+
+	vec_push(&j->h->own, (struct space_range){ leaf, leaf + LEAF_SIZE });
+	for (; i < c->runs.n && c->runs.v[i].start < leaf + LEAF_SIZE; i++) {
+		uint64_t at = c->runs.v[i].start > leaf ? c->runs.v[i].start : leaf;
+
+		for (; at < c->runs.v[i].end && at < leaf + LEAF_SIZE; at += MEMORY_WORD) {
+			uint64_t word = memory_word(r, at), own;
+			uint64_t page = number << LEAF_SHIFT | (at - leaf) / MEMORY_WORD
+								       << PAGE_BITS;
+			struct extent e;
+
+			/* the first page of each extent */
+			if (word && read_extent(j, word, &e, &own) &&
+			    e.addr >> PAGE_BITS == page >> PAGE_BITS)
+				add_extent(j, &e, own);
+		}
+	}
+}
+
+/* Adds the tree that one of whose leaves a word at `at` leads to. Returns where the tree ends, 0
+ * when it is no tree. */
+static uint64_t add_tree(struct jemalloc *j, const struct memory_region *r, uint64_t at,
+			 uint64_t leaf)
+{
+	uint32_t number = leaf_number(j, leaf);
+	const uint64_t root = at - 8ull * number;
+
+	if (number == LEAF_WORDS || root < r->start || root > at || r->end - root < LEAF_SIZE)
+		return 0;
+	for (uint32_t i = number; i < LEAF_WORDS; i++) {
+		uint64_t word = memory_word(r, root + 8ull * i);
+
+		if (word && memory_at(j->c, word, LEAF_SIZE) &&
+		    (i == number || leaf_number(j, word) == i))
+			add_leaf(j, word, i);
+	}
+	return root + LEAF_SIZE;
+}
+
+/* --- thread caches --- */
+
+static struct leaks_chunk *block_at(struct jemalloc *j, uint64_t addr, uint64_t each)
+{
+	const struct leaks_area *v = j->h->areas.v + j->first_area;
+	uint32_t n = j->h->areas.n - j->first_area;
+	uint32_t i = partition_point(n, k, v[k].end <= addr);
+
+	if (i == n || v[i].start > addr ||
+	    (each && (v[i].each != each || (addr - v[i].start) % each)))
+		return NULL;
+	return &j->h->chunks.v[v[i].first + (addr - v[i].start) / v[i].each];
+}
+
+/* Looks at a stack of free blocks of one size. Marks them, and the block that the stack lies in, so
+ * that it is not searched. Returns false when it is no such stack. */
+static bool take_bin(struct jemalloc *j, const struct memory_region *r, uint64_t bin, uint32_t i,
+		     bool mark)
+{
+	const uint64_t head = memory_word(r, bin), bounds = memory_word(r, bin + 16);
+	const uint16_t full = (uint16_t)(bounds >> 16), empty = (uint16_t)(bounds >> 32);
+	const uint32_t room = (uint16_t)(empty - full), used = (uint16_t)(empty - (uint16_t)head);
+	struct leaks_chunk *c;
+
+	if (head % MEMORY_WORD || full % MEMORY_WORD || empty % MEMORY_WORD || used > room ||
+	    !room || bounds >> 48)
+		return false;
+	if (mark && (c = block_at(j, head - (room - used), 0)))
+		c->bits |= CHUNK_REACHED;
+	for (uint32_t k = 0; k < used; k += MEMORY_WORD) {
+		const void *p = memory_at(j->c, head + k, MEMORY_WORD);
+		uint64_t block = 0;
+
+		if (p)
+			memcpy(&block, p, sizeof(block));
+		c = p ? block_at(j, block, class_size(i)) : NULL;
+		if (!c)
+			return false;
+		if (mark)
+			c->bits |= CHUNK_FREE;
+	}
+	return true;
+}
+
+/* Searches the cache of a thread before its thread pointer. */
+static void take_cache(struct jemalloc *j, uint64_t fs)
+{
+	const struct memory_region *r = memory_region_at(j->c, fs);
+	uint64_t at;
+
+	if (!r || fs % MEMORY_WORD)
+		return;
+	at = fs - r->start > TLS_MAX ? fs - TLS_MAX : r->start;
+	for (at = round_up(at, MEMORY_WORD); at + SMALL_CLASSES * BIN_SIZE <= fs;
+	     at += MEMORY_WORD) {
+		uint32_t n = 0;
+
+		while (n < CLASSES && at + (n + 1) * BIN_SIZE <= r->end &&
+		       take_bin(j, r, at + n * BIN_SIZE, n, false))
+			n++;
+		if (n < SMALL_CLASSES)
+			continue;
+		for (uint32_t i = 0; i < n; i++)
+			take_bin(j, r, at + i * BIN_SIZE, i, true);
+		at += n * BIN_SIZE - MEMORY_WORD;
+	}
+}
+
+static int jemalloc_area_order(const void *a, const void *b)
+{
+	const struct leaks_area *x = a, *y = b;
+
+	return COMPARE(x->start, y->start);
+}
+
+bool heap_find_jemalloc(const struct memory_copy *c, struct leaks_heap *h)
+{
+	struct jemalloc j = { .c = c, .h = h, .first_area = h->areas.n };
+	bool any = false;
+
+	for (uint32_t i = 0, k = 0; i < c->runs.n; i++) {
+		const struct space_range *run = &c->runs.v[i];
+		const struct memory_region *r;
+		uint64_t at = round_up(run->start, MEMORY_WORD), end;
+
+		while (c->regions.v[k].end <= run->start)
+			k++;
+		r = &c->regions.v[k];
+		if (!r->file || r->shared || r->end - r->start < LEAF_SIZE)
+			continue;
+		for (; at < run->end; at += MEMORY_WORD) {
+			uint64_t word = memory_word(r, at);
+
+			if (!word || word % 64 || !memory_at(c, word, LEAF_SIZE))
+				continue;
+			end = add_tree(&j, r, at, word);
+			if (end) {
+				any = true;
+				at = end - MEMORY_WORD;
+			}
+		}
+	}
+	if (h->areas.n > j.first_area)
+		qsort(h->areas.v + j.first_area, h->areas.n - j.first_area, sizeof(*h->areas.v),
+		      jemalloc_area_order);
+	for (uint32_t i = 0; any && i < c->threads.n; i++)
+		take_cache(&j, c->threads.v[i].fs);
+	if (j.damaged)
+		heap_remark(h, xasprintf("%u extents of jemalloc's are damaged, or were being "
+					 "changed; the first is at 0x%llx",
+					 j.damaged, (unsigned long long)j.damage));
+	return any;
+}
