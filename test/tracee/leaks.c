@@ -31,6 +31,14 @@ static __thread void *volatile mine;
 static void *volatile table[1 << 18];
 static void *volatile inner[102];
 
+/* Other allocators than glibc's leave the links of their lists in blocks, which lead to others. */
+static void *make(size_t n)
+{
+	void *p = malloc(n);
+
+	return p ? memset(p, 0, n) : NULL;
+}
+
 /* Returns an address as a number that is no pointer. */
 static uintptr_t hidden(const void *p)
 {
@@ -50,7 +58,7 @@ static __attribute__((noinline)) void single(void)
 	static const size_t sizes[] = { 1, 24, 25, 100, 1000, 5000, 100000 };
 
 	for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
-		char *p = malloc(sizes[i]);
+		char *p = make(sizes[i]);
 
 		memset(p, 'x', sizes[i]);
 		lose(p);
@@ -88,7 +96,7 @@ static __attribute__((noinline)) void circle(void)
 
 static __attribute__((noinline)) void tree(void)
 {
-	struct node **two = malloc(40 * sizeof(*two));
+	struct node **two = make(40 * sizeof(*two));
 
 	memset(two, 0, 40 * sizeof(*two));
 	two[3] = chain(20);
@@ -98,7 +106,7 @@ static __attribute__((noinline)) void tree(void)
 
 static __attribute__((noinline)) void big(void)
 {
-	char *p = malloc(1 << 20), *q = memalign(1 << 14, 3 << 20);
+	char *p = make(1 << 20), *q = memalign(1 << 14, 3 << 20);
 
 	p[5] = q[5] = 1;
 	lose(p);
@@ -113,7 +121,7 @@ static __attribute__((noinline)) void lose_in_thread(void)
 	volatile char deep[16384] __attribute__((unused));
 
 	deep[0] = 0;
-	lose(strcpy(malloc(77), "of a thread"));
+	lose(strcpy(make(77), "of a thread"));
 	lose(chain(5));
 }
 
@@ -124,7 +132,7 @@ static void *thread_main(void *arg)
 	lose_in_thread();
 	if (!arg)
 		return NULL;
-	mine = strcpy(malloc(111), "kept");
+	mine = strcpy(make(111), "kept");
 	if (write(to_main[1], "x", 1) != 1 || read(to_thread[0], &c, 1) < 0)
 		return NULL;
 	sink = mine;
@@ -150,14 +158,14 @@ static __attribute__((noinline)) void threads(void)
 static __attribute__((noinline)) void interior(void)
 {
 	for (int i = 0; i < 100; i++)
-		inner[i] = (char *)malloc(100) + i;
-	inner[100] = (char *)malloc(24) + 23; /* its last word lies in the next chunk's header */
-	inner[101] = (char *)malloc(1 << 20) + 999999;
+		inner[i] = (char *)make(100) + i;
+	inner[100] = (char *)make(24) + 23; /* its last word lies in the next chunk's header */
+	inner[101] = (char *)make(1 << 20) + 999999;
 }
 
 static __attribute__((noinline)) void tls(void)
 {
-	mine = malloc(50);
+	mine = make(50);
 }
 
 static __attribute__((noinline)) void freed(void)
@@ -165,11 +173,11 @@ static __attribute__((noinline)) void freed(void)
 	static void *volatile p[3000];
 
 	for (int i = 0; i < 3000; i++)
-		p[i] = malloc((size_t)i % 150 * 8);
+		p[i] = make((size_t)i % 150 * 8);
 	for (int i = 0; i < 3000; i += 2)
 		free(p[i]);
 	for (int i = 0; i < 300; i++) { /* the pointers to freed blocks stay in the table */
-		void *q = malloc(2000);
+		void *q = make(2000);
 
 		free(q);
 	}
@@ -178,7 +186,7 @@ static __attribute__((noinline)) void freed(void)
 static __attribute__((noinline)) void many(void)
 {
 	for (int i = 0; i < 200000; i++) {
-		char *p = malloc(16 + (size_t)i % 7 * 24);
+		char *p = make(16 + (size_t)i % 7 * 24);
 
 		p[0] = 'm';
 		if (i % 50 == 49)

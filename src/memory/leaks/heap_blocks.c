@@ -78,12 +78,14 @@ struct err *heap_find(const struct memory_copy *c, struct leaks_heap *h)
 		h->most += (c->runs.v[i].end - c->runs.v[i].start) / BLOCK_MIN;
 	any |= heap_find_mimalloc(c, h);
 	any |= heap_find_jemalloc(c, h);
+	any |= heap_find_tcmalloc(c, h);
 	/* last: it takes no mappings that others have */
 	any |= heap_find_glibc(c, h);
 	if (!any)
 		e = err_new(ENOENT,
-			    "it has no heap that descry reads: those of glibc 2.27 and "
-			    "later, jemalloc 5.3 and mimalloc 2.0.9; or nothing is allocated yet");
+			    "it has no heap that descry reads (those of glibc 2.27 and later, "
+			    "jemalloc 5.3, mimalloc 2.0.9, gperftools 2.10), or has allocated "
+			    "nothing yet");
 	sort_areas(h);
 	e = e ?: check_span(h);
 	if (!e) {

@@ -24,7 +24,6 @@ enum {
 	SLAB_BITS_MAX = 512,
 	SMALL_CLASSES = 36,
 	CLASSES = 232,
-	STEPS_MAX = 1 << 26, /* words that the search of the tree looks at */
 	BIN_SIZE = 24,
 	TLS_MAX = 64 << 10, /* the variables lie so near to the thread's pointer */
 	ACTIVE = 0,
@@ -41,8 +40,9 @@ struct jemalloc {
 	const struct memory_copy *c;
 	struct leaks_heap *h;
 	uint32_t first_area; /* of h->areas */
+	struct nonzero nonzero;
 	uint32_t damaged;
-	uint64_t damage, steps;
+	uint64_t damage;
 };
 
 static uint32_t extent_class(const struct extent *e)
@@ -72,46 +72,51 @@ static uint64_t class_size(uint32_t i)
 	return (64ull << group) + (16ull << group) * (k + 1);
 }
 
-/* Reads the extent of a word of a leaf, and compares their properties. */
-static bool read_extent(const struct jemalloc *j, uint64_t word, struct extent *ret,
-			uint64_t *ret_addr)
+/* Returns the address of the extent in a word of a leaf. */
+static uint64_t extent_address(uint64_t word)
 {
-	const uint64_t at = word & ((1ull << ADDRESS_BITS) - 1) & ~(EXTENT_SIZE - 1ull);
-	const void *p = memory_at(j->c, at, EXTENT_SIZE);
+	return word & ((1ull << ADDRESS_BITS) - 1) & ~(EXTENT_SIZE - 1ull);
+}
+
+/* Reads the extent of a word of a leaf, of a page `in` the leaf. Returns false when it is none.
+ * *ret_first: it is the word of its first page. Only there its size class is sure to be set. */
+static bool read_extent(const struct jemalloc *j, uint64_t word, uint64_t in, struct extent *ret,
+			bool *ret_first)
+{
+	const void *p = memory_at(j->c, extent_address(word), EXTENT_SIZE);
+	uint64_t first;
 
 	if (!p)
 		return false;
 	memcpy(ret, p, sizeof(*ret));
 	ret->size &= ~(MEMORY_PAGE - 1ull);
-	*ret_addr = at;
-	return ret->addr && ret->size && ret->addr >> ADDRESS_BITS == 0 &&
-	       word >> ADDRESS_BITS == extent_class(ret) && (word >> 2 & 7) == extent_state(ret) &&
+	first = (ret->addr >> PAGE_BITS) % LEAF_WORDS;
+	*ret_first = in == first;
+	if (!ret->addr || !ret->size || ret->addr >> ADDRESS_BITS || ret->size >> ADDRESS_BITS)
+		return false;
+	if (!*ret_first) /* it may have begun in the leaf before */
+		return (in - first) % LEAF_WORDS < ret->size >> PAGE_BITS;
+	return word >> ADDRESS_BITS == extent_class(ret) && (word >> 2 & 7) == extent_state(ret) &&
 	       (word & 1) == extent_is_slab(ret);
 }
 
 /* Returns the GB that a leaf is of, LEAF_WORDS when it is no leaf. */
 static uint32_t leaf_number(struct jemalloc *j, uint64_t leaf)
 {
-	const struct memory_copy *c = j->c;
-	uint32_t i = partition_point(c->runs.n, k, c->runs.v[k].end <= leaf);
-	const struct memory_region *r = memory_region_at(c, leaf);
+	const uint64_t end = leaf + LEAF_SIZE;
 
-	for (; r && i < c->runs.n && c->runs.v[i].start < leaf + LEAF_SIZE; i++) {
-		uint64_t at = c->runs.v[i].start > leaf ? c->runs.v[i].start : leaf;
+	for (uint64_t at = leaf; nonzero_next(&j->nonzero, at, end, &at); at += MEMORY_WORD) {
+		uint64_t word = 0;
+		struct extent e;
+		bool first;
 
-		for (; at < c->runs.v[i].end && at < leaf + LEAF_SIZE; at += MEMORY_WORD) {
-			uint64_t word = memory_word(r, at), own;
-			struct extent e;
-
-			if (j->steps++ > STEPS_MAX)
-				return LEAF_WORDS;
-			if (!word)
-				continue;
-			if (!read_extent(j, word, &e, &own))
-				return LEAF_WORDS;
-			if ((at - leaf) / MEMORY_WORD == (e.addr >> PAGE_BITS) % LEAF_WORDS)
-				return (uint32_t)(e.addr >> LEAF_SHIFT);
-		}
+		memcpy(&word, memory_at(j->c, at, sizeof(word)), sizeof(word));
+		if (word == (uint64_t)CLASSES << ADDRESS_BITS) /* an extent was there */
+			continue;
+		if (!read_extent(j, word, (at - leaf) / MEMORY_WORD, &e, &first))
+			return LEAF_WORDS;
+		if (first)
+			return (uint32_t)(e.addr >> LEAF_SHIFT);
 	}
 	return LEAF_WORDS;
 }
@@ -171,25 +176,19 @@ static void add_extent(struct jemalloc *j, const struct extent *e, uint64_t own)
 
 static void add_leaf(struct jemalloc *j, uint64_t leaf, uint64_t number)
 {
-	const struct memory_copy *c = j->c;
-	uint32_t i = partition_point(c->runs.n, k, c->runs.v[k].end <= leaf);
-	const struct memory_region *r = memory_region_at(c, leaf);
+	const uint64_t end = leaf + LEAF_SIZE;
 
-	vec_push(&j->h->own, (struct space_range){ leaf, leaf + LEAF_SIZE });
-	for (; i < c->runs.n && c->runs.v[i].start < leaf + LEAF_SIZE; i++) {
-		uint64_t at = c->runs.v[i].start > leaf ? c->runs.v[i].start : leaf;
+	vec_push(&j->h->own, (struct space_range){ leaf, end });
+	for (uint64_t at = leaf; nonzero_next(&j->nonzero, at, end, &at); at += MEMORY_WORD) {
+		uint64_t word = 0;
+		struct extent e;
+		bool first;
 
-		for (; at < c->runs.v[i].end && at < leaf + LEAF_SIZE; at += MEMORY_WORD) {
-			uint64_t word = memory_word(r, at), own;
-			uint64_t page = number << LEAF_SHIFT | (at - leaf) / MEMORY_WORD
-								       << PAGE_BITS;
-			struct extent e;
-
-			/* the first page of each extent */
-			if (word && read_extent(j, word, &e, &own) &&
-			    e.addr >> PAGE_BITS == page >> PAGE_BITS)
-				add_extent(j, &e, own);
-		}
+		memcpy(&word, memory_at(j->c, at, sizeof(word)), sizeof(word));
+		if (extent_address(word) &&
+		    read_extent(j, word, (at - leaf) / MEMORY_WORD, &e, &first) && first &&
+		    e.addr >> LEAF_SHIFT == number)
+			add_extent(j, &e, extent_address(word));
 	}
 }
 
@@ -293,6 +292,7 @@ bool heap_find_jemalloc(const struct memory_copy *c, struct leaks_heap *h)
 	struct jemalloc j = { .c = c, .h = h, .first_area = h->areas.n };
 	bool any = false;
 
+	nonzero_init(&j.nonzero, c);
 	for (uint32_t i = 0, k = 0; i < c->runs.n; i++) {
 		const struct space_range *run = &c->runs.v[i];
 		const struct memory_region *r;
@@ -324,5 +324,6 @@ bool heap_find_jemalloc(const struct memory_copy *c, struct leaks_heap *h)
 		heap_remark(h, xasprintf("%u extents of jemalloc's are damaged, or were being "
 					 "changed; the first is at 0x%llx",
 					 j.damaged, (unsigned long long)j.damage));
+	nonzero_fini(&j.nonzero);
 	return any;
 }

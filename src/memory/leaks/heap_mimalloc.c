@@ -15,6 +15,7 @@ enum {
 	SEGMENT = 32 << 20,
 	SLICE = 64 << 10,
 	ENTRIES_MAX = SEGMENT / SLICE,
+	SLICES_MAX = 1 << 30, /* of a segment with one huge block */
 	HEADS_MAX = 1 << 16,
 	SMALL_OBJECT = 1024, /* blocks of up to this size begin PAGE_HEAD bytes after the page */
 	PAGE_HEAD = 384,
@@ -67,8 +68,7 @@ static bool is_segment(const struct mimalloc *m, const struct memory_region *r, 
 
 	memcpy(&first, r->bytes + (at + SEGMENT_PAGES - r->start), sizeof(first));
 	if (huge > 1 || memory_word(r, at + SEGMENT_INFO) != 1 || first.slices != 1 ||
-	    first.offset || first.size != SLICE || slices < 2 ||
-	    slices > (r->end - at + SLICE - 1) / SLICE ||
+	    first.offset || first.size != SLICE || slices < 2 || slices > SLICES_MAX ||
 	    (huge ? entries > ENTRIES_MAX : slices != ENTRIES_MAX || entries != ENTRIES_MAX) ||
 	    !key || (m->key && key != m->key))
 		return false;
@@ -97,9 +97,11 @@ static uint32_t mark_list(struct mimalloc *m, const struct leaks_area *a, uint64
 	return n;
 }
 
-static void add_page(struct mimalloc *m, const struct memory_region *r, uint64_t at, uint64_t end,
-		     const struct mi_page *p)
+/* The memory of a segment that has no page yet may not be accessible: its parts may lie in several
+ * regions. */
+static void add_page(struct mimalloc *m, uint64_t at, uint64_t end, const struct mi_page *p)
 {
+	const struct memory_region *r = memory_region_at(m->c, at);
 	const uint64_t whole = end - at, shift = p->size <= SMALL_OBJECT ? PAGE_HEAD : 0;
 	const uint64_t each = p->capacity == 1 && p->size > whole ? whole : p->size;
 	struct leaks_area a = { .start = at + shift,
@@ -112,8 +114,9 @@ static void add_page(struct mimalloc *m, const struct memory_region *r, uint64_t
 
 	if (!p->capacity)
 		return;
-	if (each < MEMORY_WORD || each % MEMORY_WORD || p->capacity > p->reserved ||
-	    each * p->capacity > whole - shift || m->h->most - m->h->chunks.n < p->capacity) {
+	if (!r || a.end > r->end || each < MEMORY_WORD || each % MEMORY_WORD ||
+	    p->capacity > p->reserved || each * p->capacity > whole - shift ||
+	    m->h->most - m->h->chunks.n < p->capacity) {
 		m->damage = m->damaged++ ? m->damage : at;
 		return;
 	}
@@ -149,7 +152,7 @@ static void add_segment(struct mimalloc *m, const struct memory_region *r, uint6
 		stop = begin + (uint64_t)p.slices * SLICE;
 		stop = stop < end ? stop : end;
 		if (p.size)
-			add_page(m, r, begin, stop < r->end ? stop : r->end, &p);
+			add_page(m, begin, stop, &p);
 		i += p.slices;
 	}
 }

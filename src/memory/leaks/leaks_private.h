@@ -14,7 +14,22 @@ enum { BLOCK_MIN = 16 }; /* bytes: blocks are not smaller, taken all together */
  * it. */
 bool heap_find_glibc(const struct memory_copy *c, struct leaks_heap *h);
 bool heap_find_jemalloc(const struct memory_copy *c, struct leaks_heap *h);
+bool heap_find_tcmalloc(const struct memory_copy *c, struct leaks_heap *h);
 bool heap_find_mimalloc(const struct memory_copy *c, struct leaks_heap *h);
+
+/* --- nonzero_words.c --- */
+enum { NONZERO_STEPS_MAX = 1 << 28 }; /* pages and words that are looked at */
+struct nonzero {
+	const struct memory_copy *c;
+	uint64_t *first; /* for each run, the number of its first page */
+	uint8_t *pages;  /* whether they are empty */
+	uint64_t steps;
+};
+void nonzero_init(struct nonzero *z, const struct memory_copy *c);
+void nonzero_fini(struct nonzero *z);
+/* Finds the next word that is not zero, from `from`, a multiple of 8, on. Returns false when there
+ * is none before `end`, or too many were looked at. */
+bool nonzero_next(struct nonzero *z, uint64_t from, uint64_t end, uint64_t *ret);
 
 /* heap_blocks.c: notes that the heap is not whole. Frees the text. */
 void heap_remark(struct leaks_heap *h, char *text);
