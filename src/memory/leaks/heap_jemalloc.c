@@ -237,7 +237,7 @@ static bool take_bin(struct jemalloc *j, const struct memory_region *r, uint64_t
 	struct leaks_chunk *c;
 
 	if (head % MEMORY_WORD || full % MEMORY_WORD || empty % MEMORY_WORD || used > room ||
-	    !room || bounds >> 48)
+	    !room || bounds >> 48 || !memory_at(j->c, head - (room - used), room))
 		return false;
 	if (mark && (c = block_at(j, head - (room - used), 0)))
 		c->bits |= CHUNK_REACHED;
