@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <time.h>
 
+#include "memory/alloc/leak_stacks.h"
 #include "memory/leaks/leaks.h"
 #include "program/target/target.h"
 #include "tool.h"
@@ -12,6 +13,7 @@ struct finder {
 	struct leaks_shown shown;
 	struct symbols *symbols;
 	struct memory_stop stop;
+	const char *recording;
 	bool json;
 	pid_t pid;
 };
@@ -21,6 +23,7 @@ struct finder {
 const struct opt leaks_opts[] = {
 	{ 'p', NULL, "PID", OPT_PROCESS, "in this process, which is stopped for a moment" },
 	{ 'n', NULL, "N", NULL, "lists at most N kinds of leaks (50)", INTEGER(shown.most, 1, UINT32_MAX) },
+	{ 'r', "recording", "FILE", OPT_FILE, "groups them by the stacks in this recording of the process (descry malloc record -k)", TEXT(recording) },
 	{ 'v', "verbose", NULL, NULL, "each leaked block, too", FLAG(shown.blocks) },
 	{ OPT_LONG, "json", NULL, NULL, "JSON lines", FLAG(json) },
 	{ OPT_LONG, "no-fork", NULL, NULL, "reads the process while it is stopped, not a copy of it", FLAG(stop.no_fork) },
@@ -34,7 +37,7 @@ static const char help[] =
 	"       descry leaks [options] -p PID\n"
 	"\n"
 	"Lists the memory of malloc(3) that a running process, or one that has left a core file, can no longer reach: no word of\n"
-	"its data, stacks, registers or other blocks holds its address. It needs nothing in the program; the C library is glibc's.\n"
+	"its data, stacks, registers or other blocks holds its address. It needs nothing in the program; the allocator is glibc's, jemalloc, mimalloc or tcmalloc.\n"
 	"\n";
 
 enum { TRIES = 5, WAIT_MS = 20 };
@@ -42,9 +45,11 @@ enum { TRIES = 5, WAIT_MS = 20 };
 static struct err *show(struct finder *f, struct leaks *l, const struct memory_copy *c,
 			struct space *s)
 {
-	struct err *e;
+	struct err *e = f->recording ? leak_stacks(f->recording, s->pid, l) : NULL;
 	struct out o;
 
+	if (e)
+		return e;
 	f->shown.name = s->name;
 	leaks_group(l, c, s, f->symbols);
 	for (uint32_t i = 0; i < l->remarks.n && !f->json; i++)

@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 import tempfile
+import time
 
 from checks import *
 
@@ -132,6 +133,39 @@ if shutil.which("g++") and not subprocess.run(["g++", "-O0", "-s", "-o", source[
     end(p)
 else:
     print("note: g++ is not installed: types of C++ are not tested")
+
+# the stacks of a recording that goes on
+source = os.path.join(TMP, "recorded.c")
+with open(source, "w") as f:
+    f.write("""#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+__attribute__((noinline)) static void lose(int n) { for (int i = 0; i < n; i++) { char *volatile p = memset(malloc(100), 0, 100); p = 0; } }
+__attribute__((noinline)) void five(void) { lose(5); wipe(); }
+__attribute__((noinline)) void three(void) { lose(3); wipe(); }
+int main(void) { five(); three(); printf("%d\\n", (int)getpid()); puts("ready"); fflush(stdout); char c; while (read(0, &c, 1) > 0); }
+""".replace("__attribute__((noinline)) void five", "static void wipe(void) { volatile char w[65536]; for (int i = 0; i < 65536; i++) w[i] = 0; }\n"
+            "__attribute__((noinline)) void five"))
+if not subprocess.run(["cc", "-O1", "-fno-builtin", "-fno-optimize-sibling-calls", "-o", source[:-2], source]).returncode:
+    recording = source[:-2] + ".dma"
+    p, told = start(DESCRY, "malloc", "record", "-k", "16", "-o", recording, source[:-2])
+    where = ("-r", recording, "-p", told[0])
+    wait_for = time.monotonic() + 30
+    while True: # the recorder writes a block now and then
+        heap, groups, blocks = found(*where)
+        if all("frames" in g for g in groups) or time.monotonic() > wait_for:
+            break
+        time.sleep(0.1)
+    check(heap["leaks"] == 8 and len(groups) == 2, "by stack", heap, groups)
+    check([(g["count"], [f.split("`")[1] for f in g.get("frames", [])][:3]) for g in groups] ==
+          [(5, ["lose", "five", "main"]), (3, ["lose", "three", "main"])], "by stack", groups)
+    text = leaks(*where).stdout
+    check(re.search(r"\n {6,}3 .*\n +recorded`lose\n +recorded`three\n +recorded`main\n", text), text)
+    other, _ = start(TRACEE, "single")
+    check("a recording of process " + told[0] in leaks("-r", recording, "-p", str(other.pid), rc=1).stderr, "another process's recording")
+    end(other)
+    end(p)
 
 # programs that lose nothing
 for program in [["python3", "-c", "import json, sys; print('ready', flush=True); sys.stdin.read()"],

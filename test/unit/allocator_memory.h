@@ -182,7 +182,11 @@ static inline void am_mimalloc(struct allocator_memory *m)
 
 /* --- jemalloc: a slab of 64 blocks of 64 bytes, and a block of 16 KB --- */
 
-enum { AM_JE_LARGE = AM_HEAP + 0x10040, AM_JE_BINS = AM_FS - 0x1000, AM_JE_STACKS = AM_OWN + 0x1000 };
+enum {
+	AM_JE_LARGE = AM_HEAP + 0x10040,
+	AM_JE_BINS = AM_FS - 0x1000,
+	AM_JE_STACKS = AM_OWN + 0x1000
+};
 
 static inline void am_je_extent(struct allocator_memory *m, uint64_t at, uint64_t bits,
 				uint64_t addr, uint64_t size)
@@ -223,8 +227,8 @@ static inline uint64_t am_tc_size(uint64_t class)
 	return class < 2 ? 8 * class : class + 1 < AM_TC_CLASSES ? 16 * (class - 1) : 256 << 10;
 }
 
-static inline void am_tc_span(struct allocator_memory *m, uint64_t at, uint64_t page, uint64_t class,
-			      uint64_t used, uint64_t objects)
+static inline void am_tc_span(struct allocator_memory *m, uint64_t at, uint64_t page,
+			      uint64_t class, uint64_t used, uint64_t objects)
 {
 	am_put(m, at, page);
 	am_put(m, at + 8, 1);

@@ -15,6 +15,11 @@
 #include "program/space/space.h"
 #include "program/symbol/symbol.h"
 
+struct leaks_stack {
+	const char **frames; /* the innermost first */
+	uint32_t n;
+};
+
 /* Leaked blocks of one kind. */
 struct leaks_group {
 	const char *type;          /* of C++, by its virtual function table; NULL: not known */
@@ -22,18 +27,21 @@ struct leaks_group {
 	uint64_t n, bytes;         /* blocks to which nothing leads, or a circle of leaked blocks */
 	uint64_t held, held_bytes; /* further blocks to which only these lead */
 	uint64_t first;            /* address of the one that holds most */
+	uint32_t stack;            /* of leaks.stacks, 0: not known */
 };
 
 struct leaks_block {
 	uint64_t addr, size;
 	uint64_t held, held_bytes;
 	uint32_t group;
+	uint32_t stack; /* that has allocated it: of leaks.stacks, 0: not known */
 };
 
 struct leaks {
 	struct arena arena;             /* holds the texts */
 	VEC(struct leaks_group) groups; /* the most bytes first */
 	VEC(struct leaks_block) blocks; /* the roots of the leaked blocks, the most bytes first */
+	VEC(struct leaks_stack) stacks; /* of a recording; number 0 is none */
 	VEC(const char *) remarks;      /* on heaps that are damaged */
 	uint64_t used, used_bytes;      /* blocks in use, leaked ones too */
 	uint64_t unused, unused_bytes;  /* free blocks */
@@ -46,7 +54,7 @@ struct leaks {
 
 /* Finds the leaks in a copy. ENOENT: there is no heap of glibc's malloc in it. */
 struct err *leaks_find(const struct memory_copy *c, struct leaks **ret);
-/* types.c: names the types of leaked blocks and makes the groups. The space supplies the memory
+/* types.c: names the types of leaked blocks and makes the groups, of equal type, size and stack. The space supplies the memory
  * that is not in the copy: the tables of C++ types. */
 void leaks_group(struct leaks *l, const struct memory_copy *c, struct space *s,
 		 struct symbols *symbols);

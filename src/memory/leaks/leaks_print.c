@@ -47,6 +47,16 @@ static void put_group(struct out *o, const struct memory_copy *c, const struct l
 	out_char(o, '\n');
 }
 
+/* The stack that has allocated the blocks, below them. */
+static void put_stack(struct out *o, const struct leaks *l, uint32_t stack)
+{
+	for (uint32_t i = 0; stack && i < l->stacks.v[stack].n; i++) {
+		out_printf(o, "%19s ", "");
+		out_escaped(o, l->stacks.v[stack].frames[i], strlen(l->stacks.v[stack].frames[i]));
+		out_char(o, '\n');
+	}
+}
+
 static void put_blocks(struct out *o, const struct leaks *l, uint32_t group)
 {
 	for (uint32_t i = 0; i < l->blocks.n; i++) {
@@ -84,6 +94,7 @@ void leaks_print(const struct leaks *l, const struct memory_copy *c, const struc
 		put_group(o, c, &l->groups.v[i]);
 		if (how->blocks)
 			put_blocks(o, l, i);
+		put_stack(o, l, l->groups.v[i].stack);
 	}
 	if (l->groups.n > how->most)
 		out_printf(o, "... and %u more kinds (-n)\n", l->groups.n - how->most);
@@ -97,6 +108,16 @@ static void put_number(struct out *o, const char *name, uint64_t v)
 static void put_address(struct out *o, uint64_t v)
 {
 	out_printf(o, ",\"address\":\"0x%llx\"", (unsigned long long)v);
+}
+
+static void put_frames(struct out *o, const struct leaks_stack *s)
+{
+	out_str(o, ",\"frames\":[");
+	for (uint32_t i = 0; i < s->n; i++) {
+		out_str(o, i ? "," : "");
+		json_string(o, s->frames[i], strlen(s->frames[i]));
+	}
+	out_char(o, ']');
 }
 
 void leaks_json(const struct leaks *l, const struct leaks_shown *how, struct out *o)
@@ -141,6 +162,8 @@ void leaks_json(const struct leaks *l, const struct leaks_shown *how, struct out
 		put_number(o, "held_blocks", g->held);
 		put_number(o, "held_bytes", g->held_bytes);
 		put_address(o, g->first);
+		if (g->stack)
+			put_frames(o, &l->stacks.v[g->stack]);
 		out_str(o, "}\n");
 	}
 	for (uint32_t i = 0; how->blocks && i < l->blocks.n; i++) {

@@ -364,6 +364,7 @@ void leaks_free(struct leaks *l)
 		return;
 	vec_fini(&l->groups);
 	vec_fini(&l->blocks);
+	vec_fini(&l->stacks);
 	vec_fini(&l->remarks);
 	arena_fini(&l->arena);
 	free(l);

@@ -66,6 +66,7 @@ static void add_block(struct namer *n, const struct memory_copy *c, struct leaks
 	struct {
 		const char *type;
 		uint64_t size;
+		uint32_t stack;
 	} key;
 	struct leaks_group *g;
 	uint64_t *at;
@@ -76,11 +77,13 @@ static void add_block(struct namer *n, const struct memory_copy *c, struct leaks
 	memset(&key, 0, sizeof(key));
 	key.type = type_of(n, word);
 	key.size = b->size;
+	key.stack = b->stack;
 	at = hash_put(&n->groups, &key, sizeof(key), &is_new);
 	if (is_new) {
 		*at = n->l->groups.n;
-		*vec_add(&n->l->groups) =
-			(struct leaks_group){ .type = key.type, .size = b->size, .first = b->addr };
+		*vec_add(&n->l->groups) = (struct leaks_group){
+			.type = key.type, .size = b->size, .stack = b->stack, .first = b->addr
+		};
 	}
 	b->group = (uint32_t)*at;
 	g = &n->l->groups.v[*at];

@@ -1,0 +1,165 @@
+#!/usr/bin/env python3
+# The copy of a process by clone(2) (`descry leaks`): what the copy lacks is read in the process itself, the process notices nothing, and it
+# is not copied where that is a risk.
+import atexit
+import json
+import os
+import shutil
+import subprocess
+import tempfile
+
+from checks import *
+
+DESCRY = os.environ["DESCRY"]
+TMP = tempfile.mkdtemp(prefix="descry-fork-")
+atexit.register(shutil.rmtree, TMP, True)
+SOURCE = r"""
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static volatile int signals, interrupted;
+static void on_signal(int sig) { (void)sig; signals++; }
+
+static void hold(int flags, int fd, int advice)
+{
+	void **p = mmap(NULL, 8192, PROT_READ | PROT_WRITE, flags, fd, 0);
+	if (advice)
+		madvise(p, 4096, advice);
+	p[1] = memset(malloc(200), 0, 200);
+}
+
+static __attribute__((noinline)) void lose(void)
+{
+	void *volatile p = memset(malloc(100), 0, 100);
+	printf("%p\n", p);
+	p = NULL;
+}
+
+static __attribute__((noinline)) void wipe(void) { volatile char w[65536]; for (int i = 0; i < 65536; i++) w[i] = 0; }
+
+static void *sleeper(void *arg)
+{
+	for (;;)
+		if (usleep(100000) < 0)
+			interrupted++;
+	return arg;
+}
+
+int main(int argc, char **argv)
+{
+	pthread_t t;
+	sigset_t set;
+	char c;
+	ssize_t n;
+	int fd;
+
+	for (int i = 1; i < 32; i++)
+		signal(i, on_signal);
+	sigemptyset(&set);
+	sigaddset(&set, SIGUSR2);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	pthread_create(&t, NULL, sleeper, NULL);
+	fd = memfd_create("shared", 0);
+	if (ftruncate(fd, 8192))
+		return 3;
+	hold(MAP_PRIVATE | MAP_ANONYMOUS, -1, MADV_DONTFORK);
+	hold(MAP_PRIVATE | MAP_ANONYMOUS, -1, MADV_WIPEONFORK);
+	hold(MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	hold(MAP_SHARED, fd, 0);
+	hold(MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	lose();
+	wipe();
+	if (argc > 1 && !strcmp(argv[1], "direct") && open(argv[0], O_RDONLY | O_DIRECT) < 0)
+		return 4;
+	if (argc > 1 && !strcmp(argv[1], "filter")) {
+		struct sock_filter f = BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
+		struct sock_fprog p = { 1, &f };
+		if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &p))
+			return 5;
+	}
+	printf("ready\n");
+	fflush(stdout);
+	while ((n = read(0, &c, 1)) > 0 || (n < 0 && errno == EINTR && ++interrupted))
+		;
+	errno = 0;
+	n = waitpid(-1, NULL, 0);
+	printf("signals %d interrupted %d wait %d %d", signals, interrupted, (int)n, errno == ECHILD);
+	errno = 0;
+	n = waitpid(-1, NULL, __WALL);
+	printf(" %d %d\n", (int)n, errno == ECHILD);
+	return 0;
+}
+"""
+
+
+def start(*args):
+    p = subprocess.Popen([os.path.join(TMP, "forked"), *args], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    atexit.register(p.kill)
+    lost = [line.strip() for line in iter(p.stdout.readline, "ready\n") if line]
+    return p, lost
+
+
+def leaks(p, *args):
+    r = subprocess.run([DESCRY, "leaks", "--json", "-v", *args, "-p", str(p.pid)], stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    check(r.returncode == 0, args, r)
+    rows = [json.loads(line) for line in r.stdout.splitlines()]
+    return rows[0], [row["address"] for row in rows if row["type"] == "block"]
+
+
+def state(p):
+    with open("/proc/%d/status" % p.pid) as f:
+        status = [line for line in f if line.startswith(("SigBlk", "SigCgt", "Threads", "TracerPid", "SigPnd", "ShdPnd"))]
+    with open("/proc/%d/maps" % p.pid) as f:
+        return status, f.read()
+
+
+def text(p):
+    """The ends of its text, where the code of the copy has been."""
+    with open("/proc/%d/maps" % p.pid) as f, open("/proc/%d/mem" % p.pid, "rb") as mem:
+        ends = []
+        for line in f:
+            if "r-xp" in line and "/" in line:
+                mem.seek(int(line.split()[0].split("-")[1], 16) - 512)
+                ends.append(mem.read(512))
+        return ends
+
+
+with open(os.path.join(TMP, "forked.c"), "w") as f:
+    f.write(SOURCE)
+if subprocess.run(["cc", "-O1", "-fno-builtin", "-pthread", "-o", os.path.join(TMP, "forked"), os.path.join(TMP, "forked.c")]).returncode:
+    skip("no C compiler")
+
+p, lost = start()
+before = state(p), text(p)
+heap, blocks = leaks(p, "--no-fork")
+check(heap["not_forked"] == "--no-fork" and blocks == lost, "not copied", heap, blocks, lost)
+for i in range(5):
+    heap, blocks = leaks(p)
+    check(heap["not_forked"] is None and blocks == lost, "copied", heap, blocks, lost)
+    check((state(p), text(p)) == before, "as before", before, state(p))
+out, _ = p.communicate()
+check(p.returncode == 0 and out == "signals 0 interrupted 0 wait -1 1 -1 1\n", "it notices nothing", p.returncode, out)
+
+for what, why in (("filter", "filters its system calls"), ("direct", "O_DIRECT")):
+    p, lost = start(what)
+    if p.poll() is not None:
+        print("note: %s is not possible here: %d" % (what, p.returncode))
+        continue
+    heap, blocks = leaks(p)
+    check(why in (heap["not_forked"] or "") and blocks == lost, what, heap, blocks)
+    p.communicate()
+    check(p.returncode == 0, what, p.returncode)
+done()
