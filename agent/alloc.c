@@ -44,6 +44,8 @@ static inline __attribute__((always_inline)) void put(enum wire_alloc_op op, uin
 			stack = alloc_walk(t, FRAME);
 			t->ring->bare += !stack;
 		}
+		if (!allocates || op == WIRE_ALLOC_MAP)
+			wait_for_loads();
 		now = ticks();
 		d = now - t->time;
 		d = (int64_t)d < 0 ? 0 : d;

@@ -21,7 +21,8 @@
  * bytes << 1 | 1. OPEN begins a thread: its first difference is from address 0. STACKS does the
  * same, and all events of the thread that allocate, and MAP, have one more field: the difference
  * of the stack's number from that before, as zigzag, from 0. Ticks are those of the processor's
- * counter.
+ * counter, read without a fence: a little earlier than those of an event of another thread on which
+ * this one depends, at times.
  *
  * With stacks, more memory follows, which only they need:
  *

@@ -1,20 +1,40 @@
 /* A file of allocations of any bytes (the first byte is even), a whole block around any entries
- * (odd), and whole chunks of two threads with any bytes (CHUNKS or more). Reading and the report
- * come to an end. */
+ * (odd), and whole chunks of three threads with any bytes (CHUNKS or more); at STACKS or more, the
+ * second byte is the number of bytes of entries before them. Reading, the report, a comparison and
+ * the making of a replay come to an end. */
 #include <assert.h>
+#include <unistd.h>
 #include <zstd.h>
 
 #include "base/hash.h"
 #include "memory/alloc/alloc_report.h"
+#include "memory/alloc/replay.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-enum { HEAD = 16, CHUNKS = 0x80 };
+enum { HEAD = 16, CHUNKS = 0x80, STACKS = 0xc0, RINGS = 3 };
 
 static void put_u32(uint8_t *p, uint64_t v)
 {
 	for (int i = 0; i < 4; i++)
 		p[i] = (uint8_t)(v >> 8 * i);
+}
+
+static void play_it(struct alloc_trace *t, bool same_threads)
+{
+	struct replay_head head;
+	struct err *e;
+	int fd = -1;
+
+	alloc_rewind(t);
+	e = replay_make(t, same_threads, &head, &fd);
+	if (!e) {
+		assert(lseek(fd, 0, SEEK_END) ==
+		       (off_t)(sizeof(head) +
+			       head.nchunks * REPLAY_CHUNK * sizeof(struct replay_op)));
+		close(fd);
+	}
+	err_free(e);
 }
 
 static void read_it(const void *p, size_t n)
@@ -27,16 +47,19 @@ static void read_it(const void *p, size_t n)
 		e = e ?: alloc_report_make(t, &r);
 		assert(!salvage || !e || !t);
 		if (!e) {
+			const struct report_side sides[2] = { { r, t, "a" }, { r, t, "b" } };
 			struct stacktree tree;
 			struct out o;
 
 			out_init(&o, NULL);
 			alloc_report_print(r, t, "fuzz", 5, &o);
 			alloc_report_json(r, t, "fuzz", 5, &o);
+			alloc_diff_json(sides, REPORT_BYTES, 5, &o);
 			out_fini(&o);
 			stacktree_init(&tree);
 			alloc_report_tree(r, t, REPORT_BYTES, &tree);
 			stacktree_fini(&tree);
+			play_it(t, salvage);
 		}
 		err_free(e);
 		alloc_report_free(r);
@@ -57,25 +80,31 @@ static void put_block(uint8_t *file, size_t *n, uint32_t kind, const void *p, si
 	*n += HEAD + packed;
 }
 
-/* Puts the bytes into chunks of up to PART bytes, of two rings in turn. */
-static void put_chunks(uint8_t *file, size_t *n, const uint8_t *p, size_t size)
+/* Puts the bytes into chunks of up to PART bytes, of the rings in turn. */
+static void put_chunks(uint8_t *file, size_t *n, const uint8_t *p, size_t size, size_t before)
 {
 	enum { PART = 50 };
-	static const char clock[] = "\x08\x09"
-				    "clock=0,9";
-	uint64_t at[2] = { 0 };
+	/* 40,000 ticks are DISORDER_NS of trace_merge.c */
+	static const char clock[] = "\x08\x1b"
+				    "clock=0,9223372036854775808";
+	uint64_t at[RINGS] = { 0 };
 
 	put_block(file, n, ALLOC_BLOCK, clock, sizeof(clock) - 1);
+	if (before) {
+		put_block(file, n, ALLOC_BLOCK, p, before);
+		p += before;
+		size -= before;
+	}
 	for (uint32_t i = 0; size; i++) {
 		size_t part = size < PART ? size : PART;
 		uint8_t raw[ALLOC_CHUNK_HEAD + PART] = { 0 };
 
-		put_u32(raw, i & 1);
-		put_u32(raw + 8, at[i & 1]);
-		put_u32(raw + 16, i * 20); /* sync */
+		put_u32(raw, i % RINGS);
+		put_u32(raw + 8, at[i % RINGS]);
+		put_u32(raw + 16, (uint64_t)p[0] * i * 500); /* sync */
 		memcpy(raw + ALLOC_CHUNK_HEAD, p, part);
 		put_block(file, n, ALLOC_CHUNK, raw, ALLOC_CHUNK_HEAD + part);
-		at[i & 1] += part;
+		at[i % RINGS] += part;
 		p += part;
 		size -= part;
 	}
@@ -83,6 +112,7 @@ static void put_chunks(uint8_t *file, size_t *n, const uint8_t *p, size_t size)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
+	const size_t has = size > 2 && data[0] >= STACKS;
 	uint8_t *file;
 	size_t n = HEAD;
 
@@ -92,13 +122,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		read_it(data + 1, size - 1);
 		return 0;
 	}
-	file = xcalloc(1, 1024 + 8 * ZSTD_compressBound(size));
+	file = xcalloc(1, 2048 + 8 * ZSTD_compressBound(size));
 	memcpy(file, "DESCRYMA", 8);
 	put_u32(file + 8, ALLOC_VERSION);
 	if (data[0] < CHUNKS)
 		put_block(file, &n, ALLOC_BLOCK, data + 1, size - 1);
 	else
-		put_chunks(file, &n, data + 1, size - 1);
+		put_chunks(file, &n, data + 1 + has, size - 1 - has,
+			   has && data[1] < size - 2 ? data[1] : 0);
 	read_it(file, n);
 	free(file);
 	return 0;

@@ -18,14 +18,6 @@ TMP = tempfile.mkdtemp(prefix="descry-malloc-")
 atexit.register(shutil.rmtree, TMP, True)
 os.environ["TMPDIR"] = TMP
 FILE = os.path.join(TMP, "a.dma")
-running = []
-
-
-@atexit.register
-def end_all():
-    for p in running:
-        p.kill()
-        p.wait()
 
 
 def wait_until(condition, what):
@@ -185,10 +177,10 @@ check("ALLOCATOR" in text and not [f for f in os.listdir(TMP) if f.startswith("d
 
 # a running process; descry is killed: the file ends behind its last block
 p = subprocess.Popen([TRACEE, "endless"], stdout=subprocess.PIPE, text=True)
-running.append(p)
+kill_at_end(p)
 check(p.stdout.readline() == "ready\n", "endless")
 d = subprocess.Popen([DESCRY, "malloc", "record", "-o", FILE + "2", "-p", str(p.pid)], stderr=subprocess.PIPE, text=True)
-running.append(d)
+kill_at_end(d)
 
 
 def size():
@@ -206,7 +198,7 @@ check(not r["complete"] and r["malloc"] > 10 and r["damage"] is None, "killed", 
 check("the recording was cut off" in malloc("report", FILE + "2").stdout, "text says so")
 check(p.poll() is None, "the program goes on")
 d = subprocess.Popen([DESCRY, "malloc", "record", "-o", FILE + "3", "-p", str(p.pid)], stderr=subprocess.PIPE, text=True)
-running.append(d)
+kill_at_end(d)
 wait_until(lambda: os.path.exists(FILE + "3") and os.stat(FILE + "3").st_size > 100, "it can be recorded again")
 d.send_signal(signal.SIGINT)
 d.wait()
@@ -232,10 +224,10 @@ int main(void) { void *p[100]; char c; struct pollfd in = { 0, POLLIN, 0 };
   return p[99] == 0; }""")
     check(subprocess.run(["cc", "-w", "-O1", "-fno-builtin", "-o", holder, source]).returncode == 0, "cc")
     p = subprocess.Popen([holder], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-    running.append(p)
+    kill_at_end(p)
     check(p.stdout.read(1) == b"r", "it holds blocks")
     d = subprocess.Popen([DESCRY, "malloc", "record", "-o", FILE + "5", "-p", str(p.pid)], stderr=subprocess.PIPE, text=True)
-    running.append(d)
+    kill_at_end(d)
     wait_until(lambda: os.path.exists(FILE + "5") and os.stat(FILE + "5").st_size > 100, "its calls are recorded")
     p.stdin.write(b"x")
     p.stdin.flush()
@@ -269,7 +261,7 @@ with open(FILE + ".c", "w") as f:
 if shutil.which("cc"):
     subprocess.run(["cc", "-shared", "-fPIC", "-o", chosen, FILE + ".c"], check=True)
     p = subprocess.Popen([TRACEE, "endless"], stdout=subprocess.PIPE, text=True, env=dict(os.environ, LD_PRELOAD=chosen))
-    running.append(p)
+    kill_at_end(p)
     check(p.stdout.readline() == "ready\n", "endless, with that library")
     said = malloc("record", "-o", FILE + "4", "-p", str(p.pid), rc=1)
     check("D cannot hold the file's name" in said.stderr and "injected" not in said.stdout + said.stderr, "refused", said)

@@ -8,14 +8,6 @@ from live import *
 ALLOCS = os.path.join(BUILD, "test", "tracee_allocs")
 TRACEE = os.path.join(BUILD, "test", "tracee_recorded")
 FILE = os.path.join(TMP, "a.dma")
-running = []
-
-
-@atexit.register
-def end_all():
-    for p in running:
-        p.kill()
-        p.wait()
 
 
 def report(*args):
@@ -47,6 +39,9 @@ exact(record(ALLOCS, "threads"), "threads", malloc=10000, free=10000, freed_else
 
 # threads that hand blocks over at once, that come and go, that are more than there are rings; a program that is faster than the tracer
 exact(record(TRACEE, "passed", "20000"), "passed", malloc=80000, free=80000, freed_elsewhere=80000, threads=5)
+# one thread's allocator gives at once what another has freed
+SHARED = dict(os.environ, MALLOC_ARENA_MAX="1", GLIBC_TUNABLES="glibc.malloc.tcache_count=0")
+exact(record(TRACEE, "passed", "50000", env=SHARED), "passed by one heap", malloc=200000, free=200000, freed_elsewhere=200000, threads=5)
 exact(record(TRACEE, "churn", "300"), "churn", malloc=3000, free=3000)
 r = record(TRACEE, "crowd", "600")
 check(r["malloc"] + r["free"] + r["calloc"] + r["lost"] == 600 * 20 + 600 and r["lost"] > 0 and r["complete"], "crowd", r)
@@ -136,7 +131,8 @@ int main(void) { pthread_t t[4]; for (int i = 0; i < 2; i++) slot[i] = malloc(10
   for (int i = 0; i < 4; i++) free(slot[i]);
   return 0; }""")
     check(subprocess.run(["cc", "-O1", "-o", os.path.join(TMP, "mv"), os.path.join(TMP, "mv.c"), "-lpthread"]).returncode == 0, "cc")
-    exact(record(os.path.join(TMP, "mv")), "realloc in turn", realloc=2000, realloc_from=2000, malloc=2, free=2)
+    for env in os.environ, SHARED:
+        exact(record(os.path.join(TMP, "mv"), env=env), "realloc in turn", realloc=2000, realloc_from=2000, malloc=2, free=2)
 
 # an allocator that is preloaded is recorded, and used
 for lib in [l for l in ("/usr/lib/x86_64-linux-gnu/libjemalloc.so.2", "/usr/lib/x86_64-linux-gnu/libmimalloc.so.2.0", "/usr/lib/x86_64-linux-gnu/libtcmalloc_minimal.so.4") if os.path.exists(l)]:
@@ -153,12 +149,21 @@ p = subprocess.run([DESCRY, "malloc", "replay", "--json", "--runs", "1", FILE], 
 r = report()
 check(json.loads(p.stdout)["live_peak_bytes"] == r["peak_bytes"] and json.loads(p.stdout)["skipped"] == 0, "replay", p, r["peak_bytes"])
 
+# with the same allocator, a replay takes as much memory as the program did, by the program's own count
+p = subprocess.run([DESCRY, "malloc", "record", "-o", FILE, TRACEE, "grows", "200000"], stdin=subprocess.DEVNULL, capture_output=True, text=True)
+r = report()
+grown = int(p.stdout) * 1024
+p = subprocess.run([DESCRY, "malloc", "replay", "--json", "--runs", "1", "--with", "glibc", FILE], capture_output=True, text=True)
+played = json.loads(p.stdout)
+check(played["live_peak_bytes"] == played["allocators"][0]["live_peak_bytes"] == r["peak_bytes"] > 20 << 20, "the peak", r["peak_bytes"], played)
+near(played["allocators"][0]["rss_peak_bytes"], grown, 0.1, "resident memory of a replay")
+
 
 def begin(*command):
     if os.path.exists(FILE):
         os.unlink(FILE)
     d = subprocess.Popen([DESCRY, "malloc", "record", "-o", FILE, *command], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    running.append(d)
+    kill_at_end(d)
     return d
 
 

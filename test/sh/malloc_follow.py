@@ -7,14 +7,6 @@ TRACEE = os.path.join(BUILD, "test", "tracee_executes")
 DIR = os.path.join(TMP, "d")
 FILE = os.path.join(DIR, "a.dma")
 ENV = dict(os.environ, PATH=os.path.join(BUILD, "test") + ":" + os.environ["PATH"])
-running = []
-
-
-@atexit.register
-def end_all():
-    for p in running:
-        p.kill()
-        p.wait()
 
 
 def report(path, lost=0):
@@ -168,7 +160,7 @@ for how in "end", "^C":
     os.mkdir(DIR)
     d = subprocess.Popen([DESCRY, "malloc", "record", "-o", FILE, TRACEE, "stays"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                          stderr=subprocess.PIPE, text=True)
-    running.append(d)
+    kill_at_end(d)
     # it is known only when it allocates
     if how == "end":
         d.stdin.write("x")
@@ -180,7 +172,7 @@ for how in "end", "^C":
     check(first["malloc"] == 3 and [r["malloc"] for r in others] == ([7] if how == "end" else []), "stays", how, others)
 d = subprocess.Popen([DESCRY, "malloc", "record", "-o", FILE, "sh", "-c", "sleep 1000 >/dev/null 2>&1 & echo $!"], stdin=subprocess.DEVNULL,
                      stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-running.append(d)
+kill_at_end(d)
 sleeper = int(d.stdout.readline())
 line = d.stderr.readline()
 check("the command has ended; 1 of its processes" in line, "it waits", line)
@@ -198,7 +190,7 @@ for i in range(int(os.environ.get("DESCRY_TORTURE", "3"))):
     d = subprocess.Popen([DESCRY, "malloc", "record", "-o", FILE, "sh", "-c",
                           "n=0; while [ ! -e '%s' ]; do n=$((n + 1)); '%s' leaf 5 >/dev/null; [ $? = 9 ] || exit; done; '%s' leaf 5; echo end" % (STOP, TRACEE, TRACEE)],
                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    running.append(d)
+    kill_at_end(d)
     while len(os.listdir(DIR)) < 6 and d.poll() is None:
         time.sleep(0.002)
     time.sleep(i % 20 / 1000)
@@ -225,7 +217,7 @@ import socket
 with open("/proc/net/unix") as f:
     before = f.read()
 d = subprocess.Popen([DESCRY, "malloc", "record", "-o", FILE, "cat"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-running.append(d)
+kill_at_end(d)
 name = None
 while not name and d.poll() is None:
     with open("/proc/net/unix") as f:
@@ -258,7 +250,7 @@ with open("/proc/net/unix") as f:
     before = f.read()
 d = subprocess.Popen([DESCRY, "malloc", "record", "-o", FILE, "sh", "-c", "sleep 1000 >/dev/null 2>&1 & echo $!; '%s' stays; echo ready; wait" % TRACEE],
                      stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
-running.append(d)
+kill_at_end(d)
 sleeper = int(d.stdout.readline())
 d.stdout.readline()
 with open("/proc/net/unix") as f:

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # descry malloc record says what is not in the file: calls whose memory could not be read, and all behind the point where the file could not
-# grow. The program goes on.
+# grow, by a limit or on a full disk, also those of children's files. The program goes on.
 import resource
 
 from live import *
@@ -52,4 +52,24 @@ m = re.search(r"(\d+) of (\d+) calls are in the file", r.stderr)
 check(r.stdout == "end\n" and "File too large" in r.stderr and m and 0 < int(m[1]) < int(m[2]), "a limit of the file's size", r)
 p = subprocess.run([DESCRY, "malloc", "report", "a.dma"], capture_output=True, text=True)
 check(p.returncode == 0 and "the recording was cut off" in p.stdout, "the file is valid up to there", p)
+
+# a disk that becomes full, of a command with children; the file system is in a mount namespace of its own
+TREE = os.path.join(BUILD, "test", "tracee_recorded")
+SCRIPT = """mount -t tmpfs -o size=1m none full || exit 77
+'%s' malloc record -o full/b.dma sh -c "'%s' busy 300000; '%s' busy 300000; '%s' busy 100; exit 6" 2>said
+echo status $?
+for f in full/*.dma; do '%s' malloc report --json $f >$(basename $f).json; echo report $?; done
+""" % (DESCRY, TREE, TREE, TREE, DESCRY)
+os.mkdir("full")
+p = subprocess.run(["unshare", "-m", "sh", "-c", SCRIPT], capture_output=True, text=True, stdin=subprocess.DEVNULL)
+if p.returncode == 77:
+    skip("no file system can be mounted: " + p.stderr)
+said = open("said").read()
+m = [(int(a), int(b)) for a, b in re.findall(r"(\d+) of (\d+) calls are in the file", said)]
+check(p.stdout.startswith("end\nend\nend\nstatus 1\n") and "No space left on device" in said and m and all(a < b for a, b in m), "a full disk", p, said)
+files = [json.load(open(f)) for f in os.listdir(".") if f.endswith(".json")]
+check(len(files) >= 2 and p.stdout.count("report 0") == len(files), "the files are valid", p.stdout, said)
+cut = [r for r in files if not r["complete"]]
+check(cut and max(r["malloc"] for r in cut) > 1000 and all(r["damage"] is None and r["unknown"] == r["replaced"] == 0 for r in cut if not r["forked"]), "up to there",
+      [(r["malloc"], r["complete"], r["unknown"]) for r in files])
 done()

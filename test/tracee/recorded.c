@@ -10,6 +10,8 @@
  *	strict N   N malloc(10), freed, under seccomp(2)'s strict mode
  *	filter N   N malloc(10), freed, under a filter of all but write(2) and exit_group(2)
  *	busy N     N malloc(10..500), freed in another order; then "end"
+ *	grows N    N malloc(16..1199), written and freed in another order, of which up to 40,000 live;
+ *	           prints how many kB more of anonymous memory it has then
  *	waits      "ready", waits for a byte; 10 malloc(10)
  *	maps       maps memory by mmap(2), munmap(2), mremap(2), sbrk(2) and brk(2); malloc(1 MB)
  */
@@ -24,6 +26,7 @@
 #include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -222,6 +225,45 @@ static void busy(void)
 	say("end\n");
 }
 
+/* In kB. */
+static long anonymous(void)
+{
+	char text[200] = "";
+	long size, resident, shared;
+	int fd = open("/proc/self/statm", O_RDONLY);
+
+	if (read(fd, text, sizeof(text) - 1) < 0 ||
+	    sscanf(text, "%ld %ld %ld", &size, &resident, &shared) != 3)
+		exit(1);
+	close(fd);
+	return (resident - shared) * 4;
+}
+
+static void grows(void)
+{
+	enum { BLOCKS = 40000 };
+	static char *volatile blocks[BLOCKS];
+	char text[32];
+	unsigned x = 1;
+	long before;
+
+	memset((void *)blocks, 0, sizeof(blocks));
+	before = anonymous();
+	for (long i = 0; i < count; i++) {
+		unsigned k, size;
+
+		x = x * 1664525 + 1013904223;
+		k = (x >> 8) % BLOCKS;
+		free(blocks[k]);
+		x = x * 1664525 + 1013904223;
+		size = 16 + (x >> 8) % 1184;
+		blocks[k] = malloc(size);
+		memset(blocks[k], 1, size);
+	}
+	snprintf(text, sizeof(text), "%ld\n", anonymous() - before);
+	say(text);
+}
+
 static void waits(void)
 {
 	char byte;
@@ -268,7 +310,7 @@ int main(int argc, char **argv)
 	} kinds[] = { { "passed", passed }, { "churn", churn },   { "crowd", crowd },
 		      { "forks", forks },   { "jumps", jumps },   { "signals", signals },
 		      { "strict", strict }, { "filter", filter }, { "busy", busy },
-		      { "waits", waits },   { "maps", maps } };
+		      { "waits", waits },   { "maps", maps },   { "grows", grows } };
 
 	count = argc > 2 ? atol(argv[2]) : 0;
 	for (size_t k = 0; k < sizeof(kinds) / sizeof(*kinds) && argc > 1; k++)

@@ -1,7 +1,8 @@
-/* The tables of an allocation report: live blocks, size classes, shared cache lines. */
+/* The tables of an allocation report: live blocks, sets of blocks, size classes, shared cache lines. */
 #include "unit.h"
 
 #include "base/mem.h"
+#include "memory/alloc/block_set.h"
 #include "memory/alloc/live_blocks.h"
 #include "memory/alloc/mapped_ranges.h"
 #include "memory/alloc/shared_lines.h"
@@ -35,6 +36,35 @@ static void live(void **unused)
 		assert_int_equal(l.n, n);
 	}
 	live_fini(&l);
+}
+
+/* The set of blocks is what a plain list is. */
+static void sets(void **state_)
+{
+	enum { SPAN = 40000 };
+	static bool in[SPAN];
+	struct block_set s = { 0 };
+
+	random_state = 5;
+	for (uint32_t i = 0; i < 1000000; i++) {
+		uint32_t k = (uint32_t)random_number() % SPAN;
+		/* neighbours, and blocks that are pages apart */
+		uint64_t addr = k % 2 ? 0x7f0000000000 + k * 8ull : (k + 1) * 40960ull;
+
+		if (block_set_growth(&s))
+			assert_int_equal(block_set_growth(&s), 3ull * s.cap * sizeof(*s.pages));
+		if (random_number() & 1) {
+			assert_int_equal(block_set_put(&s, addr), !in[k]);
+			in[k] = true;
+		} else {
+			assert_int_equal(block_set_take(&s, addr), in[k]);
+			in[k] = false;
+		}
+	}
+	assert_in_range(s.n, SPAN / 2, SPAN);
+	assert_false(block_set_take(&s, 0x123456789000));
+	block_set_fini(&s);
+	assert_int_equal(s.n, 0);
 }
 
 /* What malloc_usable_size(3) says of glibc 2.36, jemalloc 5.3 and mimalloc 2.0.9. */
@@ -208,6 +238,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(live),
+		cmocka_unit_test(sets),
 		cmocka_unit_test(classes),
 		cmocka_unit_test(lines),
 		cmocka_unit_test(ranges),

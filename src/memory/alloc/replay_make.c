@@ -1,7 +1,9 @@
 /* Turns a recording into operations on numbered slots. */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <stdio.h>
 #include <sys/mman.h>
+#include <sys/sendfile.h>
 #include <unistd.h>
 
 #include "memory/alloc/live_blocks.h"
@@ -47,6 +49,7 @@ enum {
 struct making {
 	struct replay_head head;
 	int fd;
+	char *path; /* of the file on disk that fd is; NULL: it is in memory */
 	struct live live; /* live_block.stack: the slot; .time: what it counts in `in_use` */
 	VEC(struct recorded_thread) threads;
 	VEC(struct lane *) lanes;
@@ -62,13 +65,43 @@ struct making {
 	struct err *e;   /* the first */
 };
 
+static const char IN_MEMORY[] = "a memory file for the operations";
+
+static uint64_t bytes_of_operations(const struct making *m)
+{
+	return (m->head.nchunks + m->lanes.n) * REPLAY_CHUNK * sizeof(struct replay_op);
+}
+
+/* Moves the operations from memory to a file on disk, which nobody else can open. */
+static void move_to_disk(struct making *m)
+{
+	const char *dir = getenv("TMPDIR");
+	char *path = xasprintf("%s/descry-replay-XXXXXX", dir && *dir ? dir : "/var/tmp");
+	int fd = mkstemp(path), error = fd < 0 ? errno : 0;
+	off_t at = 0;
+	ssize_t k;
+
+	if (fd >= 0)
+		unlink(path);
+	while (!error && (k = sendfile(fd, m->fd, &at, 1 << 30)) != 0)
+		if (k < 0 && errno != EINTR)
+			error = errno;
+	m->path = path;
+	if (error)
+		m->e = err_errno(error, "%s", path);
+	if (fd < 0)
+		return;
+	close(m->fd);
+	m->fd = fd;
+}
+
 static void write_at(struct making *m, const void *p, size_t n, uint64_t at)
 {
 	while (n && !m->e) {
 		ssize_t k = pwrite(m->fd, p, n, (off_t)at);
 
 		if (k < 0 && errno != EINTR)
-			m->e = err_errno(errno, "a memory file for the operations");
+			m->e = err_errno(errno, "%s", m->path ?: IN_MEMORY);
 		k = k < 0 ? 0 : k;
 		p = (const char *)p + k;
 		n -= (size_t)k;
@@ -261,9 +294,7 @@ static struct err *check_room(const struct making *m)
 		       slots = m->slots.n * (uint64_t)SLOT_BYTES,
 		       needs = (growth > m->head.peak_room + slots ? growth
 								   : m->head.peak_room + slots) +
-			       ahead +
-			       (m->head.nchunks + m->lanes.n) * REPLAY_CHUNK *
-				       sizeof(struct replay_op);
+			       ahead + (m->path ? 0 : bytes_of_operations(m));
 
 	return !m->room || needs <= m->room
 		       ? NULL
@@ -375,11 +406,13 @@ struct err *replay_make(struct alloc_trace *t, bool same_threads, struct replay_
 	struct alloc_event event;
 
 	if (m.fd < 0)
-		return err_errno(errno, "a memory file for the operations");
+		return err_errno(errno, "%s", IN_MEMORY);
 	if (same_threads)
 		m.e = count_events(&m, t);
 	while (!m.e && alloc_next(t, &event, &m.e)) {
 		replay_make_take(&m, &event);
+		if (m.room && !m.path && !m.e && bytes_of_operations(&m) > m.room / 4)
+			move_to_disk(&m);
 		m.e = m.e ?: check_room(&m);
 	}
 	m.e = m.e ?: alloc_unchanged(t);
@@ -396,6 +429,7 @@ struct err *replay_make(struct alloc_trace *t, bool same_threads, struct replay_
 	vec_fini(&m.slots);
 	live_fini(&m.live);
 	vec_fini(&m.threads);
+	free(m.path);
 	*ret = m.head;
 	if (m.e)
 		close(m.fd);

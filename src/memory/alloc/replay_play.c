@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/meminfo.h"
 #include "base/ticks.h"
 #include "memory/alloc/replay.h"
 
@@ -56,17 +57,21 @@ struct player {
 	pthread_mutex_t looking;
 };
 
+/* Anonymous memory: pages of the operations come and go when these are on disk. */
 static uint64_t resident(const struct player *p)
 {
 	char text[128];
 	ssize_t n = pread(p->statm, text, sizeof(text) - 1, 0);
-	char *second;
+	uint64_t all, shared;
+	char *at;
 
 	if (n <= 0)
 		return 0;
 	text[n] = '\0';
-	second = strchr(text, ' ');
-	return second ? strtoull(second, NULL, 10) * PAGE : 0;
+	at = strchr(text, ' ');
+	all = at ? strtoull(at, &at, 10) : 0;
+	shared = at ? strtoull(at, NULL, 10) : 0;
+	return all > shared ? (all - shared) * PAGE : 0;
 }
 
 static uint64_t live_bytes(const struct player *p)
@@ -380,6 +385,8 @@ struct err *replay_play(int fd, enum replay_mode mode, uint32_t flags, struct re
 {
 	static struct player p;
 	off_t size = lseek(fd, 0, SEEK_END);
+	/* more is read as it is played */
+	const bool fits = size > 0 && (uint64_t)size < meminfo_available() / 2;
 	const struct replay_head *h = MAP_FAILED;
 	void *(*volatile own)(size_t) = malloc;
 	struct err *e = NULL;
@@ -393,7 +400,8 @@ struct err *replay_play(int fd, enum replay_mode mode, uint32_t flags, struct re
 			     .statm = open("/proc/self/statm", O_RDONLY | O_CLOEXEC),
 			     .looking = PTHREAD_MUTEX_INITIALIZER };
 	if (size >= (off_t)sizeof(*h))
-		h = mmap(NULL, (size_t)size, PROT_READ, MAP_SHARED | MAP_POPULATE, fd, 0);
+		h = mmap(NULL, (size_t)size, PROT_READ, MAP_SHARED | (fits ? MAP_POPULATE : 0), fd,
+			 0);
 	if (h == MAP_FAILED || p.statm < 0 ||
 	    (uint64_t)size != sizeof(*h) + h->nchunks * REPLAY_CHUNK * sizeof(struct replay_op))
 		return err_new(EINVAL, "the operations are not there");

@@ -69,9 +69,10 @@ static bool drain_ring(struct alloc_shim *s, uint32_t i)
 	return true;
 }
 
-/* Events that a pass does not find have later ticks than its beginning, because a thread publishes
- * an event before its block can be known to another thread. The ticks are read twice: before the
- * rings, and by the next pass. */
+/* An event that a pass does not find was published after the pass began, and a thread publishes an
+ * event before its block can be known to another thread. So no event up to the ticks of the pass's
+ * beginning depends on it, but for those whose ticks were read ahead, which the reader holds. The
+ * ticks are read twice: before the rings, and by the next pass. */
 static void drain(struct alloc_shim *s)
 {
 	uint64_t began = ticks_now(),

@@ -19,6 +19,10 @@
  *
  * In version 4, chunks may have MAP.
  *
+ * Up to version 4, ticks of chunks were in an order in which the events could have happened. Since
+ * version 5, an event may have earlier ticks than one of another thread that it depends on, and the
+ * reader restores the order (trace_merge.c).
+ *
  * An ALLOC_BLOCK unpacks to entries: u8 op, fields. Numbers are LEB128 (base/bytes.h), signed ones
  * zigzag.
  * Bits of op: 0-3 enum alloc_op; ALLOC_THREAD: the thread's index follows, else it is that of the
@@ -51,7 +55,8 @@
 #include "base/mem.h"
 
 enum {
-	ALLOC_VERSION = 4,
+	ALLOC_VERSION = 5,
+	ALLOC_IN_ORDER = 4, /* the last version with ticks in order */
 	ALLOC_BLOCK = 0x4b4c4244, /* "DBLK" */
 	ALLOC_CHUNK = 0x4b484344, /* "DCHK" */
 	ALLOC_CHUNK_HEAD = 24,

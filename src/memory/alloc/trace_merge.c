@@ -1,10 +1,19 @@
-/* Decodes the events of rings (wire/alloc.h) and merges them by a heap of streams. */
+/* Decodes the events of rings (wire/alloc.h) and merges them by a heap of streams.
+ *
+ * A processor may read the counter before loads of earlier instructions are done. A free is read
+ * behind them, but an allocation can have earlier ticks than another thread's free of the block that
+ * was there before. Such an event is held, and with it its stream, until the free was given out; a
+ * free of a block that is not allocated is held in the same way. A processor reads ahead by the
+ * instructions that it has in work at one time, which are done within a few microseconds. When
+ * nothing comes within DISORDER_NS, the other event was not recorded, and the held one is given out
+ * as it is. */
 #include <string.h>
 
+#include "memory/alloc/block_set.h"
 #include "memory/alloc/trace_merge.h"
 #include "wire/alloc.h"
 
-enum { MERGE_BYTES_MAX = 256 << 20, THREADS_MAX = 1 << 23 };
+enum { MERGE_BYTES_MAX = 256 << 20, THREADS_MAX = 1 << 23, DISORDER_NS = 20000 };
 
 struct stream {
 	uint8_t *v;
@@ -15,6 +24,8 @@ struct stream {
 	bool stacks;     /* its events have stacks: */
 	uint32_t stack;  /* that of the last */
 	struct alloc_event next;
+	bool late;      /* `next` was held in vain */
+	uint64_t moved; /* the block that a realloc() has, which has not returned; 0: none */
 };
 
 struct merge {
@@ -23,7 +34,14 @@ struct merge {
 	struct stream *streams[WIRE_ALLOC_RINGS]; /* NULL: not seen yet */
 	struct stream *heap[WIRE_ALLOC_RINGS];    /* those that have an event; the first is next */
 	uint32_t n;
-	size_t held;
+	size_t bytes; /* that streams have */
+	/* Of recordings whose ticks may be out of order. */
+	bool disorder;
+	uint64_t bound; /* DISORDER_NS in ticks */
+	struct block_set blocks;
+	uint64_t changed; /* the block of the event that was given out last */
+	struct stream *held[WIRE_ALLOC_RINGS]; /* those that wait for another's event */
+	uint32_t nheld;
 };
 
 /* --- one stream --- */
@@ -107,7 +125,7 @@ static const char *take_other(struct merge *m, struct stream *s)
 		    (m->trace->room && m->trace->defined > m->trace->room))
 			return "there are too many threads";
 		s->thread = m->trace->threads.n;
-		s->addr = s->stack = 0;
+		s->addr = s->stack = s->moved = 0;
 		s->stacks = kind == WIRE_ALLOC_STACKS;
 		vec_push(&m->trace->threads, (uint32_t)tid);
 		return NULL;
@@ -192,6 +210,20 @@ static void sift_up(struct merge *m, uint32_t i)
 	m->heap[i] = s;
 }
 
+static void push(struct merge *m, struct stream *s)
+{
+	m->heap[m->n++] = s;
+	sift_up(m, m->n - 1);
+}
+
+/* Takes the first stream out. */
+static void drop_first(struct merge *m)
+{
+	m->heap[0] = m->heap[--m->n];
+	if (m->n)
+		sift_down(m, 0);
+}
+
 const char *merge_add(struct merge *m, const struct alloc_chunk *c)
 {
 	struct stream *s;
@@ -208,11 +240,11 @@ const char *merge_add(struct merge *m, const struct alloc_chunk *c)
 	had = s->next.thread != 0;
 	if (s->position + s->n != c->position)
 		return "a chunk does not follow the one before it in its ring";
-	if (m->held + c->n > MERGE_BYTES_MAX)
+	if (m->bytes + c->n > MERGE_BYTES_MAX)
 		return "threads are too far apart";
 	if (s->at > s->n / 2) { /* so that each byte moves once */
 		memmove(s->v, s->v + s->at, s->n - s->at);
-		m->held -= s->at;
+		m->bytes -= s->at;
 		s->position += s->at;
 		s->n -= s->at;
 		s->at = 0;
@@ -223,50 +255,169 @@ const char *merge_add(struct merge *m, const struct alloc_chunk *c)
 	}
 	memcpy(s->v + s->n, c->bytes, c->n);
 	s->n += c->n;
-	m->held += c->n;
+	m->bytes += c->n;
 	if (had)
 		return NULL;
 	wrong = take_event(m, s, &has);
-	if (!wrong && has) {
-		m->heap[m->n++] = s;
-		sift_up(m, m->n - 1);
-	}
+	if (!wrong && has)
+		push(m, s);
 	return wrong;
+}
+
+/* --- ticks out of order --- */
+
+/* Returns the reason when the table cannot take one more block, else NULL. */
+static const char *check_blocks(struct merge *m)
+{
+	const uint64_t needs = block_set_growth(&m->blocks);
+	struct alloc_trace *t = m->trace;
+
+	if (!needs || !t->room || t->defined + needs <= t->room)
+		return NULL;
+	t->defined += needs; /* alloc_next() says when there is no room */
+	return "there are too many blocks";
+}
+
+/* Notes what an event does to the blocks that are allocated. Returns false when it can only come
+ * after another event. */
+static bool try_event(struct merge *m, struct stream *s)
+{
+	const struct alloc_event *e = &s->next;
+	const bool frees = e->op == ALLOC_FREE || e->op == ALLOC_REALLOC_FROM;
+	bool can = true;
+
+	m->changed = 0;
+	if (e->op == ALLOC_MAP || e->op == ALLOC_UNMAP)
+		return true;
+	m->changed = e->addr;
+	if (frees) {
+		can = block_set_take(&m->blocks, e->addr);
+	} else if (e->addr) {
+		can = block_set_put(&m->blocks, e->addr);
+	} else if (e->op == ALLOC_REALLOC && e->size && s->moved) {
+		block_set_put(&m->blocks, s->moved); /* it failed: the block stays */
+		m->changed = s->moved;
+	}
+	if (!can && !s->late)
+		return false;
+	s->late = false;
+	if (e->op == ALLOC_REALLOC_FROM || e->op == ALLOC_REALLOC)
+		s->moved = frees && can ? e->addr : 0;
+	return true;
+}
+
+/* Returns the earliest of the streams that wait for an event of a block; addr 0: of any. Returns
+ * m->nheld when there is none. */
+static uint32_t first_held(const struct merge *m, uint64_t addr)
+{
+	uint32_t first = m->nheld;
+
+	for (uint32_t i = 0; i < m->nheld; i++)
+		if ((!addr || m->held[i]->next.addr == addr) &&
+		    (first == m->nheld || m->held[i]->next.time < m->held[first]->next.time))
+			first = i;
+	return first;
+}
+
+static void release(struct merge *m, uint32_t i, bool late)
+{
+	struct stream *s = m->held[i];
+
+	s->late = late;
+	m->held[i] = m->held[--m->nheld];
+	push(m, s);
+}
+
+/* An event was given out. One that waits for it tries again: of those that wait for the same
+ * block, only one can go on. */
+static void release_waiting(struct merge *m)
+{
+	const uint32_t i = m->changed ? first_held(m, m->changed) : m->nheld;
+
+	if (i < m->nheld)
+		release(m, i, false);
+}
+
+/* Releases the stream with the earliest event when it has waited in vain: all events up to `now`
+ * were given out. last: so were all that there are. */
+static void release_late(struct merge *m, uint64_t now, bool last)
+{
+	const uint32_t first = first_held(m, 0);
+	const uint64_t time = m->held[first]->next.time;
+
+	if (last || (now > time && now - time > m->bound))
+		release(m, first, true);
+}
+
+/* Finds the stream whose event is next. Returns NULL when there is none up to `until`. */
+static struct stream *next_stream(struct merge *m, uint64_t until, const char **ret_wrong)
+{
+	for (;;) {
+		const uint64_t next = m->n ? m->heap[0]->next.time : UINT64_MAX;
+		struct stream *s;
+
+		if (m->nheld)
+			release_late(m, next < until ? next : until, !m->n && until == UINT64_MAX);
+		s = m->n ? m->heap[0] : NULL;
+		if (!s || s->next.time > until)
+			return NULL;
+		if (!m->disorder)
+			return s;
+		*ret_wrong = check_blocks(m);
+		if (*ret_wrong)
+			return NULL;
+		if (try_event(m, s))
+			return s;
+		m->held[m->nheld++] = s;
+		drop_first(m);
+	}
 }
 
 bool merge_next(struct merge *m, uint64_t until, struct alloc_event *ret, const char **ret_wrong)
 {
-	struct stream *s = m->n ? m->heap[0] : NULL;
+	struct stream *s;
 	uint64_t t;
 	bool has;
 
 	*ret_wrong = NULL;
-	if (!s || s->next.time > until)
+	s = next_stream(m, until, ret_wrong);
+	if (!s)
 		return false;
 	*ret = s->next;
 	t = ret->time > m->ticks ? ret->time - m->ticks : 0;
 	ret->time = (uint64_t)((unsigned __int128)t * m->factor >> 64);
 	*ret_wrong = take_event(m, s, &has);
 	if (*ret_wrong) {
-		m->n = 0;
+		m->n = m->nheld = 0;
 		return false;
 	}
-	if (!has) {
-		s->next.thread = 0;
-		m->heap[0] = m->heap[--m->n];
-	}
-	if (m->n)
+	if (has) {
 		sift_down(m, 0);
+	} else {
+		s->next.thread = 0;
+		drop_first(m);
+	}
+	if (m->nheld)
+		release_waiting(m);
 	return true;
 }
 
-struct merge *merge_new(struct alloc_trace *t, uint64_t ticks, uint64_t factor)
+static uint64_t ticks_of(uint64_t ns, uint64_t factor)
+{
+	const unsigned __int128 t = factor ? ((unsigned __int128)ns << 64) / factor : 0;
+
+	return factor && t < UINT64_MAX ? (uint64_t)t : UINT64_MAX;
+}
+
+struct merge *merge_new(struct alloc_trace *t, uint64_t ticks, uint64_t factor, bool disorder)
 {
 	struct merge *m = xcalloc(1, sizeof(*m));
 
 	m->trace = t;
 	m->ticks = ticks;
 	m->factor = factor;
+	m->disorder = disorder;
+	m->bound = ticks_of(DISORDER_NS, factor);
 	return m;
 }
 
@@ -278,5 +429,7 @@ void merge_free(struct merge *m)
 		free(m->streams[i]->v);
 		free(m->streams[i]);
 	}
+	if (m)
+		block_set_fini(&m->blocks);
 	free(m);
 }

@@ -10,8 +10,9 @@
 
 struct merge;
 
-/* Threads are added to the trace. ticks, factor: the clock of the recording. */
-struct merge *merge_new(struct alloc_trace *t, uint64_t ticks, uint64_t factor);
+/* Threads are added to the trace. ticks, factor: the clock of the recording. disorder: the ticks of
+ * events that depend on each other may be out of order, if they are of different threads. */
+struct merge *merge_new(struct alloc_trace *t, uint64_t ticks, uint64_t factor, bool disorder);
 void merge_free(struct merge *m);
 /* Adds a chunk. Returns the reason when it is wrong, else NULL. */
 const char *merge_add(struct merge *m, const struct alloc_chunk *c);

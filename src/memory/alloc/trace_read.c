@@ -10,7 +10,7 @@
 #include "base/meminfo.h"
 #include "memory/alloc/trace_merge.h"
 
-enum { HEAD = 16, DROP = 32 << 20 };
+enum { HEAD = 16, DROP = 4 << 20 };
 
 struct reader {
 	struct alloc_trace trace; /* first */
@@ -22,6 +22,7 @@ struct reader {
 	char *name;
 	bool salvage, stopped;
 	bool unfinished; /* ALLOC_UNFINISHED */
+	bool disorder;   /* the version is later than ALLOC_IN_ORDER */
 	uint8_t *raw;
 	struct bytes block; /* of raw */
 	uint64_t time, addr, events;
@@ -84,7 +85,7 @@ static const char *begin_chunk(struct reader *r, size_t n)
 		clock = alloc_info(&r->trace, "clock");
 		if (!clock || sscanf(clock, "%llu,%llu", &ticks, &factor) != 2)
 			return "a chunk has no clock";
-		r->merge = merge_new(&r->trace, ticks, factor);
+		r->merge = merge_new(&r->trace, ticks, factor, r->disorder);
 	}
 	r->chunk = (struct alloc_chunk){ u32_at(r->raw), u64_at(r->raw + 8), u64_at(r->raw + 16),
 					 r->raw + ALLOC_CHUNK_HEAD,
@@ -441,6 +442,7 @@ static struct err *begin(struct reader *r, const void *p, size_t n, const char *
 	if (!u32_at(r->p + 8) || u32_at(r->p + 8) > ALLOC_VERSION)
 		return err_new(EINVAL, "%s: of version %u, and this descry reads versions up to %u",
 			       name, u32_at(r->p + 8), ALLOC_VERSION);
+	r->disorder = u32_at(r->p + 8) > ALLOC_IN_ORDER;
 	r->unfinished = u32_at(r->p + 12) == ALLOC_UNFINISHED;
 	alloc_rewind(&r->trace);
 	return NULL;
