@@ -21,8 +21,8 @@
  * bytes << 1 | 1. OPEN begins a thread: its first difference is from address 0. STACKS does the
  * same, and all events of the thread that allocate, and MAP, have one more field: the difference
  * of the stack's number from that before, as zigzag, from 0. Ticks are those of the processor's
- * counter, read without a fence: a little earlier than those of an event of another thread on which
- * this one depends, at times.
+ * counter. Those of an allocation are read without a fence: at times they are a little earlier than
+ * those of another thread's free of the block before it.
  *
  * With stacks, more memory follows, which only they need:
  *

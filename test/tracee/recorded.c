@@ -310,7 +310,7 @@ int main(int argc, char **argv)
 	} kinds[] = { { "passed", passed }, { "churn", churn },   { "crowd", crowd },
 		      { "forks", forks },   { "jumps", jumps },   { "signals", signals },
 		      { "strict", strict }, { "filter", filter }, { "busy", busy },
-		      { "waits", waits },   { "maps", maps },   { "grows", grows } };
+		      { "waits", waits },   { "maps", maps },     { "grows", grows } };
 
 	count = argc > 2 ? atol(argv[2]) : 0;
 	for (size_t k = 0; k < sizeof(kinds) / sizeof(*kinds) && argc > 1; k++)

@@ -151,7 +151,7 @@ enum {
 	EARLY_THREADS = 5,
 	EARLY_BLOCKS = 12,
 	EARLY_EVENTS = 30000,
-	EARLY_STEP = 100,   /* ticks between events */
+	EARLY_STEP = 100, /* ticks between events */
 	EARLY_MOST = 150, /* ticks by which one is early, at most */
 	EARLY_PASS = 400000,
 };

@@ -1,4 +1,5 @@
-/* The tables of an allocation report: live blocks, sets of blocks, size classes, shared cache lines. */
+/* The tables of an allocation report: live blocks, sets of blocks, size classes, shared lines of
+ * the cache. */
 #include "unit.h"
 
 #include "base/mem.h"
@@ -237,11 +238,8 @@ static void ranges(void **unused)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(live),
-		cmocka_unit_test(sets),
-		cmocka_unit_test(classes),
-		cmocka_unit_test(lines),
-		cmocka_unit_test(ranges),
+		cmocka_unit_test(live),  cmocka_unit_test(sets),   cmocka_unit_test(classes),
+		cmocka_unit_test(lines), cmocka_unit_test(ranges),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

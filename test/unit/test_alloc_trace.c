@@ -552,15 +552,9 @@ static void threads(void **unused)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(same),
-		cmocka_unit_test(damage),
-		cmocka_unit_test(nodes),
-		cmocka_unit_test(sums),
-		cmocka_unit_test(too_large),
-		cmocka_unit_test(no_room),
-		cmocka_unit_test(aligned),
-		cmocka_unit_test(lanes),
-		cmocka_unit_test(ahead),
+		cmocka_unit_test(same),    cmocka_unit_test(damage),    cmocka_unit_test(nodes),
+		cmocka_unit_test(sums),    cmocka_unit_test(too_large), cmocka_unit_test(no_room),
+		cmocka_unit_test(aligned), cmocka_unit_test(lanes),     cmocka_unit_test(ahead),
 		cmocka_unit_test(threads),
 	};
 	int failed;

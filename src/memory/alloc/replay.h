@@ -1,7 +1,7 @@
 /* A recording's calls, made again with other allocators (`descry malloc replay`).
  *
- * In: a trace. Out: a file of operations, which a process with the allocator plays. It is in memory,
- * or on disk, in $TMPDIR or /var/tmp, when it takes more than a quarter of the memory that is free.
+ * In: a trace. Out: a file of operations, which a process with the allocator plays. It is in
+ * memory, or in $TMPDIR or /var/tmp when it takes more than a quarter of the memory that is free.
  * Always true: while a process plays, this folder allocates nothing by malloc(3) besides the
  * operations. Each lane is a thread that makes its calls in the order of the recording. A call on a
  * block follows the call before it on the same block, whichever lanes they are of.
@@ -53,8 +53,8 @@ struct replay_head {
 _Static_assert(sizeof(struct replay_head) % sizeof(struct replay_op) == 0,
 	       "operations are aligned");
 
-/* Makes the file of operations. same_threads: a lane for each thread; those that live one after another
- * share one. Otherwise there is one lane. *ret_fd is the caller's. */
+/* Makes the file of operations. same_threads: a lane for each thread; those that live one after
+ * another share one. Otherwise there is one lane. *ret_fd is the caller's. */
 struct err *replay_make(struct alloc_trace *t, bool same_threads, struct replay_head *ret,
 			int *ret_fd);
 

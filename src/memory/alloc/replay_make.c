@@ -49,7 +49,7 @@ enum {
 struct making {
 	struct replay_head head;
 	int fd;
-	char *path; /* of the file on disk that fd is; NULL: it is in memory */
+	char *path;       /* of the file on disk that fd is; NULL: it is in memory */
 	struct live live; /* live_block.stack: the slot; .time: what it counts in `in_use` */
 	VEC(struct recorded_thread) threads;
 	VEC(struct lane *) lanes;

@@ -20,8 +20,8 @@
  * In version 4, chunks may have MAP.
  *
  * Up to version 4, ticks of chunks were in an order in which the events could have happened. Since
- * version 5, an event may have earlier ticks than one of another thread that it depends on, and the
- * reader restores the order (trace_merge.c).
+ * version 5, an allocation may have earlier ticks than another thread's free of the block before
+ * it, and the reader restores the order (trace_merge.c).
  *
  * An ALLOC_BLOCK unpacks to entries: u8 op, fields. Numbers are LEB128 (base/bytes.h), signed ones
  * zigzag.
@@ -56,7 +56,7 @@
 
 enum {
 	ALLOC_VERSION = 5,
-	ALLOC_IN_ORDER = 4, /* the last version with ticks in order */
+	ALLOC_IN_ORDER = 4,       /* the last version with ticks in order */
 	ALLOC_BLOCK = 0x4b4c4244, /* "DBLK" */
 	ALLOC_CHUNK = 0x4b484344, /* "DCHK" */
 	ALLOC_CHUNK_HEAD = 24,

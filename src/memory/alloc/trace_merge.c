@@ -1,12 +1,12 @@
 /* Decodes the events of rings (wire/alloc.h) and merges them by a heap of streams.
  *
- * A processor may read the counter before loads of earlier instructions are done. A free is read
- * behind them, but an allocation can have earlier ticks than another thread's free of the block that
- * was there before. Such an event is held, and with it its stream, until the free was given out; a
- * free of a block that is not allocated is held in the same way. A processor reads ahead by the
- * instructions that it has in work at one time, which are done within a few microseconds. When
- * nothing comes within DISORDER_NS, the other event was not recorded, and the held one is given out
- * as it is. */
+ * A processor may read the counter before loads of earlier instructions are done. The ticks of a
+ * free are read behind them. But an allocation can have earlier ticks than another thread's free of
+ * the block that was there before. Such an event is held, and with it its stream, until the free
+ * was given out. A free of a block that is not allocated is held in the same way. A processor reads
+ * ahead by the instructions that it has in work at one time, which are done within a few
+ * microseconds. When nothing comes within DISORDER_NS, the other event was not recorded, and the
+ * held one is given out as it is. */
 #include <string.h>
 
 #include "memory/alloc/block_set.h"
@@ -39,7 +39,7 @@ struct merge {
 	bool disorder;
 	uint64_t bound; /* DISORDER_NS in ticks */
 	struct block_set blocks;
-	uint64_t changed; /* the block of the event that was given out last */
+	uint64_t changed;                      /* the block of the event that was given out last */
 	struct stream *held[WIRE_ALLOC_RINGS]; /* those that wait for another's event */
 	uint32_t nheld;
 };
