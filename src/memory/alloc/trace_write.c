@@ -263,7 +263,7 @@ struct err *alloc_writer_new_at(int fd, const char *path, struct alloc_writer **
 	put_u32(head + 8, ALLOC_VERSION);
 	put_u32(head + 12, ALLOC_UNFINISHED);
 	write_bytes(w, head, sizeof(head));
-	w->whole = w->bytes;
+	alloc_writer_flush(w); /* it is a recording from now on, whenever this process is killed */
 	*ret = w;
 	return NULL;
 }
