@@ -58,7 +58,8 @@ TREE = os.path.join(BUILD, "test", "tracee_recorded")
 SCRIPT = """mount -t tmpfs -o size=1m none full || exit 77
 '%s' malloc record -o full/b.dma sh -c "'%s' busy 300000; '%s' busy 300000; '%s' busy 100; exit 6" 2>said
 echo status $?
-for f in full/*.dma; do '%s' malloc report --json $f >$(basename $f).json; echo report $?; done
+# one that begins on the full disk is empty
+for f in full/*.dma; do [ -s $f ] || continue; '%s' malloc report --json $f >$(basename $f).json; echo report $?; done
 """ % (DESCRY, TREE, TREE, TREE, DESCRY)
 os.mkdir("full")
 p = subprocess.run(["unshare", "-m", "sh", "-c", SCRIPT], capture_output=True, text=True, stdin=subprocess.DEVNULL)
@@ -66,7 +67,7 @@ if p.returncode == 77:
     skip("no file system can be mounted: " + p.stderr)
 said = open("said").read()
 m = [(int(a), int(b)) for a, b in re.findall(r"(\d+) of (\d+) calls are in the file", said)]
-check(p.stdout.startswith("end\nend\nend\nstatus 1\n") and "No space left on device" in said and m and all(a < b for a, b in m), "a full disk", p, said)
+check(p.stdout.startswith("end\nend\nend\nstatus 1\n") and "No space left on device" in said and any(0 < a < b for a, b in m), "a full disk", p, said)
 files = [json.load(open(f)) for f in os.listdir(".") if f.endswith(".json")]
 check(len(files) >= 2 and p.stdout.count("report 0") == len(files), "the files are valid", p.stdout, said)
 cut = [r for r in files if not r["complete"]]
