@@ -17,6 +17,7 @@ typedef int64_t s64;
 
 #define ROUTINE static __attribute__((unused))
 #define CALLBACK static inline __attribute__((always_inline)) long
+#define SUBROUTINE static NOINLINE __attribute__((cold)) long
 #define INLINE static inline __attribute__((always_inline, unused))
 
 struct native_map {

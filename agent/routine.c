@@ -38,8 +38,7 @@ INLINE void look_at_stack(struct native_map *n)
 
 static NOINLINE long native_far(struct native_map *n, void *dst, u64 size, u64 addr)
 {
-	struct wire_thread *t = n->thread;
-	long r = agent_probe_read((uintptr_t)dst, size, addr, 0, 0, t);
+	long r = read_inside(n->thread, dst, size, addr);
 
 	/* a read may have found the stack's bounds again */
 	look_at_stack(n);
@@ -95,11 +94,16 @@ INLINE u32 native_rule(const u32 *rules, u64 at, u32 number)
 	return rules[number];
 }
 
-/* Drops rules from older tables. Called before a walk. */
+/* Drops rules from older tables, and requests that are to be made again. Called before a walk. */
 static inline void native_forget(void)
 {
 	u64 version = __atomic_load_n(&area()->unwind_version, __ATOMIC_ACQUIRE);
+	u32 codes = __atomic_load_n(&area()->codes_version, __ATOMIC_RELAXED);
 
+	if (UNLIKELY(codes != private()->codes_version)) {
+		private()->codes_version = codes;
+		mem_zero(private()->codes, sizeof(private()->codes));
+	}
 	if (LIKELY(version == private()->rules_version))
 		return;
 	mem_zero(private()->rules, sizeof(private()->rules));
@@ -124,14 +128,26 @@ INLINE struct wire_unwind_process *native_process(struct wire_unwind_process *co
 	return copy;
 }
 
+/* Sends a request from private memory, which a program may not send from. */
+static NOINLINE long native_ask(const struct native_map *wanted, const void *data, u64 flags)
+{
+	struct wire_unwind_ask ask;
+
+	mem_copy(&ask, data, sizeof(ask));
+	return agent_ring_output((uintptr_t)wanted->map, (uintptr_t)&ask, sizeof(ask), flags, 0,
+				 wanted->thread);
+}
+#undef bpf_ringbuf_output
+#define bpf_ringbuf_output(m, data, n, flags) native_ask(NATIVE(m), data, flags)
+
 #define UNWIND_KNOWN(w, at) native_known((w)->rules, at)
 #define UNWIND_RULE(w, at, number) native_rule((w)->rules, at, number)
+#define UNWIND_STATE(chunks, dst) ((struct unwind_state *)own_words(NATIVE(chunks)->thread)->walk)
+#define UNWIND_MEETS(w) true
+#define UNWIND_IS_JAVA(w) ((w)->s->machine.frames == WIRE_LANGUAGE_JAVA)
+#define UNWIND_IS_V8(w) ((w)->s->machine.frames == WIRE_LANGUAGE_V8)
 
-#include "bpf/base.bpf.h"
-#include "bpf/stack.bpf.h"
-#include "bpf/unwind.bpf.h"
-
-/* --- what bpf/language.bpf.h reads through --- */
+/* --- what the walks of languages' frames read through --- */
 
 enum { PLAIN_MAX = 24 }; /* bytes of a read by plain loads */
 
@@ -154,6 +170,33 @@ INLINE bool is_plain(struct native_map *n, u64 addr)
 {
 	return LIKELY(addr - n->range_lo < n->range_room) || find_plain(n, addr);
 }
+
+/* Reads a word of the stack, or of other memory. */
+static NOINLINE long native_machine_word(struct native_map *n, u64 *to, u64 addr)
+{
+	u64 off = addr - n->stack_lo, word;
+
+	if ((off >= n->stack_room || n->stack_room - off < 8) && UNLIKELY(!is_plain(n, addr)))
+		return native_far(n, to, 8, addr);
+	LOAD(64, addr, word, bad);
+	*to = word;
+	return 0;
+bad:
+	return E_FAULT;
+}
+
+#define MACHINE_READ(w, dst, size, addr) \
+	(__builtin_constant_p(size) && (size) == 8 \
+		 ? native_machine_word(NATIVE((w)->chunks), (u64 *)(dst), (u64)(addr)) \
+		 : native_far(NATIVE((w)->chunks), dst, size, (u64)(addr)))
+#define MACHINE_CODES(w) (private()->codes)
+enum { MACHINE_CODES_SHIFT = 13 };
+_Static_assert(1 << MACHINE_CODES_SHIFT == WIRE_CODES, "words");
+
+#include "bpf/base.bpf.h"
+#include "bpf/stack.bpf.h"
+#include "bpf/unwind.bpf.h"
+_Static_assert(sizeof(struct unwind_state) <= WIRE_OWN_WALK * 8, "room in private memory");
 
 /* One for each size, because the end of a loop over words would be guessed wrong. */
 static NOINLINE long native_language_word(struct native_map *n, u64 *to, u64 addr)
@@ -194,8 +237,7 @@ bad:
 #define LANGUAGE_OF(w, processes) native_language()
 #define LANGUAGE_POINTER(w, o) (((w)->s->pthread = thread_pointer()) == 0)
 #define LANGUAGE_CODES(w) (private()->codes)
-enum { LANGUAGE_CODES_SHIFT = 13 };
-_Static_assert(1 << LANGUAGE_CODES_SHIFT == WIRE_CODES, "words");
+enum { LANGUAGE_CODES_SHIFT = MACHINE_CODES_SHIFT };
 
 INLINE u32 native_language(void)
 {
@@ -220,6 +262,7 @@ ENTRY int64_t agent_ustack(u64 chunks, u64 processes, u64 wanted, u64 dst, u64 o
 		return refuse(t);
 	native_forget();
 	look_at_stack(&c);
+	c.plain = reads_are_plain(t);
 	return d_ustack(&c, &p, &w, (struct wire_stack *)dst,
 			(const struct wire_unwind_offsets *)offsets);
 }

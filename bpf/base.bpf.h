@@ -26,6 +26,8 @@ typedef __s64 s64;
 #define ROUTINE __attribute__((noinline))
 /* A bpf_loop() callback. */
 #define CALLBACK static __attribute__((noinline)) long
+/* A function that is long: the agent has one copy of it, too. */
+#define SUBROUTINE CALLBACK
 #define INLINE static __attribute__((always_inline)) inline
 
 enum { E_FAULT = -14, NOT_FOUND = 1 };

@@ -50,7 +50,7 @@ INLINE bool java_is_interpreter(const struct wire_java *j, u64 addr)
 
 /* Returns true when addr lies behind a call in the code cache: call rel32; call *%reg; call
  * *disp8(%reg), call *disp32(%reg). The interpreter pushes addresses and jumps. */
-CALLBACK java_is_return(struct unwind_walk *w, u64 addr)
+SUBROUTINE java_is_return(struct unwind_walk *w, u64 addr)
 {
 	const struct wire_java *j = java_data(w);
 	u64 k;
@@ -66,12 +66,12 @@ CALLBACK java_is_return(struct unwind_walk *w, u64 addr)
 	       (k >> 40 & 0xf8ff) == 0x50ff || (k >> 16 & 0xf8ff) == 0x90ff;
 }
 
-CALLBACK java_hop(u32 i, struct unwind_walk *w)
+SUBROUTINE java_hop(u32 i, struct unwind_walk *w)
 {
 	struct java_state *v = &w->s->java;
 
 	v->hop = 0;
-	if (UNWIND_USER(w, &v->hop, 1, v->segments + v->segment) || v->hop == JAVA_FREE ||
+	if (MACHINE_READ(w, &v->hop, 1, v->segments + v->segment) || v->hop == JAVA_FREE ||
 	    v->hop > v->segment) {
 		v->hop = JAVA_FREE;
 		return 1;
@@ -81,7 +81,7 @@ CALLBACK java_hop(u32 i, struct unwind_walk *w)
 }
 
 /* Reads the piece of code at an address to s->java.at and bytes. */
-CALLBACK java_blob(struct unwind_walk *w, u64 addr)
+SUBROUTINE java_blob(struct unwind_walk *w, u64 addr)
 {
 	const struct wire_java *j = java_data(w);
 	struct java_state *v = &w->s->java;
@@ -104,14 +104,14 @@ CALLBACK java_blob(struct unwind_walk *w, u64 addr)
 	if (v->hop)
 		return false;
 	v->at = low + (v->segment << (j->shift & 31)) + j->block;
-	if (UNWIND_USER(w, v->bytes, WIRE_JAVA_BLOB, v->at))
+	if (MACHINE_READ(w, v->bytes, WIRE_JAVA_BLOB, v->at))
 		return false;
 	code = java_member(w->s, j->blob_code) ?: v->at + java_member(w->s, j->blob_code_offset);
 	return addr >= code && addr - v->at < java_member(w->s, j->blob_size);
 }
 
 /* Reads what identifies a Method. check: also that it leads to a class with its constants. */
-CALLBACK java_method(struct unwind_walk *w, u64 method, bool check)
+SUBROUTINE java_method(struct unwind_walk *w, u64 method, bool check)
 {
 	const struct wire_java *j = java_data(w);
 	struct unwind_state *s = w->s;
@@ -119,7 +119,7 @@ CALLBACK java_method(struct unwind_walk *w, u64 method, bool check)
 
 	if (!j || !method || method & 7 ||
 	    !machine_user(w, &v->constant[0], method + j->method_const) ||
-	    UNWIND_USER(w, v->bytes, WIRE_JAVA_CONST, v->constant[0]))
+	    MACHINE_READ(w, v->bytes, WIRE_JAVA_CONST, v->constant[0]))
 		return false;
 	v->constants = java_member(s, WIRE_JAVA_MEMBER(j->const_constants, 8));
 	v->constant[1] = java_member(s, WIRE_JAVA_MEMBER(j->const_name & ~7, 8));
@@ -175,7 +175,7 @@ INLINE long java_entry(struct unwind_walk *w)
 		return java_stop(w);
 	if (!java_is_return(w, s->pair[1])) {
 		if (bp - s->sp <= 16) {
-			if (UNWIND_USER(w, s->pair, 16, bp))
+			if (MACHINE_READ(w, s->pair, 16, bp))
 				return java_stop(w);
 			bp = s->pair[0];
 		} else if (UNWIND_REGISTER(w, JAVA_RAX)) {
@@ -196,7 +196,7 @@ INLINE bool java_loads_bcp(struct unwind_walk *w)
 	u64 *k = w->s->java.around;
 	bool found = false;
 
-	if (UNWIND_USER(w, k, 24, w->s->pc))
+	if (MACHINE_READ(w, k, 24, w->s->pc))
 		return true;
 #pragma unroll
 	for (int i = 0; i < 8; i++)
@@ -206,7 +206,7 @@ INLINE bool java_loads_bcp(struct unwind_walk *w)
 }
 
 /* Steps from a frame of the interpreter. */
-CALLBACK java_interpreted(struct unwind_walk *w)
+SUBROUTINE java_interpreted(struct unwind_walk *w)
 {
 	struct unwind_state *s = w->s;
 	struct java_state *v = &s->java;
@@ -221,7 +221,7 @@ CALLBACK java_interpreted(struct unwind_walk *w)
 			return java_entry(w);
 	}
 	if (s->bp & 7 || s->bp - s->sp > WIRE_JAVA_FRAME_MAX ||
-	    UNWIND_USER(w, v->words, sizeof(v->words), s->bp - WIRE_JAVA_FRAME_BELOW) ||
+	    MACHINE_READ(w, v->words, sizeof(v->words), s->bp - WIRE_JAVA_FRAME_BELOW) ||
 	    !java_method(w, v->words[WIRE_JAVA_METHOD], innermost)) {
 		if (innermost && java_method(w, v->rbx, true))
 			machine_word(w, v->rbx, 0, WIRE_LANGUAGE_BEFORE);
@@ -305,21 +305,21 @@ INLINE long java_interrupted(struct unwind_walk *w, u64 frame, bool incomplete)
 	bool saved = false;
 	u64 bytes, bp;
 
-	if (UNWIND_USER(w, s->java.around, 24, s->pc - 8))
+	if (MACHINE_READ(w, s->java.around, 24, s->pc - 8))
 		return java_stop(w);
 	bytes = java_partial(s->java.around, frame, incomplete, &saved);
 	if (!bytes) {
 		bytes = frame;
 		saved = true;
 	}
-	if (UNWIND_USER(w, s->pair, 16, s->sp + bytes - 16))
+	if (MACHINE_READ(w, s->pair, 16, s->sp + bytes - 16))
 		return java_stop(w);
 	bp = saved ? s->pair[0] : s->bp;
 	return java_is_return(w, s->pair[1]) ? java_go(w, s->pair[1], s->sp + bytes, bp, true)
 					     : java_stop(w);
 }
 
-CALLBACK java_pushed(u32 i, struct unwind_walk *w)
+SUBROUTINE java_pushed(u32 i, struct unwind_walk *w)
 {
 	struct java_state *v = &w->s->java;
 
@@ -340,7 +340,7 @@ INLINE bool java_is_linked(struct unwind_walk *w)
 	struct unwind_state *s = w->s;
 
 	return s->bp >= s->sp && s->bp - s->sp <= WIRE_JAVA_STUB_MAX && !(s->bp & 7) &&
-	       !UNWIND_USER(w, s->pair, 16, s->bp);
+	       !MACHINE_READ(w, s->pair, 16, s->bp);
 }
 
 /* Steps from a stub that is not at a call. It has no frame, or one that rbp links. Others have
@@ -360,7 +360,7 @@ INLINE long java_stub(struct unwind_walk *w)
 }
 
 /* Steps from a frame of compiled code or of a stub. */
-CALLBACK java_compiled(struct unwind_walk *w, u64 at)
+SUBROUTINE java_compiled(struct unwind_walk *w, u64 at)
 {
 	const struct wire_java *j = java_data(w);
 	struct unwind_state *s = w->s;
@@ -396,7 +396,8 @@ CALLBACK java_compiled(struct unwind_walk *w, u64 at)
 	if (!s->call)
 		return frame ? java_interrupted(w, frame, incomplete) : java_stub(w);
 	if (frame) {
-		if (UNWIND_USER(w, s->pair, 16, s->sp + frame - 16) || !java_is_code(j, s->pair[1]))
+		if (MACHINE_READ(w, s->pair, 16, s->sp + frame - 16) ||
+		    !java_is_code(j, s->pair[1]))
 			return java_stop(w);
 		return java_go(w, s->pair[1], s->sp + frame, s->pair[0], true);
 	}
@@ -405,7 +406,7 @@ CALLBACK java_compiled(struct unwind_walk *w, u64 at)
 }
 
 /* Steps from a frame in the code cache. */
-CALLBACK java_step(struct unwind_walk *w)
+SUBROUTINE java_step(struct unwind_walk *w)
 {
 	const struct wire_java *j = java_data(w);
 	struct unwind_state *s = w->s;

@@ -57,18 +57,18 @@ INLINE bool js_type(struct unwind_walk *w, const struct wire_v8 *j, u64 map)
 
 /* Reads an object of a kind to js.object; follows it where the collector has just moved it. Returns
  * its address, 0: there is none. size: bytes that are read. */
-CALLBACK js_object(struct unwind_walk *w, const struct wire_v8 *j, u64 object, u32 kind, u32 size)
+SUBROUTINE js_object(struct unwind_walk *w, const struct wire_v8 *j, u64 object, u32 kind, u32 size)
 {
 	struct javascript_state *v = &w->s->js;
 	u64 type;
 
 	kind &= WIRE_V8_KINDS - 1;
 	if (size > sizeof(v->object) || !js_is_pointer(object) ||
-	    UNWIND_USER(w, v->object, size, object - 1))
+	    MACHINE_READ(w, v->object, size, object - 1))
 		return 0;
 	if (v->object[0] && !(v->object[0] & 3)) {
 		object = v->object[0] + 1;
-		if (!js_is_pointer(object) || UNWIND_USER(w, v->object, size, object - 1))
+		if (!js_is_pointer(object) || MACHINE_READ(w, v->object, size, object - 1))
 			return 0;
 	}
 	if (v->object[0] == v->maps[kind] && v->maps[kind])
@@ -83,7 +83,7 @@ CALLBACK js_object(struct unwind_walk *w, const struct wire_v8 *j, u64 object, u
 }
 
 /* Sets s->id to that of a function's object, and s->code to its SharedFunctionInfo. */
-CALLBACK js_function(struct unwind_walk *w, const struct wire_v8 *j, u64 function)
+SUBROUTINE js_function(struct unwind_walk *w, const struct wire_v8 *j, u64 function)
 {
 	struct unwind_state *s = w->s;
 	struct javascript_state *v = &s->js;
@@ -112,7 +112,7 @@ CALLBACK js_function(struct unwind_walk *w, const struct wire_v8 *j, u64 functio
 	}
 	number = name;
 	script = shared & ~1ull;
-	if (js_is_pointer(name) && !UNWIND_USER(w, s->pair, 16, name - 1) &&
+	if (js_is_pointer(name) && !MACHINE_READ(w, s->pair, 16, name - 1) &&
 	    (s->pair[1] & WIRE_V8_HASH_FORM) == WIRE_V8_HASH_WHOLE && js_type(w, j, s->pair[0]) &&
 	    (s->word & 0xffff) < j->type_no_string) {
 		number = s->pair[1];
@@ -186,13 +186,13 @@ INLINE u32 js_partial(const u64 *around, bool *ret_function)
 
 /* Looks at the next handlers of bytecodes. Returns 1 when one of them begins between the one that
  * runs and the instruction. */
-CALLBACK js_handlers(u32 i, struct unwind_walk *w)
+SUBROUTINE js_handlers(u32 i, struct unwind_walk *w)
 {
 	struct javascript_state *v = &w->s->js;
 	u64 between = w->s->pc - v->start;
 
 	v->other = 1;
-	if (UNWIND_USER(w, v->object, 8 * JS_HANDLERS, v->table + i * (8 * JS_HANDLERS)))
+	if (MACHINE_READ(w, v->object, 8 * JS_HANDLERS, v->table + i * (8 * JS_HANDLERS)))
 		return 1;
 	v->other = 0;
 #pragma unroll
@@ -213,7 +213,7 @@ INLINE u64 js_running(struct unwind_walk *w, const struct wire_v8 *j, u64 byteco
 	    UNWIND_REGISTER(w, JS_R9))
 		return WIRE_LANGUAGE_BEFORE;
 	at = s->word - (j->bytecodes_data - 1);
-	if (at >= length || UNWIND_USER(w, v->around, 1, bytecodes + s->word) ||
+	if (at >= length || MACHINE_READ(w, v->around, 1, bytecodes + s->word) ||
 	    UNWIND_REGISTER(w, JS_R15))
 		return WIRE_LANGUAGE_BEFORE;
 	v->table = s->word;
@@ -226,7 +226,7 @@ INLINE u64 js_running(struct unwind_walk *w, const struct wire_v8 *j, u64 byteco
 }
 
 /* Sets s->frame to the word of a frame whose function has s->id. */
-CALLBACK js_named(struct unwind_walk *w, const struct wire_v8 *j, bool built_in)
+SUBROUTINE js_named(struct unwind_walk *w, const struct wire_v8 *j, bool built_in)
 {
 	struct unwind_state *s = w->s;
 	struct javascript_state *v = &s->js;
@@ -244,7 +244,7 @@ CALLBACK js_named(struct unwind_walk *w, const struct wire_v8 *j, bool built_in)
 		at = (saved >> 32) - (j->bytecodes_data - 1);
 		if (!js_is_small(saved) || at >= length)
 			at = WIRE_LANGUAGE_BEFORE;
-	} else if ((s->call || length) && !UNWIND_USER(w, v->around, 32, s->pc - WIRE_V8_BEFORE)) {
+	} else if ((s->call || length) && !MACHINE_READ(w, v->around, 32, s->pc - WIRE_V8_BEFORE)) {
 		place = WIRE_JAVA_PLACE(s->pc, s->call);
 		s->id = wire_language_v8_place(s->id, place, v->around);
 	}
@@ -264,13 +264,13 @@ INLINE long js_unbuilt(struct unwind_walk *w, u32 partial)
 			       : 1;
 	if (partial == JS_LINKED && (s->bp & 7 || s->bp < s->sp))
 		return js_go(w, 0, 0, 0, true);
-	if (UNWIND_USER(w, s->pair, 16, partial == JS_LINKED ? s->bp : s->sp))
+	if (MACHINE_READ(w, s->pair, 16, partial == JS_LINKED ? s->bp : s->sp))
 		return 1;
 	return js_go(w, s->pair[1], (partial == JS_LINKED ? s->bp : s->sp) + 16, s->pair[0], true);
 }
 
 /* Steps from code without unwind tables. s->frame is the address before. */
-CALLBACK javascript_step(struct unwind_walk *w, u32 i)
+SUBROUTINE javascript_step(struct unwind_walk *w, u32 i)
 {
 	const struct wire_v8 *j = js_data(w);
 	struct unwind_state *s = w->s;
@@ -286,7 +286,7 @@ CALLBACK javascript_step(struct unwind_walk *w, u32 i)
 		v->low = s->bias + j->blob;
 		v->size = j->blob_size;
 	}
-	if (!s->call && !UNWIND_USER(w, v->around, 32, s->pc - 8))
+	if (!s->call && !MACHINE_READ(w, v->around, 32, s->pc - 8))
 		partial = js_partial(v->around, &function);
 	if (partial != JS_WHOLE) {
 		if (function && s->n == 1 && !UNWIND_REGISTER(w, JS_RDI) &&
@@ -297,7 +297,7 @@ CALLBACK javascript_step(struct unwind_walk *w, u32 i)
 		return js_unbuilt(w, partial);
 	}
 	if (s->bp & 7 || s->bp + 16 <= s->sp || s->bp + 16 - s->sp > WIRE_V8_FRAME_MAX ||
-	    UNWIND_USER(w, v->frame, sizeof(v->frame), s->bp - WIRE_V8_FRAME_BELOW))
+	    MACHINE_READ(w, v->frame, sizeof(v->frame), s->bp - WIRE_V8_FRAME_BELOW))
 		return unwind_frame_pointer(w, i);
 	context = v->frame[WIRE_V8_CONTEXT];
 	v->function = v->frame[WIRE_V8_FRAME_FUNCTION];

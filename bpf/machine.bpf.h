@@ -5,11 +5,21 @@
 
 #include "bpf/machine_state.bpf.h"
 
+/* The agent has its own definitions of these (agent/routine.c):
+ *
+ *	MACHINE_READ(w, dst, size, addr)	reads the process's memory; 0 on success
+ *	MACHINE_CODES(w)	words for hashes of the functions that were asked for,
+ *				1 << MACHINE_CODES_SHIFT of them
+ */
+#ifndef DESCRY_AGENT
+#define MACHINE_READ(w, dst, size, addr) UNWIND_USER(w, dst, size, addr)
+#define MACHINE_CODES(w) unwind_chunk((w)->chunks, WIRE_UNWIND_CODES << 16)
 enum { MACHINE_CODES_SHIFT = 16 };
+#endif
 
 INLINE bool machine_user(struct unwind_walk *w, u64 *dst, u64 addr)
 {
-	return !UNWIND_USER(w, dst, 8, addr);
+	return !MACHINE_READ(w, dst, 8, addr);
 }
 
 /* Returns the facts about the process's machine. NULL: there are none. */
@@ -35,7 +45,7 @@ INLINE void machine_begin(struct unwind_walk *w, u64 data)
 /* Sets s->frame to the word of s->id, and requests the name when it is met for the first time. */
 INLINE void machine_word(struct unwind_walk *w, u64 code, u64 entry, u64 at)
 {
-	u32 *codes = unwind_chunk(w->chunks, WIRE_UNWIND_CODES << 16);
+	u32 *codes = MACHINE_CODES(w);
 	struct unwind_state *s = w->s;
 	u32 slot = (u32)s->id & ((1u << MACHINE_CODES_SHIFT) - 1), ask = s->ask;
 	u32 word = (u32)(s->id >> MACHINE_CODES_SHIFT) | 1u << 31;

@@ -11,7 +11,9 @@ enum { REGS_BP = 32, REGS_IP = 128 };
 
 /* The state that changes from frame to frame. In BPF it lies behind the stack that is taken, for
  * two reasons: the 512 bytes of BPF stack are too few for all calls, and the verifier knows nothing
- * of data loaded from there, so that it walks the callback once. */
+ * of data loaded from there, so that it walks the callback once. In the agent it lies in private
+ * memory of the thread: a process with fewer rights may have the stack that is taken mapped too,
+ * and would choose the addresses that are read. */
 struct unwind_state {
 	u64 mappings, nmappings; /* the process's list; 0: its tables are not loaded */
 	u64 pc, sp, bp;
@@ -34,14 +36,12 @@ struct unwind_state {
 	struct wire_unwind_process new;
 	u32 tgid, ask; /* a struct wire_unwind_ask, with what follows */
 	u64 code, entry, id;
-#ifndef DESCRY_AGENT
 	struct machine_state machine;
 	union {
 		struct java_state java;
 		struct javascript_state js;
 	};
 	u64 frame; /* the word of the frame, if a language's machine made its code */
-#endif
 };
 _Static_assert(sizeof(struct unwind_state) <= WIRE_UNWIND_STATE * 8, "room behind a stack");
 
@@ -50,12 +50,10 @@ struct unwind_walk {
 	u32 *rules; /* chunk 0 */
 	struct wire_stack *dst;
 	const struct wire_unwind_offsets *o;
-#ifdef DESCRY_AGENT
-	struct unwind_state s[1];
-#else
 	struct unwind_state *s;
-	u64 *known; /* remembered rules; NULL: none for this process */
 	void *wanted;
+#ifndef DESCRY_AGENT
+	u64 *known; /* remembered rules; NULL: none for this process */
 #endif
 };
 
@@ -87,6 +85,12 @@ INLINE u64 *unwind_known_chunk(void *chunks)
 /* Returns the entry of the process, NULL: it has none. Notes the request there. */
 #define UNWIND_PROCESS(processes, s) bpf_map_lookup_elem(processes, &(s)->tgid)
 #define UNWIND_ASKED(p, what) ((p)->asked |= (what))
+/* Returns the address of the walk's state. */
+#define UNWIND_STATE(chunks, dst) ((struct unwind_state *)((struct wire_walk *)dst)->state)
+/* Returns true when the walk looks for frames of machines that make code. */
+#define UNWIND_MEETS(w) ((w)->o->java || (w)->o->javascript)
+#define UNWIND_IS_JAVA(w) ((w)->o->java && (w)->s->machine.frames == WIRE_LANGUAGE_JAVA)
+#define UNWIND_IS_V8(w) ((w)->o->javascript && (w)->s->machine.frames == WIRE_LANGUAGE_V8)
 
 #define UNWIND_USER(w, dst, size, addr) bpf_probe_read_user(dst, size, (const void *)(addr))
 #define UNWIND_READ(w, addr) bpf_probe_read_kernel(&(w)->s->word, 8, KERNEL(addr))
@@ -314,6 +318,15 @@ INLINE bool unwind_mapping(struct unwind_walk *w, u64 at)
 		return true;
 	w->s->listed = 0;
 	w->s->missed |= w->s->nmappings != 0;
+#ifdef DESCRY_AGENT
+	/* V8 makes pages for its code, which are not in the list at once. */
+	if (UNWIND_IS_V8(w) && !w->s->guess) {
+		w->s->start = at;
+		w->s->size = 1;
+		w->s->pages = 0;
+		return true;
+	}
+#endif
 	if (w->s->mm) {
 		w->s->UNWIND_AT = at;
 		if (unwind_find_vma(w))
@@ -357,17 +370,13 @@ INLINE u32 unwind_find_rule(struct unwind_walk *w, u64 at)
 	return UNWIND_RULE(w, at, words[lo & 0xffff] >> 16);
 }
 
-#ifndef DESCRY_AGENT
 #include "bpf/java.bpf.h"
 #include "bpf/javascript.bpf.h"
-#define UNWIND_CODE(w) \
-	((w)->o->java && (w)->s->machine.frames == WIRE_LANGUAGE_JAVA ? java_step(w) : 0)
-#define UNWIND_IS_V8(w) ((w)->o->javascript && (w)->s->machine.frames == WIRE_LANGUAGE_V8)
+#define UNWIND_CODE(w) (UNWIND_IS_JAVA(w) ? java_step(w) : 0)
 #define UNWIND_IS_LINKED(w, at) \
 	(UNWIND_IS_V8(w) && (at) - (w)->s->start < (w)->s->size && \
 	 (!(w)->s->pages || (at) - (w)->s->js.low < (w)->s->js.size))
 #define UNWIND_LINKED(w, i) (UNWIND_IS_V8(w) ? javascript_step(w, i) : unwind_frame_pointer(w, i))
-#endif
 #include "wire/step.h"
 
 /* Returns the number of the address space; sets w->s->mm when its tree of mappings can be read. */
@@ -413,10 +422,10 @@ ROUTINE s64 d_ustack_start(struct unwind_walk *w, void *processes)
 	s->word = s->mm = s->zero = s->code = s->entry = s->id = s->ask = 0;
 #ifndef DESCRY_AGENT
 	w->known = NULL;
+#endif
 	s->machine.data = s->machine.frames = 0;
 	s->js.size = s->js.script = 0;
 	s->js.maps[0] = s->js.maps[1] = s->js.maps[2] = s->js.maps[3] = 0;
-#endif
 	s->tgid = bpf_get_current_pid_tgid() >> 32;
 	space = unwind_open_mm(w);
 	p = UNWIND_PROCESS(processes, s);
@@ -430,9 +439,9 @@ ROUTINE s64 d_ustack_start(struct unwind_walk *w, void *processes)
 			s->tag = wire_unwind_mix(p->version);
 			if (p->n)
 				w->known = unwind_known_chunk(w->chunks);
-			if (w->o->java || w->o->javascript)
-				machine_begin(w, p->language);
 #endif
+			if (UNWIND_MEETS(w))
+				machine_begin(w, p->language);
 		} else {
 			/* The process runs another program now, and the list belongs to the old
 			 * program. */
@@ -495,11 +504,9 @@ ROUTINE s64 d_ustack(void *chunks, void *processes, void *wanted, struct wire_st
 	w.chunks = chunks;
 	w.dst = dst;
 	w.o = o;
-#ifndef DESCRY_AGENT
-	w.s = (struct unwind_state *)((struct wire_walk *)dst)->state;
+	w.s = UNWIND_STATE(chunks, dst);
 	w.wanted = wanted;
 	w.s->machine.addresses = dst->n & WIRE_UNWIND_ADDRESSES;
-#endif
 	dst->n = 0;
 	dst->end = 1 + WIRE_UNWIND_END_NO_USER;
 	r = d_ustack_start(&w, processes);

@@ -148,6 +148,18 @@ def tracing(*args, secs=30):
     return started
 
 
+def compare_folded(command, inner, outer):
+    """Samples a command that says when it is ready: in stacks with both functions, the inner one stands behind the outer one."""
+    p = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
+    check(p.stdout.readline() == b"ready\n", "is ready")
+    r = descry("profile", "--folded", "-q", "-t", "2", "-p", str(p.pid))
+    p.kill()
+    p.wait()
+    folded = [(line.rsplit(" ", 1)[0].split(";"), int(line.rsplit(" ", 1)[1])) for line in r.out.splitlines()]
+    both = [(s.index(inner) > s.index(outer), n) for s, n in folded if inner in s and outer in s]
+    check(sum(n for ok, n in both) > 20 and all(ok for ok, n in both), command, "folded", r.out[:2000])
+
+
 def numbers(text):
     """"small 9 large 1" of the tracee -> {"small": 9, "large": 1}"""
     return {k: int(v) for k, v in re.findall(r"\b([a-z]+) (-?\d+)\b", text)}

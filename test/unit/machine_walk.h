@@ -90,7 +90,7 @@ static inline void machine_made_begin(struct machine_made *m, struct made_memory
 }
 
 #define INLINE static inline __attribute__((unused))
-#define CALLBACK static inline long
+#define SUBROUTINE static inline long
 #define BPF_RB_FORCE_WAKEUP 2
 #define unwind_chunk(chunks, at) machine_made_chunk(chunks, at)
 #define UNWIND_USER(w, dst, size, addr) machine_made_read((w)->chunks, dst, size, addr)

@@ -517,13 +517,13 @@ static void test_others_write(void **state)
 	       w.maps[WORLD_UNWIND_PROCESSES].buckets * w.maps[WORLD_UNWIND_PROCESSES].stride);
 }
 
-/* The walk of a language's frames keeps nothing but frames where a process with fewer rights may
- * write. */
-static void test_language_state(void **state)
+/* The walks keep nothing but frames where a process with fewer rights may write. */
+static void test_walk_state(void **state)
 {
 	struct wire_walk *walk = (struct wire_walk *)w.room;
 	uintptr_t at = w.base + w.head->entry[WIRE_AGENT_language];
 	int64_t (*fn)(uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, struct wire_thread *);
+	ucontext_t u;
 
 	memcpy(&fn, &at, sizeof(fn));
 	memset(walk, 0x5a, sizeof(*walk));
@@ -534,6 +534,11 @@ static void test_language_state(void **state)
 			 3 * 8);
 	for (size_t i = 0; i < sizeof(walk->state); i++)
 		assert_int_equal(((const uint8_t *)walk->state)[i], 0x5a);
+	getcontext(&u);
+	fill_regs(&u);
+	assert_true(by_agent(walk, WIRE_STACK_FRAMES) >= 8); /* begins with zeros there */
+	for (size_t i = 0; i < sizeof(walk->state); i++)
+		assert_int_equal(((const uint8_t *)walk->state)[i], 0);
 }
 
 /* The upper part of the range around the stack has been unmapped, and the frame pointer leads
@@ -596,7 +601,7 @@ int main(void)
 		cmocka_unit_test(test_signals),         cmocka_unit_test(test_threads),
 		cmocka_unit_test(test_wrong_registers), cmocka_unit_test(test_no_tables),
 		cmocka_unit_test(test_too_new),         cmocka_unit_test(test_others_write),
-		cmocka_unit_test(test_unmapped_stack),  cmocka_unit_test(test_language_state),
+		cmocka_unit_test(test_unmapped_stack),  cmocka_unit_test(test_walk_state),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -41,23 +41,21 @@ static struct err *open_mapping(struct space *s, const struct mapping *m,
 	return e;
 }
 
-static bool can_walk_library(const char *path, bool inside)
+bool runtime_is_library(const char *path)
 {
 	for (uint32_t k = 0; k < ARRAY_SIZE(types); k++)
-		if (types[k]->wire && !(inside && types[k]->kernel_only) &&
-		    types[k]->is_library(path_base(path)))
+		if (types[k]->wire && types[k]->is_library(path_base(path)))
 			return true;
 	return false;
 }
 
-bool runtime_is_library(const char *path)
+bool runtime_is_program(const char *path)
 {
-	return can_walk_library(path, false);
-}
-
-bool runtime_is_library_inside(const char *path)
-{
-	return can_walk_library(path, true);
+	for (uint32_t k = 0; k < ARRAY_SIZE(types); k++)
+		if (types[k]->wire && types[k]->program &&
+		    !strcmp(path_base(path), types[k]->program))
+			return true;
+	return false;
 }
 
 static bool is_wanted(struct space *s, const struct mapping *m, const struct runtime_type *type,

@@ -30,8 +30,8 @@ struct wire_language;
 
 struct runtime_type {
 	const char *name; /* "python": that of its enum frame_kind */
-	/* With kernel_only: the name of its program, and files that a machine with the runtime
-	 * usually has; NULL is the last. */
+	/* With step(): the name of its program, and files that a machine with the runtime usually
+	 * has; NULL is the last. */
 	const char *program, *const *usual;
 	/* Returns true when the name of a file suggests the interpreter. The program's own file is
 	 * always opened, except by runtime_find_met(). */
@@ -52,12 +52,10 @@ struct runtime_type {
 	/* Returns true when it lies in a function that the loop calls once for each run, so that
 	 * its frames belong to the loop's. NULL: there is none. */
 	bool (*is_part)(const struct runtime *r, uint64_t addr);
-	/* Fills in the data by which programs in the kernel walk the frames (wire/language.h).
+	/* Fills in the data by which programs walk the frames (wire/language.h).
 	 * Returns false while the runtime has not made its structures yet. NULL: programs cannot
 	 * walk them. */
 	bool (*wire)(struct runtime *r, struct wire_language *ret);
-	/* Only programs in the kernel can walk them, and not the agent of the in-process engine. */
-	bool kernel_only;
 	/* The runtime moves code objects. */
 	bool moves;
 	/* The code object at an address (with a method's entry at another, or 0), read now, if it
@@ -93,8 +91,8 @@ struct err *runtime_find_met(struct space *s, size_t *budget, struct runtime **r
 /* Returns true when the path of a file suggests the library of an interpreter that programs can
  * walk. */
 bool runtime_is_library(const char *path);
-/* The same for programs of the in-process engine. */
-bool runtime_is_library_inside(const char *path);
+/* Returns true when it suggests a program that loads such a library. */
+bool runtime_is_program(const char *path);
 
 /* --- expected.c --- */
 /* Returns true when a process has mapped a file whose name suggests the runtime. */

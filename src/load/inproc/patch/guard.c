@@ -14,14 +14,15 @@ enum { READ_USER = 112, READ_USER_STR = 114, COPY_FROM_USER = 148, SIGSET = 8 };
 /* rt_sigaction(2)'s flags that <signal.h> has as int, or not at all. */
 static const uint64_t SIGINFO = 0x4, RESTORER = 0x04000000, RESETHAND = 0x80000000;
 
-/* Returns true when programs walk the frames of an interpreter, and so read its memory. */
+/* Returns true when programs walk the frames of an interpreter, and so read its memory. A command
+ * may not have loaded it yet. */
 static bool walks_language(const struct inproc_engine *e, const struct mappings *maps)
 {
 	if (!e->languages || image_find_map(e->base.image, MAP_UNWIND) < 0)
 		return false;
 	for (uint32_t i = 0; i < maps->n; i++)
 		if (maps->v[i].exec && maps->v[i].path &&
-		    runtime_is_library_inside(maps->v[i].path))
+		    (runtime_is_library(maps->v[i].path) || runtime_is_program(maps->v[i].path)))
 			return true;
 	return false;
 }

@@ -96,7 +96,6 @@ const struct runtime_type runtime_jvm = {
 	.step = jvm_step,
 	.is_loop = is_loop,
 	.wire = jvm_wire,
-	.kernel_only = true,
 	.learn = jvm_learn,
 	.describe = jvm_describe,
 	.free = jvm_free,

@@ -84,7 +84,7 @@ static void follow_stores(struct stores *s, const ZydisDecodedInstruction *z,
 }
 
 /* Decodes the function around an address up to it. Returns the register that has the object's
- * address there, NO_REGISTER: there is none. */
+ * address there. Returns NO_REGISTER when no register has it. */
 static uint8_t object_at(struct search *x, uint64_t addr)
 {
 	struct stores s = { NO_REGISTER, NO_REGISTER };

@@ -179,7 +179,6 @@ const struct runtime_type runtime_v8 = {
 	.is_loop = is_code,
 	.is_part = is_code,
 	.wire = v8_wire,
-	.kernel_only = true,
 	.moves = true,
 	.learn = v8_learn,
 	.describe = v8_describe,
