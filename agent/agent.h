@@ -203,6 +203,8 @@ bool reads_are_plain(struct wire_thread *t);
 /* Reads the process's memory into the agent's own. Returns 0, or E_FAULT; dst then has any
  * bytes. */
 int64_t read_inside(struct wire_thread *t, void *dst, uint64_t size, uint64_t src);
+/* Returns true when plain loads show that the text at an address is that of a key of n bytes. */
+bool text_is(struct wire_thread *t, uint64_t addr, const void *key, uint64_t n);
 bool find_range(const struct wire_process *p, uint64_t addr, struct wire_range *ret); /* read.c */
 /* thread.c: returns true in a vfork() child that runs in this process's memory */
 bool in_vfork(uint32_t pid);

@@ -94,6 +94,12 @@ ROUTINE u64 d_llquantize_rank(u64 magnitude, u64 factor, u64 low, u64 high, u64 
 	return l.base;
 }
 
+/* The agent has native code for this (agent_agg_text()); here, no text is known. */
+ROUTINE long d_agg_text(void *map, u64 addr, u64 entry)
+{
+	RESULT(0);
+}
+
 /* words: n, sum, low and high half of the sum of squares. */
 ROUTINE long d_stddev_add(u64 *words, s64 value)
 {

@@ -244,7 +244,7 @@ enum { WIRE_GEN_RUNS = 2 };
  * which may have fewer rights) can write them in its own memory only. Slots are WIRE_STACK_STRIDE
  * << stack_shift apart, so the address is (that of the slot >> wire_area.stack_shift) +
  * wire_area.stacks. */
-enum { WIRE_OWN_RANGES = 7, WIRE_OWN_WALK = 136 };
+enum { WIRE_OWN_RANGES = 7, WIRE_OWN_WALK = 136, WIRE_OWN_TEXTS = 64 };
 struct wire_own {
 	uint64_t alt_lo,
 		/* the thread's signal stack at the last look; alt_hi WIRE_ALT_UNKNOWN: it may have
@@ -277,6 +277,12 @@ struct wire_own {
 	uint64_t ranges_at; /* the next to be replaced */
 	uint64_t unused;
 	uint64_t walk[WIRE_OWN_WALK]; /* state of a walk up the stack: bpf/unwind.bpf.h */
+	/* Texts that were keys of an aggregation, and the numbers of their entries:
+	 * agent_agg_text(). */
+	struct wire_own_text {
+		uint64_t addr;
+		uint32_t map, entry;
+	} texts[WIRE_OWN_TEXTS];
 };
 /* Programs then stay on the stack that the thread is on. */
 #define WIRE_ALT_UNKNOWN (~0ull >> 1)
@@ -361,7 +367,7 @@ struct wire_event {
 };
 /* Above the page that WIRE_KEPT takes from slot 0. */
 enum {
-	WIRE_EVENT_BELOW = WIRE_STACK_STRIDE - 4096 - 1344 /* sizeof(struct wire_own) */,
+	WIRE_EVENT_BELOW = WIRE_STACK_STRIDE - 4096 - 2368 /* sizeof(struct wire_own) */,
 	WIRE_EVENT_MAX = WIRE_EVENT_BELOW - WIRE_PROBE_STACK - 4096,
 };
 /* In each thread's slot at wire_area.wanted. */
@@ -402,7 +408,7 @@ struct wire_private {
 	uint64_t rules_version;  /* wire_area.unwind_version that rules[] is of */
 	uint64_t claims
 		[WIRE_CLAIMS]; /* agent: keys of threads that look for a slot without blocking signals, 0 free */
-	uint32_t pid; /* agent: number of a forked child in its own namespace */
+	uint32_t pid;           /* agent: number of a forked child in its own namespace */
 	uint32_t codes_version; /* wire_area.codes_version that codes[] is of */
 	uint64_t spare[37];
 	struct wire_thread_entry threads[WIRE_THREAD_HASH];
@@ -620,6 +626,7 @@ enum { WIRE_HELPER_THREAD_TIME = 60000 };
 	X(ustack, "d_ustack of bpf/") \
 	X(stack_id, "d_stack_id of bpf/") \
 	X(language, "d_language of bpf/") \
+	X(agg_text, "d_agg_text of bpf/") \
 	X(thread_time, "helper WIRE_HELPER_THREAD_TIME") \
 	X(event, \
 	  "(struct pt_regs *, struct wire_stub *, thread) of a WIRE_STUB_EVENTS kind -> the program's context; 0: no such event")
@@ -640,7 +647,7 @@ _Static_assert(sizeof(struct wire_stub) == 16, "stub");
 _Static_assert(sizeof(struct wire_map) == 72, "map");
 _Static_assert(sizeof(struct wire_ring) == 128, "ring");
 _Static_assert(sizeof(struct wire_thread) <= WIRE_THREAD_SPACE, "thread");
-_Static_assert(sizeof(struct wire_own) == 1344, "above a probe stack");
+_Static_assert(sizeof(struct wire_own) == 2368, "above a probe stack");
 _Static_assert(WIRE_EVENT_BELOW + sizeof(struct wire_own) + 4096 == WIRE_STACK_STRIDE,
 	       "below a probe stack");
 _Static_assert(sizeof(struct wire_thread_entry) == 1 << WIRE_ENTRY_SHIFT, "found by a shift");

@@ -93,6 +93,8 @@ struct wire_firing {
 	X(d_vector7, 0, "") \
 	X(d_llquantize_rank, 5, \
 	  "magnitude, factor, low, high, steps -> rank; the caller bounds it") \
+	X(d_agg_text, 3, \
+	  "aggregation, address of the text that is the key, 0 or a value to be noted for it -> the value, 0 not known") \
 	X(d_stddev_add, 2, \
 	  "u64 words[4] the verifier knows, value: n++, sum, 128-bit sum of squares") \
 	/* memory */ \

@@ -262,6 +262,42 @@ TEST(test_nested)
 
 /* --- maps, rings and the rest through the blob --- */
 
+/* The entry of a text is known by its address while the text there is the key. */
+TEST(test_text_keys)
+{
+	struct wire_thread *t = world_thread(&w, 1);
+	const uint64_t map = world_map(&w, WORLD_AGG_TEXT);
+	char *key = (char *)w.room, *text = key + 64, *other = key + 128;
+	uint64_t *value = (uint64_t *)(key + 192), v;
+
+	memset(key, 0, 256);
+	strcpy(key, "abcdefgh12");
+	strcpy(text, key);
+	strcpy(other, key);
+	CHECK(!CALL(agg_text, map, text, 0));
+	CHECK(!CALL(map_update, map, key, value, BPF_NOEXIST));
+	v = CALL(map_lookup, map, key);
+	CHECK(v && !CALL(agg_text, map, text, 0));
+	CHECK(!CALL(agg_text, map, text, v)); /* notes it */
+	CHECK(CALL(agg_text, map, text, 0) == v);
+	CHECK(!CALL(agg_text, map, other, 0));
+	CHECK(!CALL(agg_text, world_map(&w, WORLD_AGG_LONG), text, 0));
+	text[9] = '3';
+	CHECK(!CALL(agg_text, map, text, 0));
+	text[8] = 0; /* the beginning of the key */
+	CHECK(!CALL(agg_text, map, text, 0));
+	strcpy(text, "abcdefgh123");
+	CHECK(!CALL(agg_text, map, text, 0));
+	strcpy(text, key);
+	CHECK(CALL(agg_text, map, text, 0) == v);
+	t->gen ^= 1; /* the other generation has no entries */
+	CHECK(!CALL(agg_text, map, text, 0));
+	t->gen ^= 1;
+	CHECK(!CALL(agg_text, map, 8, v) && !CALL(agg_text, map, 8, 0));
+	CHECK(t->violations == 0);
+	CHECK(!CALL(agg_text, world_map(&w, WORLD_HASH), text, 0) && t->violations == 1);
+}
+
 TEST(test_map_entries)
 {
 	uint64_t *key = (uint64_t *)w.room, *value = key + 8, *v;
@@ -407,6 +443,7 @@ int main(void)
 		cmocka_unit_test(test_heartbeat),
 		cmocka_unit_test(test_nested),
 		cmocka_unit_test(test_map_entries),
+		cmocka_unit_test(test_text_keys),
 		cmocka_unit_test(test_map_dead_holder),
 		cmocka_unit_test(test_ring_entries),
 		cmocka_unit_test(test_small_helpers),

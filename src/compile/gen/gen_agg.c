@@ -155,19 +155,44 @@ static void update(struct gen *g, const struct agg *a, const struct node *args, 
 	ir_add_mem(f, entry, 0, 8, IR_I(1), atomic);
 }
 
+/* Returns the expression for the address of the text that alone is the key. NULL: the key is
+ * something else. The expression may be evaluated twice. */
+static const struct node *text_key(const struct gen *g, const struct tuple_layout *l,
+				   const struct node *keys)
+{
+	const struct node *arg, *value;
+
+	if (!g->target->inside || l->tag || l->n != 1 || l->fields[0].kind != FIELD_STRING ||
+	    keys->kind != N_CALL || !keys->id || keys->id->kind != IDENT_SUBR ||
+	    keys->id->subr != SUBR_COPYINSTR)
+		return NULL;
+	arg = value = keys->call.args;
+	while (value && value->kind == N_CAST)
+		value = value->t.a;
+	return value && !arg->next && value->kind == N_IDENT ? arg : NULL;
+}
+
 void gen_aggregate(struct gen *g, const struct node *assign)
 {
 	struct ir_fn *f = g->f;
 	const struct node *name = assign->e.a, *call = assign->e.b;
 	uint32_t index = name->id->agg, found = ir_new_label(f), done = ir_new_label(f),
-		 none = ir_new_label(f);
+		 none = ir_new_label(f), looked_up = 0;
 	const struct agg *a = g->b->aggs.v[index];
 	const struct tuple_layout *l = &g->agg_keys[index];
-	struct ir_val v = IR_I(0), entry = ir_new_reg(f), key;
-	bool known[LAZY_COUNT];
+	const struct node *text = a->nslots ? NULL : text_key(g, l, name->agg.keys);
+	struct ir_val v = IR_I(0), entry = ir_new_reg(f), key, addr = IR_I(0);
+	bool known[LAZY_COUNT], before[LAZY_COUNT];
 
 	if (call->call.args)
 		v = gen_expr(g, call->call.args);
+	if (text) {
+		looked_up = ir_new_label(f);
+		addr = ir_mov(f, gen_expr(g, text));
+		ir_set(f, entry, ir_routine(f, "d_agg_text", 3, ir_map(f, a->map), addr, IR_I(0)));
+		ir_if(f, entry, IF_NE, IR_I(0), found);
+		gen_lazy_save(g, before);
+	}
 	if (a->nslots) {
 		uint32_t at = ir_new_object(f, 8, "slot");
 
@@ -182,7 +207,7 @@ void gen_aggregate(struct gen *g, const struct node *assign)
 		key = ir_stack(f, zero, 0);
 	}
 	ir_set(f, entry, ir_call(f, HELPER_MAP_LOOKUP, 2, ir_map(f, a->map), key));
-	ir_if(f, entry, IF_NE, IR_I(0), found);
+	ir_if(f, entry, IF_NE, IR_I(0), text ? looked_up : found);
 	gen_lazy_save(g, known);
 	if ((l->n || l->tag) && !a->nslots) {
 		(void)ir_call(f, HELPER_MAP_UPDATE, 4, ir_map(f, a->map), key,
@@ -194,11 +219,16 @@ void gen_aggregate(struct gen *g, const struct node *assign)
 		ir_goto(f, none);
 	}
 	gen_lazy_restore(g, known);
+	if (text) {
+		ir_place(f, looked_up);
+		(void)ir_routine(f, "d_agg_text", 3, ir_map(f, a->map), addr, entry);
+		gen_lazy_restore(g, before);
+	}
 	ir_place(f, found);
 	update(g, a, call->call.args, entry, v, g->agg_atomic[index], done);
 	ir_goto(f, done);
 	ir_place(f, none);
 	gen_count(g, IR_I(WIRE_DROP_AGG));
-	gen_lazy_restore(g, known);
+	gen_lazy_restore(g, text ? before : known);
 	ir_place(f, done);
 }

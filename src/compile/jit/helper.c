@@ -44,6 +44,7 @@ static const struct jit_helper helpers[] = {
 	{ JIT_SCRATCH_GET, -1, false, 'v', "M" },
 	{ JIT_USTACK, WIRE_AGENT_ustack, true, '.', "mMMWO" },
 	{ JIT_LANGUAGE, WIRE_AGENT_language, true, '.', "mMMWO" },
+	{ JIT_AGG_TEXT, WIRE_AGENT_agg_text, false, 'v', "m.." },
 	{ JIT_STACK_ID, WIRE_AGENT_stack_id, false, '.', "mMS." },
 	{ JIT_VECTOR, -1, false, '.', "" },
 	{ JIT_VECTOR + 1, -1, false, '.', "" },
@@ -66,6 +67,7 @@ uint32_t jit_native(const char *routine)
 		{ "d_ustack", JIT_USTACK },
 		{ "d_language", JIT_LANGUAGE },
 		{ "d_stack_id", JIT_STACK_ID },
+		{ "d_agg_text", JIT_AGG_TEXT },
 	};
 
 	for (uint32_t i = 0; i < ARRAY_SIZE(natives); i++)
