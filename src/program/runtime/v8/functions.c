@@ -36,7 +36,20 @@ static const char *scope_name(struct v8 *v, uint64_t scope)
 	return flags & SCOPE_INFERRED_NAME ? v8_text(v, v8_get(v, scope, first)) : NULL;
 }
 
-static const char *name_of(struct v8 *v, uint64_t shared)
+uint32_t v8_scope_names(struct v8 *v, uint64_t scope, uint32_t *ret_n)
+{
+	int32_t locals;
+
+	*ret_n = 0;
+	if (v8_type(v, &scope) != v->n.type_scope ||
+	    !v8_small(v8_get(v, scope, 8 * (1 + (uint32_t)v->n.scope_locals)), &locals) ||
+	    locals <= 0 || locals >= INLINE_LOCALS_MAX)
+		return 0;
+	*ret_n = (uint32_t)locals;
+	return 1 + (uint32_t)v->n.scope_first;
+}
+
+const char *v8_shared_name(struct v8 *v, uint64_t shared)
 {
 	uint64_t name = v8_get(v, shared, (uint32_t)v->n.shared_name);
 
@@ -135,7 +148,7 @@ const struct v8_function *v8_function(struct v8 *v, uint64_t shared)
 	f = arena_new(&v->names, struct v8_function);
 	*hash_put(&v->functions, &key, sizeof(key), NULL) = (uintptr_t)f;
 	f->address = shared;
-	f->name = name_of(v, shared);
+	f->name = v8_shared_name(v, shared);
 	script = script_of(v, shared);
 	if (script)
 		f->script = v8_script(v, script);

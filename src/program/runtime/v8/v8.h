@@ -28,6 +28,26 @@
 	X(smi_shift, 1, "SmiShiftSize", "", "") \
 	X(map_type, 1, "class_Map__instance_type__uint16_t", "", "") \
 	X(type_map, 1, "type_Map__MAP_TYPE", "", "") \
+	X(map_words, 0, "class_Map__instance_size_in_words__char", "", "") \
+	X(map_first, 0, \
+	  "class_Map__inobject_properties_start_or_constructor_function_index__char", "", "") \
+	X(map_bits2, 0, "class_Map__bit_field2__char", "", "") \
+	X(map_bits3, 0, "class_Map__bit_field3__int", "", "") \
+	X(map_prototype, 0, "class_Map__prototype__Object", "", "") \
+	X(map_constructor, 0, "class_Map__constructor_or_back_pointer__Object", \
+	  "class_Map__constructor_or_back_pointer__Tagged_Object_", "") \
+	X(map_descriptors, 0, "class_Map__instance_descriptors_offset", "", "") \
+	X(map_dictionary, 0, "bit_field3_is_dictionary_map_shift", "", "") \
+	X(names_prefix, 0, "namedictionaryshape_prefix_size", "", "") \
+	X(object_properties, 0, "class_JSReceiver__raw_properties_or_hash__Object", \
+	  "class_JSReceiver__raw_properties_or_hash__Tagged_Object_", "") \
+	X(object_elements, 0, "class_JSObject__elements__Object", "", "") \
+	X(function_context, 0, "class_JSFunction__context__Context", \
+	  "class_JSFunction__context__Tagged_Context_", "") \
+	X(buffer_store, 0, "class_JSArrayBuffer__backing_store__uintptr_t", "", "") \
+	X(buffer_bytes, 0, "class_JSArrayBuffer__byte_length__size_t", "", "") \
+	X(type_buffer, 0, "type_JSArrayBuffer__JS_ARRAY_BUFFER_TYPE", "", "") \
+	X(symbol_name, 0, "class_Symbol__name__Object", "", "") \
 	X(type_code, 1, "type_Code__CODE_TYPE", "", "") \
 	X(type_stream, 0, "type_InstructionStream__INSTRUCTION_STREAM_TYPE", "", "") \
 	X(type_bytecodes, 1, "type_BytecodeArray__BYTECODE_ARRAY_TYPE", "", "") \
@@ -232,6 +252,12 @@ const struct v8_script *v8_script(struct v8 *v, uint64_t address);
 uint32_t v8_script_line(const struct v8_script *s, uint32_t position);
 
 /* --- functions.c --- */
+/* Returns the name of the function of a SharedFunctionInfo, NULL: it has none. The text lives as
+ * long as `v`; the address is not checked. */
+const char *v8_shared_name(struct v8 *v, uint64_t shared);
+/* Returns the index of the first variable's name in a ScopeInfo, in words, 0: it cannot be read, or
+ * the names are in a table. */
+uint32_t v8_scope_names(struct v8 *v, uint64_t scope, uint32_t *ret_n);
 /* Returns NULL when there is no SharedFunctionInfo. */
 const struct v8_function *v8_function(struct v8 *v, uint64_t shared);
 /* Returns the function of a JSFunction. */

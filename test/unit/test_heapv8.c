@@ -1,0 +1,162 @@
+/* src/memory/heaplive/v8_*.c on memory that is made up. */
+#include "unit.h"
+
+#include "v8_heap_memory.h"
+
+static struct heap_memory mem;
+
+static struct graph *read_made(bool counts, uint64_t *ret_skipped)
+{
+	const struct graph_wanted w = { .labels = true, .counts = counts };
+	struct graph *g = graph_new(&w);
+	struct v8_reader x;
+	struct space *s;
+	void *c = NULL;
+	struct v8 v;
+
+	assert_null(v8_copy_new(&mem.space, NULL, &c));
+	s = memory_copy_space(((struct v8_copied *)c)->copy, &mem.space);
+	vh_reader(&x, &v, c, s, g);
+	assert_null(v8_read(&x));
+	if (ret_skipped)
+		*ret_skipped = x.skipped;
+	assert_null(graph_finish(g));
+	vh_reader_fini(&x);
+	space_free(s);
+	v8_copy_free(c);
+	return g;
+}
+
+/* The name of the reference between two objects; NULL: there is none. */
+static const char *reference(struct graph *g, uint64_t from, uint64_t to,
+			     enum graph_strength strength)
+{
+	static char buf[64];
+	struct graph_edge_to e;
+	graph_id id = graph_find(g, from);
+	struct graph_walk w;
+
+	assert_int_not_equal(id, GRAPH_NONE);
+	w = graph_out(g, id);
+	while (graph_walk_next(&w, &e))
+		if (graph_address(g, e.id) == to && e.strength == strength)
+			return graph_label_text(g, e.label, buf, sizeof(buf));
+	return NULL;
+}
+
+static uint64_t count(struct graph *g, const char *class)
+{
+	struct graph_rows r;
+	uint64_t n = 0;
+
+	graph_histogram(g, GRAPH_ALL, &r);
+	for (uint32_t i = 0; i < r.n; i++)
+		if (!strcmp(graph_class_text(g, r.v[i].class), class))
+			n += r.v[i].n;
+	graph_rows_free(&r);
+	return n;
+}
+
+static bool reaches(struct graph *g, uint64_t addr)
+{
+	graph_id id = graph_find(g, addr);
+
+	assert_int_not_equal(id, GRAPH_NONE);
+	return graph_reachable(g, id);
+}
+
+static void v8_objects(void **state)
+{
+	uint64_t skipped = 1;
+	struct graph *g;
+
+	(void)state;
+	vh_make(&mem);
+	g = read_made(false, &skipped);
+	assert_int_equal(skipped, 0);
+	assert_int_equal(graph_totals(g)->objects, VH_MAPS + 13);
+	assert_int_equal(count(g, "Node"), 4);
+	assert_int_equal(count(g, "(closure Node)"), 1);
+	assert_int_equal(count(g, "(string)"), 2);
+	assert_int_equal(graph_size(g, graph_find(g, VH_ITEMS)), 40);
+	assert_int_equal(graph_size(g, graph_find(g, VH_NODE_NAMES)), 72);
+	assert_string_equal(reference(g, VH_A, VH_B, GRAPH_STRONG), "next");
+	assert_string_equal(reference(g, VH_A, VH_ITEMS, GRAPH_STRONG), "Node");
+	assert_string_equal(reference(g, VH_A, VH_OUTSIDE, GRAPH_STRONG), "properties");
+	assert_string_equal(reference(g, VH_ITEMS, VH_C, GRAPH_STRONG), "[1]");
+	assert_non_null(reference(g, VH_WEAK, VH_B, GRAPH_WEAK));
+	assert_non_null(reference(g, VH_EPHEMERON, VH_LAST, GRAPH_WEAK));
+	assert_non_null(reference(g, VH_B, VH_LAST, GRAPH_STRONG));
+	assert_true(reaches(g, VH_C) && reaches(g, VH_LAST) && reaches(g, VH_MAKER));
+	assert_false(reaches(g, VH_WEAK));
+	graph_free(g);
+}
+
+static void v8_counted(void **state)
+{
+	struct graph *whole, *counted;
+
+	(void)state;
+	vh_make(&mem);
+	whole = read_made(false, NULL);
+	counted = read_made(true, NULL);
+	for (uint32_t i = 0; i < graph_classes(whole); i++)
+		assert_int_equal(count(counted, graph_class_text(whole, i)),
+				 count(whole, graph_class_text(whole, i)));
+	assert_int_equal(graph_totals(counted)->objects, graph_totals(whole)->objects);
+	assert_int_equal(graph_totals(counted)->bytes, graph_totals(whole)->bytes);
+	graph_free(whole);
+	graph_free(counted);
+}
+
+/* What is being moved is passed over, and the walk finds the next object. */
+static void v8_moved(void **state)
+{
+	uint64_t skipped;
+	struct graph *g;
+
+	(void)state;
+	vh_make(&mem);
+	heap_memory_put(&mem, VH_B, VH_C); /* the collector has moved it there */
+	g = read_made(false, &skipped);
+	assert_int_equal(skipped, 40);
+	assert_int_equal(count(g, "Node"), 3);
+	graph_free(g);
+}
+
+static void v8_no_pages(void **state)
+{
+	const struct graph_wanted w = { 0 };
+	struct graph *g = graph_new(&w);
+	struct v8_reader x;
+	struct space *s;
+	struct err *e;
+	void *c = NULL;
+	struct v8 v;
+
+	(void)state;
+	heap_memory_init(&mem);
+	assert_null(v8_copy_new(&mem.space, NULL, &c));
+	s = memory_copy_space(((struct v8_copied *)c)->copy, &mem.space);
+	vh_reader(&x, &v, c, s, g);
+	e = v8_read(&x);
+	assert_non_null(e);
+	assert_non_null(strstr(e->text, "the pages of V8's heap cannot be found"));
+	err_free(e);
+	vh_reader_fini(&x);
+	graph_free(g);
+	space_free(s);
+	v8_copy_free(c);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(v8_objects),
+		cmocka_unit_test(v8_counted),
+		cmocka_unit_test(v8_moved),
+		cmocka_unit_test(v8_no_pages),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
