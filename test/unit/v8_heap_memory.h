@@ -12,7 +12,7 @@ enum {
 	VH_END = VH_PAGE + HM_SIZE,
 	VH_HEAP = HM_VAR + 0x400,
 	VH_FREE = VH_HEAP + 0x100, /* {start, top, limit} */
-	/* Maps, 80 bytes each */
+	/* Maps, 72 bytes each */
 	VH_META = 0,
 	VH_STRING,
 	VH_ARRAY,
@@ -30,7 +30,7 @@ enum {
 	VH_PROPERTIES,
 	VH_MAPS,
 	/* objects */
-	VH_NAME = VH_START + VH_MAPS * 80, /* "Node" */
+	VH_NAME = VH_START + VH_MAPS * 72, /* "Node" */
 	VH_NAME_B = VH_NAME + 24,          /* "next" */
 	VH_SFI = VH_NAME_B + 24,
 	VH_MAKER = VH_SFI + 72,
@@ -51,7 +51,7 @@ enum {
 
 static inline uint64_t vh_map(uint32_t i)
 {
-	return VH_START + i * 80ull + V8_TAG;
+	return VH_START + i * 72ull + V8_TAG;
 }
 
 static inline uint64_t vh_small(uint32_t n)
@@ -62,7 +62,7 @@ static inline uint64_t vh_small(uint32_t n)
 static inline void vh_put_map(struct heap_memory *m, uint32_t i, uint32_t type, uint32_t words,
 			      uint32_t first)
 {
-	const uint64_t at = VH_START + i * 80ull;
+	const uint64_t at = VH_START + i * 72ull;
 
 	heap_memory_put(m, at, vh_map(VH_META));
 	heap_memory_put(m, at + 8, words | first << 8 | (uint64_t)type << 32 | 1ull << 56);
@@ -100,7 +100,7 @@ static inline void vh_make(struct heap_memory *m)
 	heap_memory_init(m);
 	for (uint32_t i = 0; i < ARRAY_SIZE(header); i++)
 		heap_memory_put(m, VH_PAGE + i * 8ull, header[i]);
-	vh_put_map(m, VH_META, 264, 10, 0);
+	vh_put_map(m, VH_META, 264, 9, 0);
 	vh_put_map(m, VH_STRING, 8, 0, 0);
 	vh_put_map(m, VH_ARRAY, 174, 0, 0);
 	vh_put_map(m, VH_SHARED, 274, 9, 0);

@@ -3,7 +3,6 @@
 #include "memory/heaplive/v8_heap.h"
 
 enum {
-	MAP_SIZE = 80,
 	HEAD = 24, /* Map, properties, elements */
 	ONE_BYTE_INTERNALIZED = 8,
 	SYMBOL = 128,
@@ -27,6 +26,7 @@ enum {
 
 static const char *const group_names[V8_GROUPS] = {
 	[V8_GROUP_OBJECT] = "Object",
+	[V8_GROUP_GLOBAL] = "(global object)",
 	[V8_GROUP_STRING] = "(string)",
 	[V8_GROUP_CONCATENATED] = "(concatenated string)",
 	[V8_GROUP_SLICED] = "(sliced string)",
@@ -159,7 +159,7 @@ static uint64_t property(struct v8_reader *x, uint64_t object, struct v8_name *n
 	const uint8_t *p = v8_object(x, object, HEAD), *map, *d;
 	uint32_t bits, own;
 
-	map = p ? v8_object(x, v8_at(p, 0), MAP_SIZE) : NULL;
+	map = p ? v8_object(x, v8_at(p, 0), V8_MAP_SIZE) : NULL;
 	if (!map || !v8_map_at(x, v8_at(p, 0)))
 		return 0;
 	bits = v8_at4(map, (uint32_t)n->map_bits3);
@@ -191,7 +191,7 @@ static uint64_t maker(struct v8_reader *x, const uint8_t *map)
 	uint64_t at = v8_at(map, (uint32_t)x->v8->n.map_constructor);
 
 	for (uint32_t i = 0; i < TRANSITIONS_MAX && x->budget; i++) {
-		const uint8_t *p = v8_object(x, at, MAP_SIZE);
+		const uint8_t *p = v8_object(x, at, V8_MAP_SIZE);
 
 		x->budget--;
 		if (!p || type_at(x, at) != x->version->map)
@@ -210,7 +210,7 @@ static const char *string_property(struct v8_reader *x, uint64_t object, struct 
 
 		if (value)
 			return type_at(x, value) < SYMBOL ? v8_text(x->v8, value) : NULL;
-		p = p ? v8_object(x, v8_at(p, 0), MAP_SIZE) : NULL;
+		p = p ? v8_object(x, v8_at(p, 0), V8_MAP_SIZE) : NULL;
 		if (!p)
 			return NULL;
 		object = v8_at(p, (uint32_t)x->v8->n.map_prototype);
@@ -228,7 +228,7 @@ static const char *prototype_name(struct v8_reader *x, const uint8_t *map)
 
 		if (value)
 			return function_name(x, value);
-		map = p ? v8_object(x, v8_at(p, 0), MAP_SIZE) : NULL;
+		map = p ? v8_object(x, v8_at(p, 0), V8_MAP_SIZE) : NULL;
 		if (!map)
 			return NULL;
 	}
@@ -238,7 +238,7 @@ static const char *prototype_name(struct v8_reader *x, const uint8_t *map)
 /* The same steps as JSReceiver::GetConstructorName() takes. */
 static const char *object_name(struct v8_reader *x, uint64_t pointer, uint64_t map_pointer)
 {
-	const uint8_t *map = v8_object(x, map_pointer, MAP_SIZE);
+	const uint8_t *map = v8_object(x, map_pointer, V8_MAP_SIZE);
 	const uint32_t bits = v8_at4(map, (uint32_t)x->v8->n.map_bits3);
 	const bool is_prototype = bits >> (x->v8->n.map_dictionary - PROTOTYPE_BELOW) & 1;
 	const char *name = function_name(x, maker(x, map)), *more;

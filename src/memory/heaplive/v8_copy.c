@@ -12,9 +12,10 @@ static bool is_still(const struct mapping *m)
 }
 
 /* Reads the pages of a mapping that the process has made, and leaves zeros between them. */
-static void still_read(struct v8_copied *c, struct space *s, const space_range_vec *runs)
+static void still_read(struct v8_copied *c, struct space *s, const struct mapping *m,
+		       const space_range_vec *runs)
 {
-	const uint64_t start = runs->v[0].start, n = vec_last(runs)->end - start;
+	const uint64_t start = m->start, n = m->end - start;
 	struct v8_still *still;
 
 	if (n > STILL_MAX - c->still_bytes) {
@@ -44,7 +45,7 @@ struct err *v8_copy_new(struct space *s, struct memory_room *room, void **ret)
 			continue;
 		e = space_resident(s, (struct space_range){ m->start, m->end }, &runs);
 		if (!e && runs.n)
-			still_read(c, s, &runs);
+			still_read(c, s, m, &runs);
 		vec_fini(&runs);
 	}
 	if (e)

@@ -2,13 +2,13 @@
 #include "memory/heaplive/v8_heap.h"
 
 enum {
-	MAP_SIZE = 80,
 	POINTER_BITS = 7,
 	STRONG = V8_TAG,
 	WEAK = V8_TAG | V8_WEAK_TAG,
 	PROPERTIES = 8,
 	MEMBERS = 24, /* of an object, from here on */
 	ARRAY_DATA = 16,
+	LENGTH_HIGH = 12, /* upper half of a length that is a small integer */
 	DESCRIPTOR = 24,
 	OWN_SHIFT = 10,
 	OWN_MASK = 0x3ff,
@@ -23,6 +23,7 @@ enum {
 	STRING_SECOND = 24,
 	CELL_TARGET = 16,
 	CELL_TOKEN = 24,
+	CELL_NAME = 8,   /* of a PropertyCell */
 	LABEL_MAX = 256, /* characters of a name */
 };
 
@@ -98,13 +99,14 @@ static void lay_out(struct v8_reader *x, uint32_t index)
 {
 	const struct v8_numbers *n = &x->v8->n;
 	struct v8_map *m = &x->maps.v[index];
-	const uint8_t *map = v8_object(x, m->address, MAP_SIZE), *d;
+	const uint8_t *map = v8_object(x, m->address, V8_MAP_SIZE), *d;
 	const uint32_t first = map[n->map_first], words = map[n->map_words],
 		       inside = words > first ? words - first : 0,
 		       bits = v8_at4(map, (uint32_t)n->map_bits3);
 	const uint32_t own = bits >> n->map_dictionary & 1 ? 0 : bits >> OWN_SHIFT & OWN_MASK;
 
 	m->laid_out = true;
+	m->dictionary = bits >> n->map_dictionary & 1;
 	m->first = x->members.n;
 	m->members_end = first * 8 < MEMBERS ? MEMBERS : first * 8;
 	d = v8_object(x, v8_at(map, (uint32_t)n->map_descriptors),
@@ -126,6 +128,34 @@ static void lay_out(struct v8_reader *x, uint32_t index)
 						outside });
 	}
 	x->maps.v[index].nmembers = x->members.n - x->maps.v[index].first;
+}
+
+/* Adds the values of a dictionary by their names, and the names if it has them itself. */
+static void edges_names(struct v8_reader *x, const uint8_t *p, uint64_t size, bool keys)
+{
+	const uint64_t first = ARRAY_DATA + (DICTIONARY_HEAD + (uint64_t)x->v8->n.names_prefix) * 8;
+
+	for (uint64_t at = first; at + ENTRY * 8 <= size; at += ENTRY * 8) {
+		const uint64_t key = v8_at(p, at), value = v8_at(p, at + 8);
+
+		if (keys)
+			edge(x, key, GRAPH_LABEL_NONE);
+		if ((value & POINTER_BITS) == STRONG)
+			edge(x, value, label_of(x, key));
+	}
+}
+
+/* The properties of an object whose Map does not list them. */
+static void edges_dictionary(struct v8_reader *x, uint64_t properties)
+{
+	const uint8_t *p = v8_object(x, properties, ARRAY_DATA);
+	const struct v8_map *m = p ? v8_map_at(x, v8_at(p, 0)) : NULL;
+	const uint64_t n = p ? v8_at4(p, LENGTH_HIGH) : 0, size = ARRAY_DATA + n * 8;
+
+	if (!m || m->holds != V8_NAMES || !v8_object(x, properties, size) || x->budget < n)
+		return;
+	x->budget -= n;
+	edges_names(x, p, size, false);
 }
 
 static void edges_object(struct v8_reader *x, const uint8_t *p, uint64_t size, uint32_t index)
@@ -164,7 +194,7 @@ static void edges_object(struct v8_reader *x, const uint8_t *p, uint64_t size, u
 			outside = v8_object(x, properties, ARRAY_DATA);
 			outside_n = ARRAY_DATA;
 			if (outside)
-				outside_n += (v8_at4(outside, 12) & OWN_MASK) * 8ull;
+				outside_n += (v8_at4(outside, LENGTH_HIGH) & OWN_MASK) * 8ull;
 			outside = outside ? v8_object(x, properties, outside_n) : NULL;
 		}
 		if (outside && k->at + 8ull <= outside_n && x->budget) {
@@ -172,6 +202,8 @@ static void edges_object(struct v8_reader *x, const uint8_t *p, uint64_t size, u
 			edge(x, v8_at(outside, k->at), k->label);
 		}
 	}
+	if (m->dictionary)
+		edges_dictionary(x, properties);
 	if (n->type_buffer && m->type == n->type_buffer)
 		buffer = v8_buffer_note(x, p, size);
 	if (buffer)
@@ -191,16 +223,13 @@ static void edges_context(struct v8_reader *x, const uint8_t *p, uint64_t size)
 				    : GRAPH_LABEL_NONE);
 }
 
-static void edges_names(struct v8_reader *x, const uint8_t *p, uint64_t size)
+static void edges_cells(struct v8_reader *x, const uint8_t *p, uint64_t size)
 {
-	const uint64_t first = ARRAY_DATA + (DICTIONARY_HEAD + (uint64_t)x->v8->n.names_prefix) * 8;
+	for (uint64_t at = 8; at + 8 <= size; at += 8) {
+		const uint64_t cell = v8_at(p, at);
+		const uint8_t *c = v8_object(x, cell, CELL_NAME + 8);
 
-	for (uint64_t at = first; at + ENTRY * 8 <= size; at += ENTRY * 8) {
-		const uint64_t key = v8_at(p, at), value = v8_at(p, at + 8);
-
-		edge(x, key, GRAPH_LABEL_NONE);
-		if ((value & POINTER_BITS) == STRONG)
-			edge(x, value, label_of(x, key));
+		edge(x, cell, c ? label_of(x, v8_at(c, CELL_NAME)) : GRAPH_LABEL_NONE);
 	}
 }
 
@@ -264,7 +293,8 @@ void v8_edges(struct v8_reader *x, const uint8_t *p, uint64_t size, uint32_t ind
 	case V8_STRING_PARTS: edges_string(x, m, p, size); break;
 	case V8_OBJECT: edges_object(x, p, size, index); break;
 	case V8_CONTEXT: edges_context(x, p, size); break;
-	case V8_NAMES: edges_names(x, p, size); break;
+	case V8_NAMES: edges_names(x, p, size, true); break;
+	case V8_CELLS: edges_cells(x, p, size); break;
 	case V8_EPHEMERON: edges_ephemeron(x, p, size); break;
 	case V8_WEAKLY: edges_weakly(x, p, size, v8_is_receiver(x, m->type)); break;
 	default: break;

@@ -12,6 +12,7 @@
 enum {
 	V8_PAGE = 1 << 18, /* pages begin at multiples of it; large objects make larger pages */
 	V8_TAG = 1,        /* of a pointer to an object */
+	V8_MAP_SIZE = 72,  /* bytes of a Map that are read */
 	V8_WEAK_TAG = 2,   /* of a weak one, too */
 	V8_FUNCTIONS = WIRE_V8_FUNCTIONS,
 };
@@ -97,6 +98,7 @@ enum v8_sizing {
 /* What an object is called when no class of JavaScript has made it. */
 enum v8_group {
 	V8_GROUP_OBJECT,
+	V8_GROUP_GLOBAL,
 	V8_GROUP_STRING,
 	V8_GROUP_CONCATENATED,
 	V8_GROUP_SLICED,
@@ -122,6 +124,7 @@ enum v8_holds {
 	V8_OBJECT, /* a JavaScript object: named members */
 	V8_CONTEXT,
 	V8_NAMES,     /* a dictionary by names */
+	V8_CELLS,     /* one of the global variables, in cells that have their names */
 	V8_EPHEMERON, /* a value for each key, as long as the key lives */
 	V8_WEAKLY,    /* words, of which the first is weak */
 	V8_IS_FILLER, /* no object */
@@ -135,6 +138,7 @@ struct v8_map {
 	uint8_t sizing, holds, group;
 	bool closure; /* each object has a class of its own: that of its function */
 	bool laid_out;
+	bool dictionary;          /* the objects have a dictionary of their properties */
 	uint32_t first, nmembers; /* of v8_reader.members */
 	uint32_t members_end;     /* where the members of `object` begin */
 	uint64_t n, bytes;        /* counted */

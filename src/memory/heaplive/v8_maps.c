@@ -2,7 +2,6 @@
 #include "memory/heaplive/v8_heap.h"
 
 enum {
-	MAP_SIZE = 80,
 	MAPS_FIRST = 1 << 12,
 	/* members of Code that say how long its instructions are */
 	CODE_MORE = 4,
@@ -46,7 +45,7 @@ static uint16_t map_type(const struct v8_reader *x, const uint8_t *map)
 /* A Map has a Map, too: one of Maps. */
 static bool is_map(const struct v8_reader *x, const uint8_t *p)
 {
-	const uint8_t *own = v8_object(x, v8_at(p, 0), MAP_SIZE);
+	const uint8_t *own = v8_object(x, v8_at(p, 0), V8_MAP_SIZE);
 
 	return own && map_type(x, own) == x->version->map;
 }
@@ -62,7 +61,7 @@ struct v8_map *v8_map_at(struct v8_reader *x, uint64_t pointer)
 	for (at = map_slot(x, pointer); x->map_slots[at]; at = (at + 1) & x->map_mask)
 		if (x->maps.v[x->map_slots[at] - 1].address == pointer)
 			return &x->maps.v[x->map_slots[at] - 1];
-	p = v8_object(x, pointer, MAP_SIZE);
+	p = v8_object(x, pointer, V8_MAP_SIZE);
 	if (!p || !is_map(x, p))
 		return NULL;
 	m = vec_add(&x->maps);

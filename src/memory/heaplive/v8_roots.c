@@ -1,15 +1,20 @@
-/* What holds V8's objects: the Isolate, the handles of C++, stacks, and native memory. */
+/* What holds V8's objects: the Isolate, the handles of C++, and stacks. Other native memory is not
+ * searched: V8's own lists of objects have old pointers, and C++ has handles. */
 #include "memory/heaplive/v8_heap.h"
 
 enum {
 	AROUND = 1 << 16, /* bytes of the Isolate, on each side of its heap */
 	/* Blocks of persistent handles: each handle has its number in the block. */
 	HANDLES = 256,
+	HANDLES_MORE = 256, /* bytes of a block behind them, at most */
 	HANDLE_SIZE = 32,
 	HANDLE_NUMBER = 10,
 	HANDLE_FLAGS = 11,
 	HANDLE_STATE = 3,
-	HANDLE_NORMAL = 1, /* its state when it is strong */
+	HANDLE_NORMAL = 1,    /* its state when it is strong */
+	LOCAL_HANDLES = 1022, /* of a block */
+	ISOLATE_MAX = 1 << 20,
+	STACK_MAX = 64 << 20,
 	STRINGS_END = 128,
 	NOT_INTERNALIZED = 32, /* bit of a string's type */
 };
@@ -44,32 +49,53 @@ static void roots_in(struct v8_reader *x, uint64_t from, uint64_t to, const char
 	}
 }
 
-/* Returns true for a block of persistent handles, and adds the strong ones. */
-static bool handles_add(struct v8_reader *x, uint64_t addr)
+/* Adds the strong handles, if it is a block of persistent ones. */
+static void handles_add(struct v8_reader *x, uint64_t addr)
 {
 	uint64_t have;
 	const uint8_t *p = v8_memory(x, addr, &have);
 
 	if (!p || have < HANDLES * HANDLE_SIZE)
-		return false;
+		return;
 	for (uint32_t i = 0; i < HANDLES; i++)
 		if (p[i * HANDLE_SIZE + HANDLE_NUMBER] != i)
-			return false;
+			return;
 	for (uint32_t i = 0; i < HANDLES; i++, p += HANDLE_SIZE)
 		if ((p[HANDLE_FLAGS] & HANDLE_STATE) == HANDLE_NORMAL)
 			add_root(x, v8_at(p, 0), "persistent handle");
-	return true;
 }
 
 static void handle_blocks_add(struct v8_reader *x)
 {
 	for (uint32_t i = 0; i < x->blocks.chunks.n; i++) {
-		struct leaks_chunk *c = &x->blocks.chunks.v[i];
+		const struct leaks_chunk *c = &x->blocks.chunks.v[i];
 		const uint64_t usable = chunk_usable(c);
 
 		if (!(c->bits & CHUNK_FREE) && usable >= HANDLES * HANDLE_SIZE &&
-		    usable < HANDLES * HANDLE_SIZE + 256 && handles_add(x, c->addr + CHUNK_HEADER))
-			c->bits |= CHUNK_REACHED;
+		    usable < HANDLES * HANDLE_SIZE + HANDLES_MORE)
+			handles_add(x, c->addr + CHUNK_HEADER);
+	}
+}
+
+/* Adds the block of handles of C++ functions that is being filled: the Isolate has {next, limit}. */
+static void local_handles_add(struct v8_reader *x, uint64_t from, uint64_t to)
+{
+	uint64_t have, next, limit, first;
+
+	for (uint64_t at = round_up(from, 8); at + 16 <= to; at += 8) {
+		const uint8_t *p = v8_memory(x, at, &have);
+		uint32_t k;
+
+		if (!p || have < 16)
+			return;
+		next = v8_at(p, 0);
+		limit = v8_at(p, 8);
+		first = limit - LOCAL_HANDLES * 8;
+		if (next < first || next > limit || limit < LOCAL_HANDLES * 8)
+			continue;
+		k = x->has_blocks ? heap_chunk_at(&x->blocks, first - CHUNK_HEADER) : LEAKS_NONE;
+		if (k != LEAKS_NONE)
+			roots_in(x, first, next, "local handle");
 	}
 }
 
@@ -84,36 +110,48 @@ static void isolates_add(struct v8_reader *x)
 
 		if (!r)
 			continue;
-		if (k != LEAKS_NONE) {
+		if (k != LEAKS_NONE && chunk_usable(&x->blocks.chunks.v[k]) < ISOLATE_MAX) {
 			const struct leaks_chunk *c = &x->blocks.chunks.v[k];
 
 			from = c->addr + CHUNK_HEADER;
 			to = from + chunk_usable(c);
 		}
-		roots_in(x, from < r->start ? r->start : from, to < r->end ? to : r->end, "V8");
+		from = from < r->start ? r->start : from;
+		to = to < r->end ? to : r->end;
+		roots_in(x, from, to, "V8");
+		local_handles_add(x, from, to);
 	}
 }
 
-/* Memory that is no data of a library, no stack and no block of malloc(3) is V8's own heap, or has
- * bytes of the program. */
-static void skip_anonymous(struct v8_reader *x, space_range_vec *ret)
+/* A thread's stack ends in front of its struct pthread, the main thread's at the end of its
+ * memory. */
+static void stacks_add(struct v8_reader *x)
 {
-	memory_word_vec stacks = { 0 };
+	struct hash seen = { 0 };
 
-	memory_stacks(x->copy, &stacks);
-	for (uint32_t i = 0; i < x->copy->regions.n; i++) {
-		const struct memory_region *r = &x->copy->regions.v[i];
+	for (uint32_t i = 0; i < x->copy->threads.n; i++) {
+		const struct memory_thread *t = &x->copy->threads.v[i];
+		const struct memory_region *r = memory_region_at(x->copy, t->sp);
+		uint64_t end;
+		bool fresh;
 
-		if (!r->file && !r->stack && !memory_has_stack(&stacks, r))
-			vec_push(ret, (struct space_range){ r->start, r->end });
+		if (!r)
+			continue;
+		end = !r->stack && t->fs > t->sp && t->fs < r->end ? t->fs : r->end;
+		if (end - t->sp > STACK_MAX)
+			end = t->sp + STACK_MAX;
+		/* a forged core can give all threads the same stack */
+		hash_put(&seen, &end, sizeof(end), &fresh);
+		if (fresh)
+			roots_in(x, t->sp, end, "stack");
 	}
-	vec_fini(&stacks);
+	hash_fini(&seen);
+	for (uint32_t i = 0; i < x->copy->registers.n; i++)
+		add_root(x, x->copy->registers.v[i], "register");
 }
 
 void v8_roots_add(struct v8_reader *x)
 {
-	struct leaks_seek seek = { add_root, x, NULL, 0 };
-	space_range_vec skip = { 0 };
 	struct err *e;
 
 	x->blocks.l = &x->remarks;
@@ -123,11 +161,8 @@ void v8_roots_add(struct v8_reader *x)
 	if (!x->has_blocks)
 		graph_remark(x->graph, "the allocator is not glibc's: objects that only handles of "
 				       "C++ refer to count as not reachable");
+	heap_index(&x->blocks);
 	isolates_add(x);
 	handle_blocks_add(x);
-	skip_anonymous(x, &skip);
-	seek.skip = skip.v;
-	seek.nskip = skip.n;
-	leaks_seek(x->copy, &x->blocks, &seek);
-	vec_fini(&skip);
+	stacks_add(x);
 }

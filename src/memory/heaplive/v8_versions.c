@@ -11,7 +11,9 @@ enum {
 	CONTEXTS = 10,
 	NATIVE_CONTEXT = 7, /* among the contexts */
 	EPHEMERON = 2,      /* among the arrays */
+	CELLS = 3,
 	NAMES = 4,
+	GLOBAL = 1, /* among the special receivers */
 	WORD = 8,
 };
 
@@ -226,7 +228,7 @@ static void receiver_learn(const struct v8_reader *x, struct v8_map *m)
 {
 	const struct v8_heap_version *v = x->version;
 
-	m->group = V8_GROUP_OBJECT;
+	m->group = m->type == v->receivers + GLOBAL ? V8_GROUP_GLOBAL : V8_GROUP_OBJECT;
 	m->closure = m->type >= x->v8->n.type_function &&
 		     m->type <= x->v8->n.type_function + V8_FUNCTIONS;
 	m->holds = m->type == v->weak_ref ? V8_WEAKLY : V8_OBJECT;
@@ -242,6 +244,8 @@ static bool rules_learn(const struct v8_reader *x, struct v8_map *m)
 	const struct rule rules[] = {
 		{ v->arrays + EPHEMERON, v->arrays + EPHEMERON + 1, 16, V8_SMALL_WORDS,
 		  V8_EPHEMERON, V8_GROUP_ARRAY },
+		{ v->arrays + CELLS, v->arrays + CELLS + 1, 16, V8_SMALL_WORDS, V8_CELLS,
+		  V8_GROUP_ARRAY },
 		{ v->arrays + NAMES, v->arrays + NAMES + 1, 16, V8_SMALL_WORDS, V8_NAMES,
 		  V8_GROUP_ARRAY },
 		{ v->arrays, v->arrays_end, 16, V8_SMALL_WORDS, V8_ITEMS, V8_GROUP_ARRAY },
@@ -280,7 +284,7 @@ static bool rules_learn(const struct v8_reader *x, struct v8_map *m)
 		  v->stream == code ? V8_CODE : V8_STREAM, V8_HEAD_WORDS, V8_GROUP_CODE },
 		{ HEAP_NUMBER, HEAP_NUMBER + 1, 16, V8_SEARCHED, V8_NOTHING, V8_GROUP_NUMBER },
 		{ v->weak_cell, v->weak_cell + 1, 16, V8_SEARCHED, V8_WEAKLY, V8_GROUP_SYSTEM },
-		{ v->map, v->map + 1, 80, V8_SEARCHED, V8_WORDS, V8_GROUP_SHAPE },
+		{ v->map, v->map + 1, V8_MAP_SIZE, V8_SEARCHED, V8_WORDS, V8_GROUP_SHAPE },
 		{ code, code + 1, 16, V8_SEARCHED, V8_WORDS, V8_GROUP_CODE },
 		{ scope, scope + 1, 32, V8_SEARCHED, V8_WORDS, V8_GROUP_CODE },
 		{ shared, shared + 1, 32, V8_SEARCHED, V8_WORDS, V8_GROUP_CODE },
