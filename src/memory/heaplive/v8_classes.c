@@ -253,9 +253,10 @@ static const char *object_name(struct v8_reader *x, uint64_t pointer, uint64_t m
 	return more ?: name ?: group_names[V8_GROUP_OBJECT];
 }
 
-static uint32_t closure_class(struct v8_reader *x, const uint8_t *p)
+static uint32_t closure_class(struct v8_reader *x, const uint8_t *p, uint64_t size)
 {
-	const uint64_t shared = v8_at(p, (uint32_t)x->v8->n.function_shared);
+	const uint32_t at = (uint32_t)x->v8->n.function_shared;
+	const uint64_t shared = at + 8 <= size ? v8_at(p, at) : 0;
 	uint64_t *known = hash_get(&x->closures, &shared, sizeof(shared));
 	const char *name = NULL;
 	char *text;
@@ -272,7 +273,7 @@ static uint32_t closure_class(struct v8_reader *x, const uint8_t *p)
 	return class;
 }
 
-uint32_t v8_class(struct v8_reader *x, uint32_t map, uint64_t addr, const uint8_t *p)
+uint32_t v8_class(struct v8_reader *x, uint32_t map, uint64_t addr, const uint8_t *p, uint64_t size)
 {
 	const struct v8_map *m = &x->maps.v[map];
 	uint32_t class;
@@ -280,7 +281,7 @@ uint32_t v8_class(struct v8_reader *x, uint32_t map, uint64_t addr, const uint8_
 	if (m->class)
 		return m->class - 1;
 	if (m->closure)
-		return closure_class(x, p);
+		return closure_class(x, p, size);
 	class = v8_class_named(x, m->group == V8_GROUP_OBJECT
 					  ? object_name(x, addr + V8_TAG, m->address)
 					  : group_names[m->group]);

@@ -105,6 +105,8 @@ static void lay_out(struct v8_reader *x, uint32_t index)
 		       bits = v8_at4(map, (uint32_t)n->map_bits3);
 	const uint32_t own = bits >> n->map_dictionary & 1 ? 0 : bits >> OWN_SHIFT & OWN_MASK;
 
+	uint32_t ninside = 0;
+
 	m->laid_out = true;
 	m->dictionary = bits >> n->map_dictionary & 1;
 	m->first = x->members.n;
@@ -119,8 +121,8 @@ static void lay_out(struct v8_reader *x, uint32_t index)
 		const uint32_t details = v8_at4(entry, 12), at = details >> INDEX_SHIFT & OWN_MASK;
 		const bool outside = at >= inside;
 
-		if (details & IN_DESCRIPTOR)
-			continue;
+		if (details & IN_DESCRIPTOR || (!outside && ninside++ >= inside))
+			continue; /* no field, or more fields than there is room for */
 		vec_push(&x->members,
 			 (struct v8_member_at){ label_of(x, v8_at(entry, 0)),
 						outside ? ARRAY_DATA + (at - inside) * 8
@@ -158,62 +160,64 @@ static void edges_dictionary(struct v8_reader *x, uint64_t properties)
 	edges_names(x, p, size, false);
 }
 
-static void edges_object(struct v8_reader *x, const uint8_t *p, uint64_t size, uint32_t index)
+/* The named members of an object: in it, and in the array of its properties. */
+static void edges_members(struct v8_reader *x, const struct v8_map *m, const uint8_t *p,
+			  uint64_t size)
 {
-	const struct v8_numbers *n = &x->v8->n;
-	const struct v8_map *m = &x->maps.v[index];
 	const uint64_t properties = v8_at(p, PROPERTIES);
-	const uint8_t *outside = NULL;
-	uint64_t outside_n = 0, buffer = 0;
+	const uint8_t *array = v8_object(x, properties, ARRAY_DATA);
+	uint64_t n = ARRAY_DATA;
 
-	if (size < MEMBERS)
-		return;
-	if (!m->laid_out)
-		lay_out(x, index);
-	m = &x->maps.v[index];
-	edge(x, properties, x->label_properties);
-	edge(x, v8_at(p, ARRAY_DATA), x->label_elements);
-	for (uint64_t at = MEMBERS; at + 8 <= size && at < m->members_end; at += 8) {
-		uint32_t name = GRAPH_LABEL_NONE;
-
-		if (m->closure && at == (uint32_t)n->function_shared)
-			name = x->label_shared;
-		else if (m->closure && at == (uint32_t)n->function_context)
-			name = x->label_context;
-		edge(x, v8_at(p, at), name);
-	}
+	if (array)
+		n += (v8_at4(array, LENGTH_HIGH) & OWN_MASK) * 8ull;
+	array = array ? v8_object(x, properties, n) : NULL;
 	for (uint32_t i = 0; i < m->nmembers; i++) {
 		const struct v8_member_at *k = &x->members.v[m->first + i];
 
-		if (!k->outside) {
-			if (k->at + 8ull <= size)
-				edge(x, v8_at(p, k->at), k->label);
-			continue;
-		}
-		if (!outside_n) {
-			outside = v8_object(x, properties, ARRAY_DATA);
-			outside_n = ARRAY_DATA;
-			if (outside)
-				outside_n += (v8_at4(outside, LENGTH_HIGH) & OWN_MASK) * 8ull;
-			outside = outside ? v8_object(x, properties, outside_n) : NULL;
-		}
-		if (outside && k->at + 8ull <= outside_n && x->budget) {
+		if (!k->outside && k->at + 8ull <= size) {
+			edge(x, v8_at(p, k->at), k->label);
+		} else if (k->outside && array && k->at + 8ull <= n && x->budget) {
 			x->budget--;
-			edge(x, v8_at(outside, k->at), k->label);
+			edge(x, v8_at(array, k->at), k->label);
 		}
 	}
-	if (m->dictionary)
-		edges_dictionary(x, properties);
-	if (n->type_buffer && m->type == n->type_buffer)
-		buffer = v8_buffer_note(x, p, size);
+}
+
+static void edges_object(struct v8_reader *x, const uint8_t *p, uint64_t size, uint32_t index)
+{
+	const struct v8_numbers *n = &x->v8->n;
+	struct v8_map m;
+	uint64_t buffer;
+
+	if (size < MEMBERS)
+		return;
+	if (!x->maps.v[index].laid_out)
+		lay_out(x, index);
+	m = x->maps.v[index]; /* a name's Map may make the list move */
+	edge(x, v8_at(p, PROPERTIES), x->label_properties);
+	edge(x, v8_at(p, ARRAY_DATA), x->label_elements);
+	for (uint64_t at = MEMBERS; at + 8 <= size && at < m.members_end; at += 8) {
+		uint32_t name = GRAPH_LABEL_NONE;
+
+		if (m.closure && at == (uint32_t)n->function_shared)
+			name = x->label_shared;
+		else if (m.closure && at == (uint32_t)n->function_context)
+			name = x->label_context;
+		edge(x, v8_at(p, at), name);
+	}
+	if (m.nmembers)
+		edges_members(x, &m, p, size);
+	if (m.dictionary)
+		edges_dictionary(x, v8_at(p, PROPERTIES));
+	buffer = n->type_buffer && m.type == n->type_buffer ? v8_buffer_note(x, p, size) : 0;
 	if (buffer)
 		graph_edge(x->graph, buffer, label(x, "backing_store"), GRAPH_STRONG);
 }
 
 static void edges_context(struct v8_reader *x, const uint8_t *p, uint64_t size)
 {
-	const uint64_t scope = v8_at(p, ARRAY_DATA);
-	uint32_t n = 0, first = size >= CONTEXT_VARIABLES ? v8_scope_names(x->v8, scope, &n) : 0;
+	const uint64_t scope = size >= CONTEXT_VARIABLES ? v8_at(p, ARRAY_DATA) : 0;
+	uint32_t n = 0, first = scope ? v8_scope_names(x->v8, scope, &n) : 0;
 	const uint8_t *names = first ? v8_object(x, scope, (first + n) * 8ull) : NULL;
 
 	edges(x, p, 8, size < CONTEXT_VARIABLES ? size : CONTEXT_VARIABLES);

@@ -239,7 +239,8 @@ uint64_t v8_size(struct v8_reader *x, const struct v8_map *m, const uint8_t *p, 
 
 /* --- v8_classes.c --- */
 /* Returns the class of an object. map: index of v8_reader.maps. */
-uint32_t v8_class(struct v8_reader *x, uint32_t map, uint64_t addr, const uint8_t *p);
+uint32_t v8_class(struct v8_reader *x, uint32_t map, uint64_t addr, const uint8_t *p,
+		  uint64_t size);
 /* Returns the class of this name. */
 uint32_t v8_class_named(struct v8_reader *x, const char *name);
 

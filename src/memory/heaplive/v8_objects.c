@@ -2,7 +2,7 @@
 #include "base/sorted.h"
 #include "memory/heaplive/v8_heap.h"
 
-enum { STARTS = V8_PAGE / 8 / 64 };
+enum { STARTS = V8_PAGE / 8 / 64, CONTENT_MAX = 1 << 20 /* bytes */ };
 #define BUFFER_MAX (1ull << 46) /* bytes */
 
 /* A walk over a page. */
@@ -66,6 +66,20 @@ uint64_t v8_buffer_note(struct v8_reader *x, const uint8_t *p, uint64_t size)
 	return s.addr;
 }
 
+/* The characters of a string, to find equal ones. */
+static void content_add(struct v8_reader *x, const struct v8_map *m, const uint8_t *p,
+			uint64_t size)
+{
+	const bool pairs = m->sizing == V8_STRING_PAIRS;
+	uint64_t n;
+
+	if (!graph_wanted(x->graph)->contents || (!pairs && m->sizing != V8_STRING_BYTES))
+		return;
+	n = v8_at4(p, (uint32_t)x->v8->n.string_length) * (pairs ? 2ull : 1);
+	if (n && n <= CONTENT_MAX && m->size + n <= size)
+		graph_content(x->graph, p + m->size, n);
+}
+
 static void object_add(struct v8_reader *x, struct walk *w, uint32_t map, uint64_t size)
 {
 	struct v8_map *m = &x->maps.v[map];
@@ -76,11 +90,11 @@ static void object_add(struct v8_reader *x, struct walk *w, uint32_t map, uint64
 	x->objects++;
 	if (!w->page->starts) {
 		if (m->closure) {
-			graph_count(x->graph, v8_class(x, map, w->at, p), 1, size);
+			graph_count(x->graph, v8_class(x, map, w->at, p, size), 1, size);
 			return;
 		}
 		if (!m->class) {
-			v8_class(x, map, w->at, p);
+			v8_class(x, map, w->at, p, size);
 			m = &x->maps.v[map];
 		}
 		m->n++;
@@ -90,7 +104,8 @@ static void object_add(struct v8_reader *x, struct walk *w, uint32_t map, uint64
 		return;
 	}
 	page_start(w->page, w->at);
-	graph_object(x->graph, w->at, v8_class(x, map, w->at, p), size);
+	graph_object(x->graph, w->at, v8_class(x, map, w->at, p, size), size);
+	content_add(x, &x->maps.v[map], p, size);
 	v8_edges(x, p, size, map);
 	if (!w->page->heap)
 		graph_root(x->graph, w->at, "read-only");
