@@ -131,20 +131,23 @@ static bool free_skip(struct v8_reader *x, struct walk *w, uint64_t *ret_limit)
 	return true;
 }
 
-/* Goes to the next place, up to the limit, where an object begins. */
+/* Goes to the next place, up to the limit, where an object begins. Zeros are memory that V8 has not
+ * used yet. */
 static void walk_resync(struct v8_reader *x, struct walk *w, uint64_t limit)
 {
-	const uint64_t from = w->at;
+	do {
+		uint32_t map;
 
-	for (w->at += 8; w->at + 8 <= limit; w->at += 8) {
-		const uint32_t map = map_of(x, w);
-
+		x->skipped += v8_at(bytes_at(w), 0) ? 8 : 0;
+		w->at += 8;
+		if (w->at + 8 > limit) {
+			w->at = limit;
+			return;
+		}
+		map = map_of(x, w);
 		if (map && v8_size(x, &x->maps.v[map - 1], bytes_at(w), limit - w->at))
-			break;
-	}
-	if (w->at + 8 > limit)
-		w->at = limit;
-	x->skipped += w->at - from;
+			return;
+	} while (true);
 }
 
 static void page_walk(struct v8_reader *x, struct v8_page *p)
@@ -201,6 +204,12 @@ void v8_objects_add(struct v8_reader *x)
 
 		if (p->unused || p->flags & V8_FROM_PAGE)
 			continue;
+		/* forged pages can have far more memory than the process has made */
+		if (p->end - p->start > x->walk) {
+			x->outside += p->end - p->start;
+			continue;
+		}
+		x->walk -= p->end - p->start;
 		if (!counts)
 			p->starts = xcalloc(STARTS, sizeof(*p->starts));
 		page_walk(x, p);

@@ -47,6 +47,7 @@ struct err *v8_read(struct v8_reader *x)
 		return err_new(0, "it does not publish the numbers of V8's objects");
 	for (uint32_t i = 0; i < x->copy->runs.n; i++)
 		x->budget += x->copy->runs.v[i].end - x->copy->runs.v[i].start;
+	x->walk = x->budget * 4 + (64 << 20);
 	x->holds = x->budget / 8 + (1 << 16);
 	x->budget = x->budget / 8 * 4 + (1 << 20);
 	e = v8_pages_find(x);
