@@ -1,5 +1,5 @@
-/* A heap of V8 that is whole but for some words that the input names: 2 bytes that choose a word and
- * 8 bytes of its new value. Every walk ends, and no object is there twice. */
+/* A heap of V8 that is whole but for some words that the input names: 2 bytes that choose a word,
+ * and 8 bytes of its new value. Every walk ends, and no object is there twice. */
 #include <assert.h>
 
 #include "unit/v8_heap_memory.h"

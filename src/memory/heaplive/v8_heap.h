@@ -21,7 +21,7 @@ enum {
 struct v8_heap_version {
 	int32_t major, minor;
 	/* The header of a page: indexes of words. The word `own` is the header's address, 0: there
-	 * is none. `apart`: the header lies elsewhere, and the page has the flags and its address. */
+	 * is none. `apart`: the header lies elsewhere; the page has the flags and its address. */
 	bool apart;
 	uint8_t flags, own, size, heap, area_start, area_end;
 	uint8_t owner;  /* 0: none */

@@ -77,7 +77,8 @@ static void handle_blocks_add(struct v8_reader *x)
 	}
 }
 
-/* Adds the block of handles of C++ functions that is being filled: the Isolate has {next, limit}. */
+/* Adds the block of handles of C++ functions that is being filled. The Isolate has {next, limit}
+ * of it. */
 static void local_handles_add(struct v8_reader *x, uint64_t from, uint64_t to)
 {
 	uint64_t have, next, limit, first;

@@ -80,7 +80,7 @@ void v8_reader_fini(struct v8_reader *x)
 	free(x->map_slots);
 }
 
-static struct err *read_copy(void *copied, struct space *s, struct graph *g)
+static struct err *v8_copy_read(void *copied, struct space *s, struct graph *g)
 {
 	const struct v8_copied *c = copied;
 	struct space *space = memory_copy_space(c->copy, s);
@@ -103,6 +103,6 @@ const struct heap_source heap_source_v8 = {
 	.what = "JavaScript (V8)",
 	.runtime = &runtime_v8,
 	.copy_space = v8_copy_new,
-	.read_copy = read_copy,
+	.read_copy = v8_copy_read,
 	.free_copy = v8_copy_free,
 };
