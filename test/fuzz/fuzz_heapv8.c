@@ -8,10 +8,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 enum { PATCH = 10 };
 
-static void read_made(struct v8_copied *c, struct heap_memory *m, bool counts)
+static void read_made(struct memory_copy *c, struct heap_memory *m, bool counts)
 {
 	const struct graph_wanted w = { .labels = true, .counts = counts };
-	struct space *s = memory_copy_space(c->copy, &m->space);
+	struct space *s = memory_copy_space(c, &m->space);
 	struct graph *g = graph_new(&w);
 	struct v8_reader x;
 	struct err *e;
@@ -36,7 +36,7 @@ static void read_made(struct v8_copied *c, struct heap_memory *m, bool counts)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static struct heap_memory m;
-	void *c = NULL;
+	struct memory_copy *c = NULL;
 	struct err *e;
 
 	vh_make(&m);
@@ -45,10 +45,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 		memcpy(m.bytes[word / (HM_SIZE / 8)] + word % (HM_SIZE / 8) * 8, data + 2, 8);
 	}
-	e = v8_copy_new(&m.space, NULL, &c);
+	e = memory_copy(&m.space, &c);
 	assert(!e);
 	read_made(c, &m, false);
 	read_made(c, &m, true);
-	v8_copy_free(c);
+	memory_copy_free(c);
 	return 0;
 }

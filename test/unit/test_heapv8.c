@@ -11,11 +11,11 @@ static struct graph *read_made(bool counts, uint64_t *ret_skipped)
 	struct graph *g = graph_new(&w);
 	struct v8_reader x;
 	struct space *s;
-	void *c = NULL;
+	struct memory_copy *c = NULL;
 	struct v8 v;
 
-	assert_null(v8_copy_new(&mem.space, NULL, &c));
-	s = memory_copy_space(((struct v8_copied *)c)->copy, &mem.space);
+	assert_null(memory_copy(&mem.space, &c));
+	s = memory_copy_space(c, &mem.space);
 	vh_reader(&x, &v, c, s, g);
 	assert_null(v8_read(&x));
 	if (ret_skipped)
@@ -23,7 +23,7 @@ static struct graph *read_made(bool counts, uint64_t *ret_skipped)
 	assert_null(graph_finish(g));
 	vh_reader_fini(&x);
 	space_free(s);
-	v8_copy_free(c);
+	memory_copy_free(c);
 	return g;
 }
 
@@ -131,13 +131,13 @@ static void v8_no_pages(void **state)
 	struct v8_reader x;
 	struct space *s;
 	struct err *e;
-	void *c = NULL;
+	struct memory_copy *c = NULL;
 	struct v8 v;
 
 	(void)state;
 	heap_memory_init(&mem);
-	assert_null(v8_copy_new(&mem.space, NULL, &c));
-	s = memory_copy_space(((struct v8_copied *)c)->copy, &mem.space);
+	assert_null(memory_copy(&mem.space, &c));
+	s = memory_copy_space(c, &mem.space);
 	vh_reader(&x, &v, c, s, g);
 	e = v8_read(&x);
 	assert_non_null(e);
@@ -146,7 +146,7 @@ static void v8_no_pages(void **state)
 	vh_reader_fini(&x);
 	graph_free(g);
 	space_free(s);
-	v8_copy_free(c);
+	memory_copy_free(c);
 }
 
 int main(void)

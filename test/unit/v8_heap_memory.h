@@ -146,7 +146,7 @@ static inline void vh_make(struct heap_memory *m)
 	heap_memory_put(m, HM_STACK + 0x1800, VH_A + 1);
 }
 
-static inline void vh_reader(struct v8_reader *x, struct v8 *v, const struct v8_copied *c,
+static inline void vh_reader(struct v8_reader *x, struct v8 *v, const struct memory_copy *c,
 			     struct space *s, struct graph *g)
 {
 	*v = (struct v8){ .runtime.space = s, .budget = 1 << 20, .work = 1 << 20 };
@@ -208,7 +208,7 @@ static inline void vh_reader(struct v8_reader *x, struct v8 *v, const struct v8_
 		.scope_locals = 2,
 		.scope_first = 3,
 	};
-	*x = (struct v8_reader){ .copied = c, .v8 = v, .graph = g };
+	*x = (struct v8_reader){ .copy = c, .v8 = v, .graph = g };
 }
 
 static inline void vh_reader_fini(struct v8_reader *x)

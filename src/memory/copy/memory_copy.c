@@ -10,8 +10,10 @@ enum { PIECE = 1 << 20, RED_ZONE = 128, FILES_MAX = 256 << 20 };
 
 bool copy_wants(const struct mapping *m)
 {
-	if (!m->read || !m->write || m->end <= m->start || m->end > USER_END)
+	if (!m->read || m->end <= m->start || m->end > USER_END)
 		return false;
+	if (!m->write) /* what the process has made, as its code */
+		return !m->shared && !*m->path;
 	if (!strncmp(m->path, "/memfd:descry", 13))
 		return false;
 	return !m->shared || strncmp(m->path, "/dev/", 5) || !strncmp(m->path, "/dev/shm/", 9) ||

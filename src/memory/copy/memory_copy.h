@@ -1,4 +1,5 @@
-/* A copy of the memory that a program can write, and of its threads' registers, at one moment.
+/* A copy of the memory that a program can write or has made, and of its threads' registers, at one
+ * moment.
  *
  * In: an address space, of a process that is stopped or of a core file. Out: its bytes, by region,
  * which stay the same when the process goes on.
@@ -13,7 +14,7 @@
 
 enum { MEMORY_PAGE = 4096, MEMORY_WORD = 8 };
 
-/* Adjacent mappings that can be written. */
+/* Adjacent mappings. */
 struct memory_region {
 	uint64_t start, end;
 	uint8_t *bytes;          /* of all of it; zeros where the process has touched nothing */

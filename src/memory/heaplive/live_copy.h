@@ -8,9 +8,6 @@
 
 struct graph;
 
-/* Finds the interpreter of a copy's space. Returns an error when there is none of this type; *ret
- * may be set all the same. */
-struct err *live_runtime(struct space *s, const struct runtime_type *type, struct runtime **ret);
 typedef struct err *live_reader(struct memory_copy *c, struct runtime *r, struct graph *g);
 /* Calls `read` with the interpreter as it was at the moment of the copy. Returns its error, or that
  * there is no interpreter of this type. */

@@ -65,19 +65,6 @@ struct v8_free_part {
 	uint64_t top, limit;
 };
 
-/* Memory that the process cannot write: read-only objects, code. */
-struct v8_still {
-	uint64_t start, end;
-	uint8_t *bytes;
-};
-
-/* What memory_copy_into() has, and what it has not. */
-struct v8_copied {
-	struct memory_copy *copy;
-	VEC(struct v8_still) still; /* by address */
-	uint64_t still_bytes, left_out;
-};
-
 /* How the size of an object follows from its first words. */
 enum v8_sizing {
 	V8_FIXED,
@@ -165,7 +152,6 @@ struct v8_store {
 
 struct v8_reader {
 	struct v8 *v8;
-	const struct v8_copied *copied;
 	const struct memory_copy *copy;
 	const struct memory_region *last;
 	const struct v8_heap_version *version;
@@ -208,10 +194,6 @@ static inline uint32_t v8_at4(const uint8_t *p, uint64_t at)
 	memcpy(&v, p + at, sizeof(v));
 	return v;
 }
-
-/* --- v8_copy.c --- */
-struct err *v8_copy_new(struct space *s, struct memory_room *room, void **ret);
-void v8_copy_free(void *copied);
 
 /* --- v8_versions.c --- */
 /* Returns NULL when the heap of this version is not known. */

@@ -19,24 +19,16 @@ enum {
 
 const uint8_t *v8_memory(struct v8_reader *x, uint64_t addr, uint64_t *ret_n)
 {
-	const struct v8_copied *c = x->copied;
 	const struct memory_region *r = x->last;
-	uint32_t i;
 
 	if (!r || addr < r->start || addr >= r->end) {
-		r = memory_region_at(c->copy, addr);
-		if (r)
-			x->last = r;
+		r = memory_region_at(x->copy, addr);
+		if (!r)
+			return NULL;
+		x->last = r;
 	}
-	if (r) {
-		*ret_n = r->end - addr;
-		return r->bytes + (addr - r->start);
-	}
-	i = partition_point(c->still.n, k, c->still.v[k].end <= addr);
-	if (i == c->still.n || c->still.v[i].start > addr)
-		return NULL;
-	*ret_n = c->still.v[i].end - addr;
-	return c->still.v[i].bytes + (addr - c->still.v[i].start);
+	*ret_n = r->end - addr;
+	return r->bytes + (addr - r->start);
 }
 
 static const uint8_t *memory_of(struct v8_reader *x, uint64_t addr, uint64_t n)
@@ -294,12 +286,8 @@ static void young_mark(struct v8_reader *x)
 
 struct err *v8_pages_find(struct v8_reader *x)
 {
-	const struct v8_copied *c = x->copied;
-
-	for (uint32_t i = 0; i < c->copy->runs.n; i++)
-		pages_list(x, c->copy->runs.v[i].start, c->copy->runs.v[i].end);
-	for (uint32_t i = 0; i < c->still.n; i++)
-		pages_list(x, c->still.v[i].start, c->still.v[i].end);
+	for (uint32_t i = 0; i < x->copy->runs.n; i++)
+		pages_list(x, x->copy->runs.v[i].start, x->copy->runs.v[i].end);
 	pages_index(x);
 	if (!x->pages.n)
 		return err_new(ENOENT, "the pages of V8's heap cannot be found");

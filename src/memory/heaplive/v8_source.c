@@ -13,10 +13,10 @@ static void remarks_add(struct v8_reader *x)
 			     "%llu bytes of the heap are no objects: half made, or being moved by "
 			     "the collector",
 			     (unsigned long long)x->skipped);
-	if (x->outside || x->copied->left_out)
+	if (x->outside)
 		graph_remark(x->graph,
 			     "%llu bytes of the heap are not in its memory: objects are missing",
-			     (unsigned long long)(x->outside + x->copied->left_out));
+			     (unsigned long long)x->outside);
 	if (x->budget < 64)
 		graph_remark(x->graph, "its objects claim more memory than the process has: some "
 				       "names and references are missing");
@@ -36,7 +36,6 @@ struct err *v8_read(struct v8_reader *x)
 	struct err *e;
 
 	arena_init(&x->remarks.arena);
-	x->copy = x->copied->copy;
 	x->constructor.text = "constructor";
 	x->string_tag = (struct v8_name){ "Symbol.toStringTag", true, 0 };
 	x->version = v8_heap_version_find(v->major, v->minor);
@@ -80,29 +79,23 @@ void v8_reader_fini(struct v8_reader *x)
 	free(x->map_slots);
 }
 
-static struct err *v8_copy_read(void *copied, struct space *s, struct graph *g)
+static struct err *v8_runtime_read(struct memory_copy *c, struct runtime *r, struct graph *g)
 {
-	const struct v8_copied *c = copied;
-	struct space *space = memory_copy_space(c->copy, s);
-	struct runtime *r = NULL;
-	struct v8_reader x = { .copied = c, .graph = g };
-	struct err *e = live_runtime(space, &runtime_v8, &r);
+	struct v8_reader x = { .copy = c, .v8 = (struct v8 *)r, .graph = g };
+	struct err *e = v8_read(&x);
 
-	if (!e) {
-		x.v8 = (struct v8 *)r;
-		e = v8_read(&x);
-	}
 	v8_reader_fini(&x);
-	runtime_free(r);
-	space_free(space);
 	return e;
+}
+
+static struct err *v8_copy_read(struct memory_copy *c, struct space *s, struct graph *g)
+{
+	return live_read(c, s, &runtime_v8, v8_runtime_read, g);
 }
 
 const struct heap_source heap_source_v8 = {
 	.name = "v8",
 	.what = "JavaScript (V8)",
 	.runtime = &runtime_v8,
-	.copy_space = v8_copy_new,
 	.read_copy = v8_copy_read,
-	.free_copy = v8_copy_free,
 };
