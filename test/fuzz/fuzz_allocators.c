@@ -1,6 +1,6 @@
 /* A heap of mimalloc, jemalloc or tcmalloc that is whole but for some words that the input names: a
- * byte that chooses the allocator, then 2 bytes that choose one of the words of its structures, 8 bytes
- * of its new value. Every walk ends, and no block is counted twice. */
+ * byte that chooses the allocator, then 2 bytes that choose one of the words of its structures, and
+ * 8 bytes of its new value. Every walk ends, and no block is counted twice. */
 #include <assert.h>
 
 #include "unit/allocator_memory.h"

@@ -1,5 +1,5 @@
-/* Makes a process's memory with a heap of mimalloc, jemalloc or tcmalloc for tests. It is mostly empty:
- * only pages that were written count as touched. */
+/* Makes a process's memory with a heap of mimalloc, jemalloc or tcmalloc for tests. It is mostly
+ * empty: only pages that were written count as touched. */
 #ifndef DESCRY_TEST_ALLOCATOR_MEMORY_H
 #define DESCRY_TEST_ALLOCATOR_MEMORY_H
 

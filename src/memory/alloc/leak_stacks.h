@@ -4,8 +4,8 @@
 
 #include "memory/leaks/leaks.h"
 
-/* Sets `stack` of each leaked block of process `pid` that lives at the end of the recording in a file.
- * The recording may still be going on. pid 0: not known. EINVAL: it is of another process. */
+/* Sets `stack` of each leaked block of process `pid` that lives at the end of the recording in a
+ * file. The recording may still be going on. pid 0: not known. EINVAL: it is of another process. */
 struct err *leak_stacks(const char *path, pid_t pid, struct leaks *l);
 
 #endif

@@ -23,8 +23,8 @@ struct heap_source {
 	struct err *(*read_file)(const char *path, struct graph *g);
 
 	/* Processes and cores; NULL: not a runtime. `runtime` is the interpreter whose heap it is.
-	 * read_copy() reads a copy of the memory; the process goes on meanwhile, and `s` only serves
-	 * what does not change: mapped files, symbols. files: it needs memory_copy_files(). */
+	 * read_copy() reads a copy of the memory. The process goes on meanwhile, and `s` serves
+	 * only what does not change: mapped files, symbols. files: memory_copy_files(), too. */
 	const struct runtime_type *runtime;
 	bool files;
 	struct err *(*read_copy)(struct memory_copy *copy, struct space *s, struct graph *g);

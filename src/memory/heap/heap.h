@@ -18,8 +18,8 @@
 struct err *heap_read_file(const char *path, const struct graph_wanted *w, struct graph **ret,
 			   const struct heap_source **ret_source);
 
-/* Reads the heap in an address space by the first source whose runtime runs there. p: how its memory
- * is copied. ENOENT: no known runtime runs in it. */
+/* Reads the heap in an address space by the first source whose runtime runs there. p: how its
+ * memory is copied. ENOENT: no known runtime runs in it. */
 struct err *heap_read_space(struct space *s, struct memory_stop *p, const struct graph_wanted *w,
 			    struct graph **ret, const struct heap_source **ret_source);
 

@@ -157,7 +157,8 @@ static void add_segment(struct mimalloc *m, const struct memory_region *r, uint6
 	}
 }
 
-/* Marks the blocks that other threads have given back to a heap. They may be of any of its pages. */
+/* Marks the blocks that other threads have given back to a heap. They may be of any of its
+ * pages. */
 static void mark_delayed(struct mimalloc *m, uint64_t heap)
 {
 	const struct leaks_area *v = m->h->areas.v + m->first_area;

@@ -158,7 +158,8 @@ static struct leaks_chunk *object_at(struct tcmalloc *t, uint64_t addr, uint64_t
 	return &t->h->chunks.v[v[i].first + (addr - v[i].start) / each];
 }
 
-/* Marks the blocks of a list of one size. Returns their number. *ret_whole: it ends as it should. */
+/* Marks the blocks of a list of one size. Returns their number. *ret_whole: it ends as it
+ * should. */
 static uint32_t mark_objects(struct tcmalloc *t, uint64_t first, uint64_t each, bool *ret_whole)
 {
 	uint32_t n = 0;

@@ -54,8 +54,8 @@ struct leaks {
 
 /* Finds the leaks in a copy. ENOENT: there is no heap of glibc's malloc in it. */
 struct err *leaks_find(const struct memory_copy *c, struct leaks **ret);
-/* types.c: names the types of leaked blocks and makes the groups, of equal type, size and stack. The space supplies the memory
- * that is not in the copy: the tables of C++ types. */
+/* types.c: names the types of leaked blocks and makes the groups, of equal type, size and stack.
+ * The space supplies the memory that is not in the copy: the tables of C++ types. */
 void leaks_group(struct leaks *l, const struct memory_copy *c, struct space *s,
 		 struct symbols *symbols);
 void leaks_free(struct leaks *l);

@@ -55,6 +55,14 @@ const struct mapping *mappings_find(const struct mappings *m, uint64_t addr);
  * mappings cannot be read. */
 bool mappings_any(pid_t pid, const char *front);
 
+/* Calls fn with the flags of each mapping, a line of /proc/PID/smaps. The kernel counts the pages
+ * of all mappings meanwhile. ETIMEDOUT: this takes longer than `ms`. */
+struct err *mappings_flags(pid_t pid, uint32_t ms,
+			   void (*fn)(void *arg, uint64_t start, uint64_t end, const char *flags),
+			   void *arg);
+/* Returns true when the flags have this one, of two letters. */
+bool mapping_has_flag(const char *flags, const char *flag);
+
 /* Returns true for a mapping of the memory file (memfd_create(2)) of this name. */
 bool mapping_is_memfd(const struct mapping *m, const char *name);
 

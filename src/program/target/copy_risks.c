@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <stdio.h>
 
-#include "base/clock.h"
 #include "base/io.h"
 #include "base/meminfo.h"
 #include "base/procdir.h"
@@ -41,43 +40,32 @@ static bool reads_directly(pid_t pid)
 
 /* --- mappings --- */
 
-static bool has_flag(const char *flags, const char *flag)
+struct flags_seen {
+	space_range_vec *absent;
+	bool served;
+};
+
+static void look_at_flags(void *arg, uint64_t start, uint64_t end, const char *flags)
 {
-	for (const char *p = flags; (p = strstr(p, flag)); p++)
-		if (p[-1] == ' ' && (p[2] == ' ' || p[2] == '\n'))
-			return true;
-	return false;
+	struct flags_seen *seen = arg;
+
+	/* userfaultfd(2): missing pages, writes, minor faults */
+	seen->served |= mapping_has_flag(flags, "um") || mapping_has_flag(flags, "uw") ||
+			mapping_has_flag(flags, "ui");
+	/* MADV_DONTFORK, MADV_WIPEONFORK */
+	if (mapping_has_flag(flags, "dc") || mapping_has_flag(flags, "wf"))
+		vec_push(seen->absent, (struct space_range){ start, end });
 }
 
 /* Lists the mappings that a copy does not have. clone(2) waits for the server of a userfaultfd(2),
  * which may be a thread of the process. */
 static const char *look_at_mappings(pid_t pid, space_range_vec *ret)
 {
-	cleanup_free char *path = xasprintf("/proc/%d/smaps", pid), *line = NULL;
-	const uint64_t until = now_ns() + MAPPINGS_MS * 1000000ull;
-	FILE *f = fopen(path, "re");
-	unsigned long long start = 0, end = 0, a, b;
-	const char *why = f ? NULL : "its mappings cannot be read";
-	size_t cap = 0;
+	struct flags_seen seen = { .absent = ret };
 
-	while (!why && getline(&line, &cap, f) > 0) {
-		if (sscanf(line, "%llx-%llx ", &a, &b) == 2) {
-			start = a;
-			end = b;
-			if (now_ns() > until)
-				why = "it has too many mappings to be checked";
-			continue;
-		}
-		if (strncmp(line, "VmFlags:", 8))
-			continue;
-		if (has_flag(line, "um") || has_flag(line, "uw") || has_flag(line, "ui"))
-			why = "it has memory that userfaultfd(2) serves";
-		if (has_flag(line, "dc") || has_flag(line, "wf"))
-			vec_push(ret, (struct space_range){ start, end });
-	}
-	if (f)
-		fclose(f);
-	return why;
+	if (err_drop(mappings_flags(pid, MAPPINGS_MS, look_at_flags, &seen)))
+		return "its mappings cannot be read in time";
+	return seen.served ? "it has memory that userfaultfd(2) serves" : NULL;
 }
 
 /* --- memory --- */

@@ -7,13 +7,14 @@
  *	the copy, a process of its own                         '─ (stopped by ptrace) ─ exit_group
  *
  * The copy is traced and stopped from its birth on, and is never run. It has no signal for its end
- * and is reaped by the helper, so the process sees neither a SIGCHLD nor a child: only wait4(2) with
- * __WALL or __WCLONE finds it. The helper is a thread, which nothing needs to reap. It blocks all
- * signals and uses no memory, neither a stack nor thread-local variables.
+ * and is reaped by the helper, so the process sees neither a SIGCHLD nor a child: only wait4(2)
+ * with __WALL or __WCLONE finds it. The helper is a thread, which nothing needs to reap. It blocks
+ * all signals and uses no memory, neither a stack nor thread-local variables.
  *
  * If the tracer is killed at any instant, all of them end by themselves: the thread restores its
- * registers as after the stub, the copy is killed (PTRACE_O_EXITKILL) or executes its exit_group(2),
- * and the helper reaps it. PTRACE_O_EXITKILL is never set on a thread of the process.
+ * registers as after the stub, the copy is killed (PTRACE_O_EXITKILL) or executes its
+ * exit_group(2), and the helper reaps it. PTRACE_O_EXITKILL is never set on a thread of the
+ * process.
  *
  * The copy shares the table of descriptors, so that a descriptor that the process closes is closed.
  * It has a copy of the root and working directory: a process that executes a set-user-ID program

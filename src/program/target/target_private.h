@@ -122,8 +122,9 @@ void control_let_go_later(pid_t tid, pid_t pid);
 void control_follow(pid_t tid, pid_t pid);
 void control_unfollow(pid_t tid);
 bool control_followed_ended(pid_t tid);
-/* Returns true when the thread is in a restartable sequence (rseq(2)). The kernel aborts the sequence
- * of a thread that is interrupted inside it, but would not after a change of its address. */
+/* Returns true when the thread is in a restartable sequence (rseq(2)). The kernel aborts the
+ * sequence of a thread that is interrupted inside it, but would not after a change of its
+ * address. */
 bool control_in_sequence(pid_t pid, pid_t tid);
 /* Pauses between two polls of a wait that began at `begun` (ns). */
 void control_wait_a_bit(uint64_t begun);
@@ -136,8 +137,8 @@ bool control_wait_interrupt(pid_t tid, int status, uint64_t deadline);
 struct err *control_write_text(struct control *c, uint64_t addr, const void *buf, uint32_t n);
 
 /* --- target_syscall.c --- */
-/* Finds `n` bytes in the unused end of a page of text, `behind` bytes in front of its end. They hold
- * zeros, or `code` already: *ret_left. Returns 0 when there is no such place. */
+/* Finds `n` bytes in the unused end of a page of text, `behind` bytes in front of its end. They
+ * hold zeros, or `code` already: *ret_left. Returns 0 when there is no such place. */
 uint64_t control_unused_end(struct control *c, const uint8_t *code, uint32_t n, uint32_t behind,
 			    bool *ret_left);
 /* Returns true when there is room for a frame, and `more` bytes below it, under the thread's stack
@@ -156,7 +157,7 @@ enum control_outcome control_run_call(struct control_thread *t, bool first, uint
 /* Takes the thread, at the end of a system call, to a stop where signals and restarts are handled,
  * with its own registers. */
 enum control_outcome control_end_call(struct control_thread *t, uint64_t deadline);
-/* cancels a system call that a killed tracer left prepared, with the thread at
+/* Cancels a system call that a killed tracer left prepared, with the thread at
  * the stub's first instruction. Restores the thread's own registers. */
 bool control_cancel_call(struct control *c, struct control_thread *t);
 /* target_syscall.c: removes the stub from the text. */

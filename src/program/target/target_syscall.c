@@ -286,8 +286,8 @@ static bool has_executed(struct control_thread *t, int status)
 static const uint64_t CALL_NS =
 	10ull * 1000 * 1000 * 1000; /* limit of a call, with all its attempts */
 
-/* Another process in the same memory can change the code meanwhile: a thread that executes a program
- * there gets no registers any more. */
+/* Another process in the same memory can change the code meanwhile: a thread that executes a
+ * program there gets no registers any more. */
 enum control_outcome control_run_call(struct control_thread *t, bool first, uint64_t deadline,
 				      int *ret_status, int *ret_sig)
 {
