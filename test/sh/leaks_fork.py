@@ -153,6 +153,16 @@ for i in range(5):
 out, _ = p.communicate()
 check(p.returncode == 0 and out == "signals 0 interrupted 0 wait -1 1 -1 1\n", "it notices nothing", p.returncode, out)
 
+p, lost = start()
+os.kill(p.pid, 19)  # SIGSTOP
+while open("/proc/%d/stat" % p.pid).read().rsplit(")", 1)[1].split()[0] != "T":
+    pass
+heap, blocks = leaks(p)
+check(heap["not_forked"] == "it is stopped" and blocks == lost, "stopped", heap, blocks)
+os.kill(p.pid, 18)  # SIGCONT, which it has a handler for
+p.communicate()
+check(p.returncode == 0, "stopped", p.returncode)
+
 for what, why in (("filter", "filters its system calls"), ("direct", "O_DIRECT")):
     p, lost = start(what)
     if p.poll() is not None:

@@ -1,6 +1,7 @@
 /* The blocks that a process has allocated before its recording begins, from its heap.
  *
- * In: a process with glibc's malloc(3), which runs. Out: its blocks in use at one moment.
+ * In: a process that runs, with an allocator that src/memory/leaks/ reads. Out: its blocks in use
+ * at one moment.
  * Always true: the process is stopped for a copy of its memory, and changed in nothing.
  */
 #ifndef DESCRY_MEMORY_ALLOC_ALLOC_BEFORE_H

@@ -213,8 +213,9 @@ static void add_remarks(struct python_reader *x)
 		graph_remark(x->graph, "a list of the collector is damaged, or was being changed: "
 				       "objects may be missing");
 	if (!x->has_blocks)
-		graph_remark(x->graph, "the allocator is not glibc's: objects that only native "
-				       "memory refers to are missing");
+		graph_remark(x->graph,
+			     "the allocator is none that descry knows: objects that only native "
+			     "memory refers to are missing");
 	if (x->budget < 64)
 		graph_remark(x->graph, "its objects claim more memory than the process has: some "
 				       "objects and references are missing");

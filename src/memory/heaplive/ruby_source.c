@@ -146,9 +146,10 @@ static void add_roots(struct ruby_reader *x)
 			own_block(x, x->heap.pages.v[i].start);
 		each_slot(x, own_parts);
 	} else {
-		graph_remark(x->graph,
-			     "the allocator is not glibc's: what only a Ruby object's own memory "
-			     "refers to counts as held by native memory");
+		graph_remark(
+			x->graph,
+			"the allocator is none that descry knows: what only a Ruby object's own memory "
+			"refers to counts as held by native memory");
 	}
 	seek_everywhere(x);
 }

@@ -9,8 +9,9 @@
  *	tcache    of a thread, in its thread-local variables: for each size a stack of free blocks,
  *	          which count as in use in the slabs. It is recognised by what these stacks hold.
  *
- * Extents' own structures hold the addresses of their first blocks, and stacks those of blocks that
- * they have given out. Neither counts as a way to a block. */
+ * Extents' own structures, and those that were of an extent before, hold the addresses of first
+ * blocks, and stacks those of blocks that they have given out. Neither counts as a way to a block.
+ * The structures lie in memory that jemalloc takes for itself in pieces of 2 MB. */
 #include "base/sorted.h"
 #include "memory/leaks/leaks_private.h"
 
@@ -25,6 +26,7 @@ enum {
 	SMALL_CLASSES = 36,
 	CLASSES = 232,
 	BIN_SIZE = 24,
+	OWN_SIZE = 2 << 20,
 	TLS_MAX = 64 << 10, /* the variables lie so near to the thread's pointer */
 	ACTIVE = 0,
 };
@@ -40,6 +42,7 @@ struct jemalloc {
 	const struct memory_copy *c;
 	struct leaks_heap *h;
 	uint32_t first_area; /* of h->areas */
+	uint64_t last_own;   /* the piece of memory that was met last */
 	struct nonzero nonzero;
 	uint32_t damaged;
 	uint64_t damage;
@@ -161,7 +164,10 @@ static void add_extent(struct jemalloc *j, const struct extent *e, uint64_t own)
 	const uint64_t page = e->addr & ~(MEMORY_PAGE - 1ull), each = class_size(extent_class(e));
 	const bool slab = extent_is_slab(e);
 
-	vec_push(&j->h->own, (struct space_range){ own, own + EXTENT_SIZE });
+	own &= ~(OWN_SIZE - 1ull);
+	if (own != j->last_own)
+		vec_push(&j->h->own, (struct space_range){ own, own + OWN_SIZE });
+	j->last_own = own;
 	if (e->size > 1ull << ADDRESS_BITS)
 		return;
 	vec_push(&j->h->own, (struct space_range){ page, page + e->size });

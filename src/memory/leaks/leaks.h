@@ -1,6 +1,6 @@
 /* Memory that a program has allocated and can no longer reach (`descry leaks`).
  *
- * In: an address space, of a process that is stopped or of a core file. Out: the blocks of glibc's
+ * In: an address space, of a process that is stopped or of a core file. Out: the blocks of
  * malloc(3) to which no word of the program's data, stacks, registers and thread-local storage
  * leads, in groups.
  * Always true: nothing changes the process. A block counts as reachable when a word that may be a
@@ -52,7 +52,7 @@ struct leaks {
 	bool torn; /* the heap is not consistent: it was being changed, or it is damaged */
 };
 
-/* Finds the leaks in a copy. ENOENT: there is no heap of glibc's malloc in it. */
+/* Finds the leaks in a copy. ENOENT: there is no heap of an allocator that is known in it. */
 struct err *leaks_find(const struct memory_copy *c, struct leaks **ret);
 /* types.c: names the types of leaked blocks and makes the groups, of equal type, size and stack.
  * The space supplies the memory that is not in the copy: the tables of C++ types. */

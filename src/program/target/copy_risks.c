@@ -161,7 +161,9 @@ const char *control_copy_refused(pid_t pid, space_range_vec *ret_absent)
 {
 	const char *why = NULL;
 
-	if (control_any_filtered(pid))
+	if (control_thread_state(pid, pid) == 'T')
+		why = "it is stopped";
+	else if (control_any_filtered(pid))
 		why = "it filters its system calls";
 	else if (reads_directly(pid))
 		why = "it has a file open with O_DIRECT";

@@ -88,6 +88,7 @@ enum {
 	STOPS_OF_CLONE = 4, /* stops of the thread up to the end of the clone: two for each call */
 	STOPS = 6,
 	END_MS = 10000,
+	HELPER_MS = 1000,
 };
 
 struct control_copy {
@@ -285,11 +286,12 @@ pid_t control_copy_pid(const struct control_copy *k)
 
 /* --- its end --- */
 
-/* Waits until the helper has ended. Returns false when it has not in time. */
+/* Waits until the helper has ended. Returns false when it has not in time: SIGSTOP holds it,
+ * too. */
 static bool wait_helper(const struct control_copy *k)
 {
 	cleanup_free char *path = xasprintf("/proc/%d/task/%d", k->control->pid, k->helper);
-	const uint64_t begun = now_ns(), end = begun + END_MS * 1000000ull;
+	const uint64_t begun = now_ns(), end = begun + HELPER_MS * 1000000ull;
 
 	while (access(path, F_OK) == 0) {
 		if (now_ns() > end)
