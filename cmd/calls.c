@@ -24,6 +24,8 @@ struct caller {
 	struct run run;
 	struct cmdline c;
 	VEC(const char *) files; /* -F */
+	VEC(const char *) imported;
+	int import_status;
 	const char *path;
 	bool show_d, version;
 	uint32_t min_usecs; /* --min-time */
@@ -176,9 +178,28 @@ static int read_own_files(struct caller *k)
 	return status ?: read_own(k, home ? home : "", ".ltrace.conf");
 }
 
+/* Reads NAME.conf in the directory of the file that imports it. A file that is not there imports
+ * nothing: the types may be in another file of a directory. */
+static void import(void *arg, const char *from, const char *name)
+{
+	const char *slash = strrchr(from, '/');
+	struct caller *k = arg;
+	cleanup_free char *path = xasprintf("%.*s%s.conf", slash ? (int)(slash + 1 - from) : 0, from, name);
+
+	for (uint32_t i = 0; i < k->imported.n; i++)
+		if (!strcmp(k->imported.v[i], path))
+			return;
+	vec_push(&k->imported, arena_strdup(&k->arena, path));
+	if (!access(path, F_OK))
+		k->import_status = read_file(k, path) ?: k->import_status;
+}
+
 static int read_prototypes(struct caller *k)
 {
 	int status;
+
+	k->prototypes.import = import;
+	k->prototypes.import_arg = k;
 
 	for (const struct embedded_file *d = prototype_files; d->name; d++)
 		(void)prototypes_read(&k->prototypes, d->name, d->text, d->len, NULL, NULL);
@@ -197,7 +218,7 @@ static int read_prototypes(struct caller *k)
 				return status;
 		}
 	}
-	return 0;
+	return k->import_status;
 }
 
 /* Called by run_all() when the processes are there. */
@@ -296,6 +317,7 @@ static void cmd_calls_fini(struct caller *k)
 	calls_filter_fini(&k->o.entries);
 	vec_fini(&k->o.libraries);
 	vec_fini(&k->files);
+	vec_fini(&k->imported);
 	cmdline_fini(&k->c);
 	free(k->program);
 	free(k->command);

@@ -122,7 +122,9 @@ enum { WIRE_STUB_CALL = 6, WIRE_STUB_LEA = 5 };
 enum wire_map_kind {
 	WIRE_MAP_ARRAY, /* base: address of the values */
 	WIRE_MAP_THREAD_ARRAY, /* base: offset in the thread slot. Per-CPU arrays, scratch (index modulo max_entries) */
-	WIRE_MAP_AGG_ARRAY, /* likewise, two generations: offset base + gen * gen_stride */
+	/* likewise, two generations: offset base + gen * gen_stride. gen_stride 0: counters, which
+	 * have one, because they only grow, and the tracer only reads them */
+	WIRE_MAP_AGG_ARRAY,
 	WIRE_MAP_AGG_HASH, /* keyed aggregation: per thread, two generations of struct wire_agg_table */
 	WIRE_MAP_HASH,     /* shared hash: struct wire_hash_entry at base */
 	WIRE_MAP_RING,     /* per thread: struct wire_ring at offset base */
@@ -146,6 +148,11 @@ struct wire_map {
 	uint64_t used; /* WIRE_MAP_HASH: address of the uint64_t that counts entries in use (shared, atomic) */
 	uint64_t flags; /* WIRE_MAP_BUSY_WORD */
 };
+/* Returns true for a map whose values have two generations. */
+static inline int wire_map_is_flipped(const struct wire_map *m)
+{
+	return (m->kind == WIRE_MAP_AGG_ARRAY && m->gen_stride) || m->kind == WIRE_MAP_AGG_HASH;
+}
 /* Values start with a word that means "in use" (role MAP_SCRATCH). It is cleared when the slot gets
  * another thread, or when longjmp() has left a firing. */
 enum { WIRE_MAP_BUSY_WORD = 1 };

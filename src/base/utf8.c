@@ -30,6 +30,22 @@ uint32_t utf8_decode(const void *p, size_t n, uint32_t *ret_c)
 	return len;
 }
 
+uint32_t utf8_encode(uint32_t c, char to[4])
+{
+	const uint32_t len = c < 0x80 ? 1 : c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
+
+	if (c > 0x10ffff || (c >= 0xd800 && c <= 0xdfff))
+		return 0;
+	if (len == 1) {
+		to[0] = (char)c;
+		return 1;
+	}
+	for (uint32_t i = len; i-- > 1; c >>= 6)
+		to[i] = (char)(0x80 | (c & 0x3f));
+	to[0] = (char)(0xf00u >> len | c);
+	return len;
+}
+
 bool utf8_is_cut(const void *p, size_t n)
 {
 	const uint8_t *s = p;

@@ -10,6 +10,8 @@
  * forms, surrogates and numbers above U+10FFFF are none (RFC 3629). Sets *ret_c to the character,
  * or leaves it untouched when there is none. */
 uint32_t utf8_decode(const void *s, size_t n, uint32_t *ret_c);
+/* Writes the character's bytes to `to`, and returns how many; 0: it is none. */
+uint32_t utf8_encode(uint32_t c, char to[4]);
 /* Returns true when the n bytes begin a character whose rest is missing. */
 bool utf8_is_cut(const void *s, size_t n);
 /* Returns true for characters that act instead of being seen: C0 and C1 controls, DEL, characters

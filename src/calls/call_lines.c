@@ -377,6 +377,7 @@ static void returned(struct lines *l, const struct calls_clause *k, const struct
 	}
 	while (t->calls.n >= depth)
 		end_call(l, &t->calls.v[--t->calls.n]);
+	lines_forget_texts(t);
 }
 
 static struct err *lines_begin(struct sink *s)
@@ -473,8 +474,12 @@ static struct err *lines_record_end(struct sink *s, const struct record_view *r)
 		returned(l, k, r);
 	else if (k->event == CALLS_TEXT)
 		lines_take_text(l, r, thread_of(l, r));
+	else if (k->event == CALLS_WIDE)
+		lines_take_wide(l, thread_of(l, r));
 	else if (k->event == CALLS_VECTOR)
 		lines_take_vectors(l, thread_of(l, r));
+	else if (k->event == CALLS_INNER)
+		lines_take_inner(l, k->inner, thread_of(l, r));
 	return l->o.n > OUT_BUFFER ? lines_flush(s) : NULL;
 }
 

@@ -43,6 +43,19 @@ bool calls_filter_takes(const struct calls_filter *f, const char *symbol, const 
 bool calls_rule_is_pattern(const struct calls_rule *r);
 void calls_filter_fini(struct calls_filter *f);
 
+/* A pointer that lies in memory behind a parameter or the result. Its own memory is read, too. */
+enum { CALLS_INNER_DEPTH = 8, CALLS_INNER_MAX = 32 };
+struct calls_inner {
+	uint32_t param; /* of the prototype's; their number: the result */
+	bool at_return;
+	const struct prototype_type *type; /* the pointer's */
+	/* Each pointer on the way lies at this offset in the memory of the one before. */
+	uint32_t depth, offsets[CALLS_INNER_DEPTH];
+	/* the structure that the pointer lies in, and its offset there; NULL: none */
+	const struct prototype_type *around;
+	uint32_t around_at;
+};
+
 struct calls_function {
 	const char *name;
 	const struct prototype *prototype; /* never NULL */
@@ -54,6 +67,7 @@ struct calls_function {
 	bool blind;                        /* it returns, but no probe can see this */
 	bool nests;                        /* a call of it may be within another one */
 	bool syscall;                      /* a system call; its name is shown as SYS_NAME */
+	VEC(struct calls_inner) inner;     /* of lines */
 };
 
 /* The meaning of a clause of the program, by its number in the program. */
@@ -62,11 +76,14 @@ struct calls_clause {
 		CALLS_ENTRY,
 		CALLS_RETURN,
 		CALLS_TEXT, /* a text that a format's %s may mean, before its entry: register, text */
+		CALLS_WIDE,   /* likewise, of wide characters */
 		CALLS_VECTOR, /* likewise, numbers that a format's %f may mean */
+		CALLS_INNER,  /* memory behind a pointer in memory, before its entry or return */
 		CALLS_OTHER,  /* has no records */
 	} event;
 	bool whole; /* its record has the texts and memory that pointers point to */
 	const struct calls_function *function;
+	const struct calls_inner *inner; /* CALLS_INNER */
 };
 
 struct calls_options {
@@ -120,6 +137,8 @@ void calls_init(struct calls *c, const struct calls_options *o, struct prototype
 void calls_fini(struct calls *c);
 /* find.c: finds the functions that the filters select in the targets of ps. */
 struct err *calls_find(struct calls *c, struct probe_set *ps);
+/* inner.c: finds the function's inner pointers. */
+void calls_find_inner(struct calls *c, struct calls_function *fn);
 /* typed.c: makes a prototype of the function at a link-time address of a file, by its debugging
  * information. NULL: it has none. */
 const struct prototype *calls_typed(struct calls *c, struct type_graph *g, const char *path,

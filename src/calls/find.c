@@ -366,6 +366,7 @@ void calls_fini(struct calls *c)
 		vec_fini(&c->functions.v[i]->entries);
 		vec_fini(&c->functions.v[i]->returns);
 		vec_fini(&c->functions.v[i]->rets);
+		vec_fini(&c->functions.v[i]->inner);
 	}
 	vec_fini(&c->functions);
 	vec_fini(&c->clauses);

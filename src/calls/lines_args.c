@@ -9,7 +9,10 @@ static struct prototype_values values_of(const struct lines *l, const struct pro
 {
 	struct prototype_values v = { .args = room,
 				      .nargs = f->nparams,
-				      .max_elements = l->c->o->elements_max };
+				      .max_elements = l->c->o->elements_max,
+				      .max_text = l->c->o->text_max,
+				      .inner = call->thread->inner,
+				      .ninner = call->thread->ninner };
 
 	for (uint32_t i = 0; i < f->nparams; i++) {
 		int reg = calls_register(f, i);
@@ -44,18 +47,50 @@ void lines_take_text(struct lines *l, const struct record_view *r, struct thread
 		t->texts[reg].n |= TEXT_CUT;
 }
 
+void lines_take_wide(struct lines *l, struct thread *t)
+{
+	const uint64_t reg = l->event.numbers[0];
+	struct prototype_memory *kept;
+
+	if (reg >= CALLS_REGISTERS || !l->event.nmemory)
+		return;
+	kept = &t->wides[reg];
+	free((void *)(uintptr_t)kept->bytes);
+	*kept = l->event.memory[0];
+	kept->bytes = xmemdup(kept->bytes, kept->n);
+}
+
 void lines_take_vectors(struct lines *l, struct thread *t)
 {
 	t->nvectors = l->event.nnumbers < CALLS_VECTORS ? l->event.nnumbers : CALLS_VECTORS;
 	memcpy(t->vectors, l->event.numbers, t->nvectors * sizeof(*t->vectors));
 }
 
+void lines_take_inner(struct lines *l, const struct calls_inner *in, struct thread *t)
+{
+	const struct event *e = &l->event;
+	const struct prototype_memory *m = e->ntexts ? e->texts : e->nmemory ? e->memory : NULL;
+	struct prototype_memory *kept = &t->inner[t->ninner];
+
+	if (!m || t->ninner == CALLS_INNER_MAX)
+		return;
+	*kept = *m;
+	kept->bytes = xmemdup(m->bytes, m->n);
+	kept->type = in->type;
+	kept->address = e->numbers[0];
+	t->ninner++;
+}
+
 void lines_forget_texts(struct thread *t)
 {
+	while (t->ninner)
+		free((void *)(uintptr_t)t->inner[--t->ninner].bytes);
 	t->nvectors = 0;
 	for (uint32_t i = 0; i < CALLS_REGISTERS; i++) {
 		free(t->texts[i].text);
 		t->texts[i].text = NULL;
+		free((void *)(uintptr_t)t->wides[i].bytes);
+		t->wides[i].bytes = NULL;
 	}
 }
 
@@ -80,6 +115,23 @@ static void put_string(struct lines *l, const struct thread *t, uint32_t reg, ui
 	out_char(&l->o, '"');
 	out_escaped(&l->o, t->texts[reg].text, t->texts[reg].n & ~(uint32_t)TEXT_CUT);
 	out_str(&l->o, t->texts[reg].n & TEXT_CUT ? "\"..." : "\"");
+}
+
+/* What a format's %ls means. */
+static void put_wide_string(struct lines *l, const struct thread *t, uint32_t reg, uint64_t v)
+{
+	static const struct prototype_type letter = { .kind = PROTOTYPE_INT, .size = 4, .align = 4 },
+					   array = { .kind = PROTOTYPE_ARRAY,
+						     .target = &letter,
+						     .length = { .count = COUNT_ZERO,
+								 .zero = true } },
+					   text = { .kind = PROTOTYPE_POINTER,
+						    .lens = LENS_STRING,
+						    .size = 8,
+						    .target = &array };
+	const struct prototype_values values = { .max_text = l->c->o->text_max };
+
+	prototype_value(&l->o, &text, v, &t->wides[reg], &values);
 }
 
 /* Prints the value of a vector register, or "?" where it is not known: from the kernel. */
@@ -145,11 +197,11 @@ static void put_varargs(struct lines *l, const struct call *call, uint32_t reg,
 		comma(l);
 		switch (c) {
 		case 's':
-			if (!wide) {
+			if (wide)
+				put_wide_string(l, t, reg - 1, v);
+			else
 				put_string(l, t, reg - 1, v);
-				break;
-			}
-			/* fallthrough */
+			break;
 		default:
 			out_str(&l->o, v ? "0x" : "nil");
 			if (v)
@@ -173,6 +225,22 @@ static void put_varargs(struct lines *l, const struct call *call, uint32_t reg,
 			break;
 		}
 	}
+}
+
+/* Does the same for a format of wide characters. Its directives are ASCII. */
+static void put_wide_varargs(struct lines *l, const struct call *call, uint32_t reg,
+			     const struct prototype_memory *format)
+{
+	cleanup_free uint8_t *narrow = xmalloc(format->n / 4 + 1);
+	struct prototype_memory m = { .bytes = narrow };
+
+	for (uint32_t c; m.n < format->n / 4; m.n++) {
+		memcpy(&c, format->bytes + 4 * m.n, 4);
+		if (!c)
+			break;
+		narrow[m.n] = c < 0x80 ? (uint8_t)c : '?';
+	}
+	put_varargs(l, call, reg, &m);
 }
 
 /* Prints the parameters from the first output parameter on (late), or those before it. */
@@ -216,6 +284,9 @@ void lines_params(struct lines *l, const struct call *call, bool whole, bool lat
 		if (t->lens == LENS_FORMAT && has && text)
 			put_varargs(l, call, (uint32_t)calls_register(f, i) + 1,
 				    &l->event.texts[text - 1]);
+		else if (t->lens == LENS_FORMAT && has && memory && prototype_is_wide(t))
+			put_wide_varargs(l, call, (uint32_t)calls_register(f, i) + 1,
+					 &l->event.memory[memory - 1]);
 	}
 }
 

@@ -30,9 +30,14 @@ struct thread {
 		char *text;
 		uint32_t n;
 	} texts[CALLS_REGISTERS];
+	/* Memory that may be a text of wide characters, likewise. Owns the bytes. */
+	struct prototype_memory wides[CALLS_REGISTERS];
 	/* Vector registers of a variadic function, likewise. */
 	uint64_t vectors[CALLS_VECTORS];
 	uint32_t nvectors;
+	/* Memory behind pointers in memory, for the next entry or return. Owns the bytes. */
+	struct prototype_memory inner[CALLS_INNER_MAX];
+	uint32_t ninner;
 	VEC(struct call) calls;
 };
 
@@ -75,9 +80,12 @@ bool lines_failed(const struct lines *l, const struct call *call);
 int lines_errno(const struct lines *l);
 /* Keeps the record's text for the thread's next entry. */
 void lines_take_text(struct lines *l, const struct record_view *r, struct thread *t);
+void lines_take_wide(struct lines *l, struct thread *t); /* the same for its memory */
 /* Keeps the record's numbers for the thread's next entry. */
 void lines_take_vectors(struct lines *l, struct thread *t);
-void lines_forget_texts(struct thread *t);
+/* Keeps the record's memory, likewise, or for its next return. */
+void lines_take_inner(struct lines *l, const struct calls_inner *in, struct thread *t);
+void lines_forget_texts(struct thread *t); /* and vectors, and inner memory */
 /* Writes a call that was held as a line of JSON. ended: it has returned, after ns. */
 void lines_json(struct lines *l, const struct thread *t, const struct call *call, uint32_t depth,
 		bool ended, uint64_t ns);

@@ -8,37 +8,15 @@
  * A call of the function within its own call keeps the outer one's place in self->outer3[], by its
  * own place, and its return puts it back.
  *
- * A table (-c) counts every call. It times all of the first, and later of those that are short only
- * some, because reading the clock twice costs more than most calls: self->left3 calls go untimed,
- * and the next one stands for them (self->gap3, at its entry self->weight3).
+ * A table (-c) counts every call. A function that is called very often is timed only in windows
+ * (program_count.c).
  *
  * A clause that reads memory may end early by a fault. this->whole is 1 when it did not; else a
  * second clause prints the numbers alone.
  */
+#include "calls/program_private.h"
+
 #include <string.h>
-
-#include "calls/calls.h"
-
-enum {
-	SAMPLED_FUNCTIONS =
-		1000,          /* of more all calls are timed: a thread has few KB for variables */
-	TIMED_FIRST = 1 << 14, /* calls of a thread that are all timed */
-	TIMED_MANY = 1 << 16,  /* behind so many, fewer are */
-	SHORT_NS = 1000,
-	LONG_NS = 100000,
-	TIMED_AGAIN =
-		1 << 12, /* calls behind a long one that are all timed: in the mean, they take no
-				* longer to trace than it took */
-	GAP_MAX = 31,    /* untimed calls behind a timed one: half as many in the mean */
-	GAP_MAX_MANY = 63,
-};
-
-struct writer {
-	struct calls *c;
-	struct out o;
-	const struct calls_function *fn;
-	uint32_t number;
-};
 
 bool calls_reads_text(const struct prototype_type *t)
 {
@@ -103,14 +81,14 @@ static uint32_t nregisters(const struct prototype *f)
 	return n;
 }
 
-static void put_list(struct out *o, const char *const *v, uint32_t n)
+void program_put_probes(struct out *o, const char *const *v, uint32_t n)
 {
 	for (uint32_t i = 0; i < n; i++)
 		out_printf(o, "%s%s", i ? ",\n" : "", v[i]);
 	out_char(o, '\n');
 }
 
-static void clause(struct writer *w, enum calls_event event, bool whole)
+void program_clause(struct writer *w, enum calls_event event, bool whole)
 {
 	vec_push(&w->c->clauses, (struct calls_clause){ event, whole, w->fn });
 }
@@ -130,12 +108,35 @@ static uint32_t memory_max(const struct writer *w, const struct prototype_type *
 
 	if (prototype_is_text(t) && w->c->o->text_max + 1 < max)
 		max = w->c->o->text_max + 1;
+	if (prototype_is_wide(t) && (w->c->o->text_max + 1) * t->target->target->size < max)
+		max = (w->c->o->text_max + 1) * t->target->target->size;
 	return size && size < max ? size : max; /* of an array of unknown length it is 0 */
 }
 
-/* The number of bytes behind a pointer, as D. */
+/* The element of the structure around an inner pointer that holds a length, as D; NULL: there is no
+ * such element. The structure's memory begins at this->around. */
+static const char *element_of(struct writer *w, const struct calls_inner *in, uint64_t number)
+{
+	uint32_t at = in->around_at;
+
+	for (uint32_t i = 0; in->around && i < in->around->nfields; i++) {
+		const struct prototype_type *f = in->around->fields[i];
+
+		at = (uint32_t)round_up(at, f->align);
+		if (i + 1 == number)
+			return f->kind == PROTOTYPE_INT
+				       ? arena_printf(&w->c->arena,
+						      "*(uint%u_t *)copyin(this->around + %u, %u)",
+						      8 * f->size, at, f->size)
+				       : NULL;
+		at += f->size;
+	}
+	return NULL;
+}
+
+/* The number of bytes behind a pointer, as D. in: the pointer, if it lies in memory itself. */
 static const char *length_of(struct writer *w, const struct prototype_type *t, bool at_return,
-			     const char *result)
+			     const char *result, const struct calls_inner *in)
 {
 	const struct prototype_type *to = t->target;
 	struct arena *a = &w->c->arena;
@@ -161,7 +162,7 @@ static const char *length_of(struct writer *w, const struct prototype_type *t, b
 			count = arena_printf(a, "((int64_t)%s > 0 ? %s : 0)", result, result);
 		break;
 	case COUNT_ZERO: count = arena_printf(a, "%u", max); break;
-	case COUNT_ELEMENT: break;
+	case COUNT_ELEMENT: count = in ? element_of(w, in, to->length.value) : NULL; break;
 	}
 	if (!count)
 		return "0";
@@ -170,12 +171,17 @@ static const char *length_of(struct writer *w, const struct prototype_type *t, b
 }
 
 static void put_memory(struct writer *w, const struct prototype_type *t, const char *pointer,
-		       bool at_return, const char *result)
+		       bool at_return, const char *result, const struct calls_inner *in)
 {
-	const char *n = length_of(w, t, at_return, result);
+	const char *n = length_of(w, t, at_return, result, in);
 
 	/* A pointer of NULL reads nothing, from where something is. */
 	out_printf(&w->o, "\tthis->n = %s ? %s : 0;\n", pointer, n);
+	/* A zero element may end it before the next page, which need not be there. */
+	if (t->target->kind == PROTOTYPE_ARRAY && t->target->length.zero)
+		out_printf(&w->o,
+			   "\tthis->n = this->n > 4096 - (%s & 4095) ? 4096 - (%s & 4095) : this->n;\n",
+			   pointer, pointer);
 	out_printf(&w->o,
 		   "\ttracemem(copyin(%s ? (uintptr_t)%s : uregs[R_RSP], this->n), %u, this->n);\n",
 		   pointer, pointer, memory_max(w, t));
@@ -252,32 +258,20 @@ static void put_record(struct writer *w, bool at_return, bool whole, const char 
 		if (f->params[i].out == at_return && calls_register(f, i) >= 0 &&
 		    calls_reads_memory(f->params[i].type))
 			put_memory(w, f->params[i].type,
-				   value_of(w, calls_register(f, i), at_return), at_return, result);
+				   value_of(w, calls_register(f, i), at_return), at_return, result,
+				   NULL);
 	if (whole && at_return && calls_reads_memory(f->result))
-		put_memory(w, f->result, result, true, result);
+		put_memory(w, f->result, result, true, result, NULL);
 }
 
-/* Returns true when not all calls of the function are timed. */
-static bool sampled(const struct writer *w)
-{
-	return w->c->o->count && !w->c->o->time_all && !w->fn->syscall &&
-	       w->c->functions.n <= SAMPLED_FUNCTIONS;
-}
-
-/* Names of the variables that keep data of a call until its return: its place, and its time (-c) or
- * its argument registers. */
+/* Names of the variables that keep data of a call until its return: its place, and its argument
+ * registers. */
 static uint32_t kept(const struct writer *w, const char **names)
 {
 	const struct prototype *f = w->fn->prototype;
 	uint32_t n = 0;
 
 	names[n++] = arena_printf(&w->c->arena, "sp%u", w->number);
-	if (w->c->o->count) {
-		names[n++] = arena_printf(&w->c->arena, "t%u", w->number);
-		if (sampled(w))
-			names[n++] = arena_printf(&w->c->arena, "weight%u", w->number);
-		return n;
-	}
 	for (uint32_t i = 0; reads(f, true) && i < f->nparams; i++)
 		if (calls_register(f, i) >= 0)
 			names[n++] = arena_printf(&w->c->arena, "a%u_%d", w->number,
@@ -286,20 +280,14 @@ static uint32_t kept(const struct writer *w, const char **names)
 }
 
 /* Keeps the data at the entry that the return needs. */
-static void put_kept(struct writer *w, const char *indent)
+static void put_kept(struct writer *w)
 {
 	const char *names[PROTOTYPE_PARAMS + 1];
 	uint32_t n = kept(w, names);
 
-	out_printf(&w->o, "%sself->sp%u = uregs[R_RSP] + 8;\n", indent, w->number);
-	if (sampled(w))
-		out_printf(&w->o, "%sself->weight%u = self->gap%u + 1;\n%sself->gap%u = 0;\n",
-			   indent, w->number, w->number, indent, w->number);
-	if (w->c->o->count)
-		out_printf(&w->o, "%sself->t%u = timestamp;\n", indent, w->number);
-	for (uint32_t i = 1; i < n && !w->c->o->count; i++)
-		out_printf(&w->o, "%sself->%s = arg%s;\n", indent, names[i],
-			   strchr(names[i], '_') + 1);
+	out_printf(&w->o, "\tself->sp%u = uregs[R_RSP] + 8;\n", w->number);
+	for (uint32_t i = 1; i < n; i++)
+		out_printf(&w->o, "\tself->%s = arg%s;\n", names[i], strchr(names[i], '_') + 1);
 }
 
 static void put_declarations(struct writer *w)
@@ -309,10 +297,6 @@ static void put_declarations(struct writer *w)
 
 	for (uint32_t i = 0; i < n; i++)
 		out_printf(&w->o, "self uint64_t %s;\n", names[i]);
-	if (sampled(w))
-		out_printf(&w->o,
-			   "self uint64_t left%u;\nself uint64_t gap%u;\nself uint64_t timed%u;\n",
-			   w->number, w->number, w->number);
 }
 
 /* At the entry of a call within a call of the same function. */
@@ -321,17 +305,14 @@ static void put_outer(struct writer *w)
 	const char *names[PROTOTYPE_PARAMS + 1];
 	uint32_t n = kept(w, names);
 
-	put_list(&w->o, w->fn->entries.v, w->fn->entries.n);
-	out_char(&w->o, '/');
-	if (sampled(w))
-		out_printf(&w->o, "!self->left%u && ", w->number);
-	out_printf(&w->o, "self->sp%u > uregs[R_RSP] + 8/\n{\n\tself->depth%u++;\n", w->number,
+	program_put_probes(&w->o, w->fn->entries.v, w->fn->entries.n);
+	out_printf(&w->o, "/self->sp%u > uregs[R_RSP] + 8/\n{\n\tself->depth%u++;\n", w->number,
 		   w->number);
 	for (uint32_t i = 0; i < n; i++)
 		out_printf(&w->o, "\tself->outer_%s[uregs[R_RSP] + 8] = self->%s;\n", names[i],
 			   names[i]);
 	out_str(&w->o, "}\n\n");
-	clause(w, CALLS_OTHER, false);
+	program_clause(w, CALLS_OTHER, false);
 }
 
 /* At its return. */
@@ -341,7 +322,7 @@ static void put_back(struct writer *w, const char *const *places, uint32_t nplac
 	const char *names[PROTOTYPE_PARAMS + 1];
 	uint32_t n = kept(w, names);
 
-	put_list(&w->o, places, nplaces);
+	program_put_probes(&w->o, places, nplaces);
 	out_printf(&w->o, "/self->depth%u && !self->sp%u && self->outer_sp%u[uregs[R_RSP]%s]/\n{\n",
 		   w->number, w->number, w->number, behind);
 	out_printf(&w->o, "\tself->depth%u--;\n", w->number);
@@ -351,15 +332,26 @@ static void put_back(struct writer *w, const char *const *places, uint32_t nplac
 			   "\tself->outer_%s[uregs[R_RSP]%s] = 0;\n",
 			   names[i], names[i], behind, names[i], behind);
 	out_str(&w->o, "}\n\n");
-	clause(w, CALLS_OTHER, false);
+	program_clause(w, CALLS_OTHER, false);
 }
 
-/* Returns true when the places of calls within a call of the function are kept. The table does
- * without them where only a signal handler can make such calls: the time of the outer call is not
- * known then. */
-static bool nests(const struct writer *w)
+/* Prints texts of wide characters behind a format. A narrow format without "ls" has none. */
+static void put_format_wides(struct writer *w, const struct prototype_type *format, int first)
 {
-	return w->fn->nests || !w->c->o->count;
+	const uint32_t max = 4 * (w->c->o->text_max + 1), most = max < 4096 ? max : 4096;
+
+	for (int reg = first; reg < CALLS_REGISTERS; reg++) {
+		program_put_probes(&w->o, w->fn->entries.v, w->fn->entries.n);
+		out_printf(&w->o, "/arg%d >= 0x10000", reg);
+		if (!prototype_is_wide(format))
+			out_printf(&w->o, " && strstr(copyinstr(arg%d), \"ls\") != NULL", first - 1);
+		out_printf(&w->o,
+			   "/\n{\n\tprintf(\"[%%x]\\n\", %d);\n"
+			   "\tthis->n = 4096 - (arg%d & 4095) < %u ? 4096 - (arg%d & 4095) : %u;\n"
+			   "\ttracemem(copyin(arg%d, this->n), %u, this->n);\n}\n\n",
+			   reg, reg, most, reg, most, reg, most);
+		program_clause(w, CALLS_WIDE, false);
+	}
 }
 
 /* Prints texts behind the format of a call, each by a clause of its own: a number that is no
@@ -367,23 +359,27 @@ static bool nests(const struct writer *w)
 static void put_format_texts(struct writer *w)
 {
 	const struct prototype *f = w->fn->prototype;
+	const struct prototype_type *format = NULL;
 	int first = -1;
 
 	for (uint32_t i = 0; i < f->nparams; i++)
-		if (f->params[i].type->lens == LENS_FORMAT)
+		if (f->params[i].type->lens == LENS_FORMAT) {
+			format = f->params[i].type;
 			first = calls_register(f, i) + 1;
-	if (first < 0)
+		}
+	if (first <= 0)
 		return;
 	for (int reg = first; reg < CALLS_REGISTERS; reg++) {
-		put_list(&w->o, w->fn->entries.v, w->fn->entries.n);
+		program_put_probes(&w->o, w->fn->entries.v, w->fn->entries.n);
 		out_printf(&w->o,
 			   "/arg%d >= 0x10000/\n{\n\tprintf(\"[%%x] %%S\\n\", %d, "
 			   "copyinstr(arg%d));\n}\n\n",
 			   reg, reg, reg);
-		clause(w, CALLS_TEXT, false);
+		program_clause(w, CALLS_TEXT, false);
 	}
+	put_format_wides(w, format, first);
 	/* The caller says in al how many vector registers it has filled for a variadic function. */
-	put_list(&w->o, w->fn->entries.v, w->fn->entries.n);
+	program_put_probes(&w->o, w->fn->entries.v, w->fn->entries.n);
 	out_str(&w->o, "/uregs[R_RAX] & 0xff/\n{\n\tprintf(\"");
 	for (int i = 0; i < CALLS_VECTORS; i++)
 		out_str(&w->o, i ? " %x" : "%x");
@@ -391,7 +387,51 @@ static void put_format_texts(struct writer *w)
 	for (int i = 0; i < CALLS_VECTORS; i++)
 		out_printf(&w->o, ", uregs[R_XMM%d]", i);
 	out_str(&w->o, ");\n}\n\n");
-	clause(w, CALLS_VECTOR, false);
+	program_clause(w, CALLS_VECTOR, false);
+}
+
+static void put_places(struct writer *w, const char *const *places, uint32_t n, const char *behind)
+{
+	program_put_probes(&w->o, places, n);
+	out_printf(&w->o, "/self->sp%u == uregs[R_RSP]%s/\n{\n", w->number, behind);
+}
+
+/* Prints the memory behind inner pointers, each by a clause of its own: a pointer that leads nowhere
+ * ends only its own clause early. places: the returns; NULL: at the entry. */
+static void put_inner(struct writer *w, const char *const *places, uint32_t n, const char *behind,
+		      const char *result)
+{
+	const struct prototype *f = w->fn->prototype;
+
+	for (uint32_t i = 0; i < w->fn->inner.n; i++) {
+		const struct calls_inner *in = &w->fn->inner.v[i];
+
+		if (in->at_return != (places != NULL))
+			continue;
+		if (places)
+			put_places(w, places, n, behind);
+		else
+			program_put_probes(&w->o, w->fn->entries.v, w->fn->entries.n);
+		out_printf(&w->o, "%s\tthis->pointer = (uint64_t)%s;\n", places ? "" : "{\n",
+			   in->param == f->nparams
+				   ? result
+				   : value_of(w, calls_register(f, in->param), places != NULL));
+		for (uint32_t k = 0; k < in->depth; k++)
+			out_printf(&w->o,
+				   "\tthis->around = this->pointer;\n"
+				   "\tthis->pointer = this->around ? *(uint64_t *)copyin(this->around + %u, 8) : 0;\n",
+				   in->offsets[k]);
+		out_str(&w->o, "\tif (this->pointer) {\n\tprintf(\"[%x]");
+		if (calls_reads_text(in->type))
+			out_str(&w->o, " %S\\n\", this->pointer, copyinstr(this->pointer));\n");
+		else
+			out_str(&w->o, "\\n\", this->pointer);\n");
+		if (calls_reads_memory(in->type))
+			put_memory(w, in->type, "this->pointer", places != NULL, result, in);
+		out_str(&w->o, "\t}\n}\n\n");
+		program_clause(w, CALLS_INNER, false);
+		vec_last(&w->c->clauses)->inner = in;
+	}
 }
 
 /* The end of the clause at an entry. whole: with what pointers point to. */
@@ -401,108 +441,33 @@ static void put_entry_record(struct writer *w, bool whole)
 		out_str(&w->o, "\tthis->whole = 0;\n");
 	put_record(w, false, whole, NULL);
 	out_str(&w->o, whole ? "\tthis->whole = 1;\n}\n\n" : "}\n\n");
-	clause(w, CALLS_ENTRY, whole);
-}
-
-/* The clause at an entry for the table. Counts an untimed call behind the test, so that it takes
- * the shortcut of the compiled code. */
-static void put_entry_counted(struct writer *w)
-{
-	const struct calls_function *fn = w->fn;
-	bool returns = fn->returns.n || fn->rets.n, some = returns && sampled(w);
-	const char *indent = some ? "\t\t" : "\t";
-
-	put_list(&w->o, fn->entries.v, fn->entries.n);
-	out_str(&w->o, "{\n");
-	if (some)
-		out_printf(&w->o,
-			   "\tif (self->left%u) {\n\t\tself->left%u--;\n"
-			   "\t\t@calls[\"%s\"] = count();\n\t} else {\n",
-			   w->number, w->number, fn->name);
-	out_printf(&w->o, "%s@calls[\"%s\"] = count();\n", indent, fn->name);
-	if (returns)
-		put_kept(w, indent);
-	out_str(&w->o, some ? "\t}\n}\n\n" : "}\n\n");
-	clause(w, CALLS_OTHER, false);
+	program_clause(w, CALLS_ENTRY, whole);
 }
 
 static void put_entry(struct writer *w)
 {
 	const struct calls_function *fn = w->fn;
-	bool whole = !w->c->o->count && reads(fn->prototype, false);
+	bool whole = reads(fn->prototype, false), returns = fn->returns.n || fn->rets.n;
 
-	if (fn->returns.n || fn->rets.n) {
+	if (returns) {
 		put_declarations(w);
-		if (nests(w))
-			put_outer(w);
+		put_outer(w);
 	}
 	if (whole)
 		put_format_texts(w);
-	if (w->c->o->count) {
-		put_entry_counted(w);
-		return;
-	}
-	put_list(&w->o, fn->entries.v, fn->entries.n);
+	put_inner(w, NULL, 0, "", NULL);
+	program_put_probes(&w->o, fn->entries.v, fn->entries.n);
 	out_str(&w->o, "{\n");
-	if (fn->returns.n || fn->rets.n)
-		put_kept(w, "\t");
+	if (returns)
+		put_kept(w);
 	put_entry_record(w, whole);
 	if (!whole)
 		return;
-	put_list(&w->o, fn->entries.v, fn->entries.n);
+	program_put_probes(&w->o, fn->entries.v, fn->entries.n);
 	out_str(&w->o, "/!this->whole/\n{\n");
 	put_record(w, false, false, NULL);
 	out_str(&w->o, "}\n\n");
-	clause(w, CALLS_ENTRY, false);
-}
-
-static void put_spread(struct writer *w)
-{
-	const char *weight = "", *times = "";
-
-	if (sampled(w)) {
-		weight = arena_printf(&w->c->arena, ", self->weight%u", w->number);
-		times = arena_printf(&w->c->arena, " * self->weight%u", w->number);
-	}
-	out_printf(&w->o, "\tthis->ns = timestamp - self->t%u;\n", w->number);
-	out_printf(&w->o, "\t@ns[\"%s\"] = sum(this->ns%s);\n", w->fn->name, times);
-	out_printf(&w->o, "\t@spread[\"%s\"] = llquantize(this->ns, 2, 0, 40, 16%s);\n",
-		   w->fn->name, weight);
-	out_printf(&w->o, "\t@most[\"%s\"] = max(this->ns);\n", w->fn->name);
-}
-
-/* Chooses how many calls go untimed. The numbers come from a multiplication, so that they keep no
- * step with the program. */
-static void put_gap(struct writer *w)
-{
-	uint32_t k = w->number;
-
-	out_printf(
-		&w->o,
-		"\tself->timed%u++;\n"
-		"\tif (this->ns >= %d && self->timed%u > %d)\n"
-		"\t\tself->timed%u = %d;\n"
-		"\tif (this->ns < %d && self->timed%u > %d) {\n"
-		"\t\tself->gap%u = (self->timed%u * 2654435761 >> 20) & (self->timed%u > %d ? %d : %d);\n"
-		"\t\tself->left%u = self->gap%u;\n"
-		"\t}\n",
-		k, LONG_NS, k, TIMED_FIRST - TIMED_AGAIN, k, TIMED_FIRST - TIMED_AGAIN, SHORT_NS, k,
-		TIMED_FIRST, k, k, k, TIMED_MANY, GAP_MAX_MANY, GAP_MAX, k, k);
-}
-
-static void put_counted(struct writer *w)
-{
-	put_spread(w);
-	if (sampled(w))
-		put_gap(w);
-	out_printf(&w->o, "\tself->sp%u = 0;\n}\n\n", w->number);
-	clause(w, CALLS_OTHER, false);
-}
-
-static void put_places(struct writer *w, const char *const *places, uint32_t n, const char *behind)
-{
-	put_list(&w->o, places, n);
-	out_printf(&w->o, "/self->sp%u == uregs[R_RSP]%s/\n{\n", w->number, behind);
+	program_clause(w, CALLS_ENTRY, false);
 }
 
 /* places: the function's returns. behind: the distance between the stack pointer at the return and
@@ -514,76 +479,60 @@ static void put_return(struct writer *w, const char *const *places, uint32_t n, 
 		return;
 	if (calls_is_vector(w->fn->prototype->result))
 		result = "uregs[R_XMM0]";
-	if (!w->c->o->count && reads(w->fn->prototype, true)) {
+	put_inner(w, places, n, behind, result);
+	if (reads(w->fn->prototype, true)) {
 		put_places(w, places, n, behind);
 		put_record(w, true, true, result);
 		out_printf(&w->o, "\tself->sp%u = 0;\n}\n\n", w->number);
-		clause(w, CALLS_RETURN, true);
+		program_clause(w, CALLS_RETURN, true);
 		/* self->sp is as it was when the clause before ended early. */
 	}
 	put_places(w, places, n, behind);
-	if (w->c->o->count) {
-		put_counted(w);
-	} else {
-		out_printf(&w->o, "\tself->sp%u = 0;\n", w->number);
-		put_record(w, true, false, result);
-		out_str(&w->o, "}\n\n");
-		clause(w, CALLS_RETURN, false);
-	}
-	if (nests(w))
-		put_back(w, places, n, behind);
+	out_printf(&w->o, "\tself->sp%u = 0;\n", w->number);
+	put_record(w, true, false, result);
+	out_str(&w->o, "}\n\n");
+	program_clause(w, CALLS_RETURN, false);
+	put_back(w, places, n, behind);
 }
 
-/* The head of a clause at a system call. more: a further condition; "": none. */
-static void put_syscall_head(struct writer *w, const char *place, const char *more)
+void program_put_syscall_head(struct writer *w, const char *place, const char *more)
 {
 	out_printf(&w->o, "%s\n/(%s)%s/\n{\n", place, w->c->whose, more);
 }
 
-/* System calls do not nest, so nothing is kept of them but output arguments, and the time (-c). */
+/* System calls do not nest, so nothing is kept of them but output arguments. */
 static void put_syscall(struct writer *w)
 {
 	const struct calls_function *fn = w->fn;
 	const char *names[PROTOTYPE_PARAMS + 1], *entry = fn->entries.v[0],
 						 *back = fn->returns.v[0];
-	bool count = w->c->o->count, whole = !count && reads(fn->prototype, false);
-	bool whole_return = !count && reads(fn->prototype, true);
+	bool whole = reads(fn->prototype, false), whole_return = reads(fn->prototype, true);
 	uint32_t n = kept(w, names);
 
 	for (uint32_t i = 1; i < n; i++)
 		out_printf(&w->o, "self uint64_t %s;\n", names[i]);
-	put_syscall_head(w, entry, "");
-	for (uint32_t i = 1; i < n && !count; i++)
+	program_put_syscall_head(w, entry, "");
+	for (uint32_t i = 1; i < n; i++)
 		out_printf(&w->o, "\tself->%s = arg%s;\n", names[i], strchr(names[i], '_') + 1);
-	if (count) {
-		out_printf(&w->o, "\tself->t%u = timestamp;\n\t@calls[\"%s\"] = count();\n}\n\n",
-			   w->number, fn->name);
-		clause(w, CALLS_OTHER, false);
-		put_syscall_head(w, back, arena_printf(&w->c->arena, " && self->t%u", w->number));
-		put_spread(w);
-		out_printf(&w->o, "\tself->t%u = 0;\n}\n\n", w->number);
-		clause(w, CALLS_OTHER, false);
-		return;
-	}
 	put_entry_record(w, whole);
 	if (whole) {
-		put_syscall_head(w, entry, " && !this->whole");
+		program_put_syscall_head(w, entry, " && !this->whole");
 		put_record(w, false, false, NULL);
 		out_str(&w->o, "}\n\n");
-		clause(w, CALLS_ENTRY, false);
+		program_clause(w, CALLS_ENTRY, false);
 	}
-	put_syscall_head(w, back, "");
+	program_put_syscall_head(w, back, "");
 	if (whole_return)
 		out_str(&w->o, "\tthis->whole = 0;\n");
 	put_record(w, true, whole_return, "arg1");
 	out_str(&w->o, whole_return ? "\tthis->whole = 1;\n}\n\n" : "}\n\n");
-	clause(w, CALLS_RETURN, whole_return);
+	program_clause(w, CALLS_RETURN, whole_return);
 	if (!whole_return)
 		return;
-	put_syscall_head(w, back, " && !this->whole");
+	program_put_syscall_head(w, back, " && !this->whole");
 	put_record(w, true, false, "arg1");
 	out_str(&w->o, "}\n\n");
-	clause(w, CALLS_RETURN, false);
+	program_clause(w, CALLS_RETURN, false);
 }
 
 char *calls_program(struct calls *c)
@@ -592,17 +541,26 @@ char *calls_program(struct calls *c)
 	char *text;
 
 	out_init(&w.o, NULL);
+	if (c->o->count)
+		program_put_clock(&w);
 	for (uint32_t i = 0; i < c->functions.n; i++) {
 		w.fn = c->functions.v[i];
 		w.number = i + 1;
-		if (w.fn->syscall) {
+		if (w.fn->syscall && c->o->count) {
+			program_count_syscall(&w);
+		} else if (w.fn->syscall) {
 			put_syscall(&w);
-			continue;
+		} else if (c->o->count) {
+			program_count(&w);
+		} else {
+			calls_find_inner(c, c->functions.v[i]);
+			put_entry(&w);
+			put_return(&w, w.fn->returns.v, w.fn->returns.n, "", "arg1");
+			put_return(&w, w.fn->rets.v, w.fn->rets.n, " + 8", "uregs[R_RAX]");
 		}
-		put_entry(&w);
-		put_return(&w, w.fn->returns.v, w.fn->returns.n, "", "arg1");
-		put_return(&w, w.fn->rets.v, w.fn->rets.n, " + 8", "uregs[R_RAX]");
 	}
+	if (c->o->count)
+		program_put_windows(&w);
 	out_char(&w.o, '\0');
 	text = xstrdup(w.o.v);
 	out_fini(&w.o);

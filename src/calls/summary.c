@@ -11,13 +11,22 @@
 #include "render/json.h"
 #include "render/render.h"
 
-/* The values of one function. Times are in nanoseconds. */
+/* Timed calls. Times are in nanoseconds. */
+struct timed {
+	uint64_t n, ns;
+	int64_t *spread; /* the words of their llquantize(); NULL: there are none */
+};
+
+/* The values of one function. */
 struct total {
 	const char *name;
-	uint64_t calls, ns, p50, p99, max;
+	uint64_t counted, untimed;  /* calls whose entry was timed, and others */
+	struct timed whole, window; /* while all were timed; in windows between untimed ones */
+	uint64_t max;
+	/* made of these at the end: */
+	uint64_t calls, ns, p50, p99;
 	uint64_t returned; /* calls whose time is known or estimated */
-	uint64_t timed;
-	int64_t *spread; /* the words of its llquantize(); NULL: no call has returned */
+	double *spread;    /* by bucket; NULL: no call has returned */
 };
 
 struct summary {
@@ -54,24 +63,13 @@ static struct total *total_of(struct summary *k, const struct agg *agg, const st
 	return &k->totals.v[*at];
 }
 
-/* Returns the number of calls that a distribution stands for. */
-static uint64_t weight_of(const struct agg *a, const struct agg_row *row)
+/* Returns the value below which `share` of the n calls lie, by the buckets' bounds. */
+static uint64_t percentile(const struct agg *a, const double *spread, double n, double share)
 {
-	int64_t n = 0;
-
-	for (uint32_t i = 0; i + 1 < a->nwords; i++)
-		n += row->words[i + 1];
-	return (uint64_t)n;
-}
-
-/* Returns the value below which `share` of the values lie, by the buckets' bounds. */
-static uint64_t percentile(const struct agg *a, const struct agg_row *row, double share)
-{
-	double want = (double)weight_of(a, row) * share, below = 0;
+	double want = n * share, below = 0;
 
 	for (uint32_t i = 0; i + 1 < a->nwords; i++) {
-		double in = (double)row->words[i + 1];
-		double from, to;
+		double in = spread[i], from, to;
 
 		if (in <= 0)
 			continue;
@@ -89,6 +87,13 @@ static uint64_t percentile(const struct agg *a, const struct agg_row *row, doubl
 	return 0;
 }
 
+static void take_spread(struct timed *t, const struct agg *a, const struct agg_row *row)
+{
+	if (!t->spread)
+		t->spread = xcalloc(a->nwords, sizeof(*t->spread));
+	memcpy(t->spread, row->words, a->nwords * sizeof(*t->spread));
+}
+
 static struct err *summary_take(struct sink *s, const struct record_view *r, const struct action *a,
 				struct agg_view *const *aggs, uint32_t n)
 {
@@ -99,27 +104,55 @@ static struct err *summary_take(struct sink *s, const struct record_view *r, con
 			const struct agg *agg = aggs[i]->agg;
 			const struct agg_row *at = &aggs[i]->rows[row];
 			struct total *t = total_of(k, agg, at);
+			struct timed *in = strncmp(agg->name, "window_", 7) ? &t->whole
+									     : &t->window;
 
 			switch (agg->func) {
-			case AGG_COUNT: t->calls = (uint64_t)at->words[0]; break;
+			case AGG_COUNT:
+				*(strcmp(agg->name, "untimed") ? &t->counted : &t->untimed) =
+					(uint64_t)at->words[0];
+				break;
 			case AGG_SUM:
-				t->timed = (uint64_t)at->words[0];
-				t->ns = (uint64_t)at->words[1];
+				in->n = (uint64_t)at->words[0];
+				in->ns = (uint64_t)at->words[1];
 				break;
 			case AGG_MAX: t->max = (uint64_t)at->words[1]; break;
 			case AGG_LLQUANTIZE:
-				t->p50 = percentile(agg, at, 0.5);
-				t->p99 = percentile(agg, at, 0.99);
-				t->returned = weight_of(agg, at);
 				k->spread = agg;
-				if (!t->spread)
-					t->spread = xcalloc(agg->nwords, sizeof(*t->spread));
-				memcpy(t->spread, at->words, agg->nwords * sizeof(*t->spread));
+				take_spread(in, agg, at);
 				break;
 			default: break;
 			}
 		}
 	return NULL;
+}
+
+/* The untimed calls took as long as those in windows, or as all timed ones when windows have few. */
+static void estimate(const struct summary *k, struct total *t)
+{
+	enum { FEW = 1000 };
+	const struct timed *parts[] = { &t->whole, &t->window };
+	double factor[] = { 1, 1 }, ns = 0;
+	const uint64_t timed = t->whole.n + t->window.n;
+
+	t->calls = t->counted + t->untimed;
+	if (t->window.n >= FEW)
+		factor[1] += (double)t->untimed / (double)t->window.n;
+	else if (timed)
+		factor[0] = factor[1] += (double)t->untimed / (double)timed;
+	t->returned = timed ? timed + t->untimed : 0;
+	free(t->spread);
+	t->spread = timed && k->spread ? xcalloc(k->spread->nwords, sizeof(*t->spread)) : NULL;
+	for (int i = 0; i < 2; i++) {
+		ns += (double)parts[i]->ns * factor[i];
+		for (uint32_t b = 0; t->spread && parts[i]->spread && b + 1 < k->spread->nwords; b++)
+			t->spread[b] += (double)parts[i]->spread[b + 1] * factor[i];
+	}
+	t->ns = t->untimed ? (uint64_t)ns : t->whole.ns + t->window.ns;
+	if (!t->spread)
+		return;
+	t->p50 = percentile(k->spread, t->spread, (double)t->returned, 0.5);
+	t->p99 = percentile(k->spread, t->spread, (double)t->returned, 0.99);
 }
 
 static int by_time(const void *a, const void *b)
@@ -159,6 +192,7 @@ static void put_row(struct summary *k, const struct total *t, uint64_t all)
 static void put_histogram(struct summary *k, const struct total *t)
 {
 	const struct agg *a = k->spread;
+	double in[127] = { 0 };
 	int64_t words[128] = { 0 };
 	struct agg doubles = { .func = AGG_QUANTIZE, .nwords = ARRAY_SIZE(words) };
 	struct agg_view v = { .agg = &doubles, .normal = 1 };
@@ -168,8 +202,10 @@ static void put_histogram(struct summary *k, const struct total *t)
 	for (uint32_t i = 0; i + 1 < a->nwords; i++) {
 		int64_t from = agg_ll_lower(a->factor, a->low_mag, a->high_mag, a->steps, i);
 
-		words[1 + agg_quantize_bucket(from < 0 ? 0 : from)] += t->spread[i + 1];
+		in[agg_quantize_bucket(from < 0 ? 0 : from)] += t->spread[i];
 	}
+	for (uint32_t i = 0; i < ARRAY_SIZE(in); i++)
+		words[1 + i] = (int64_t)(in[i] + 0.5);
 	out_printf(&k->o, "\n  %s (ns)", calls_shown(k->c, &k->s, t->name));
 	hist_print(&k->s, &k->o, &v, words);
 }
@@ -184,7 +220,7 @@ static void put_json(struct summary *k, const struct total *t)
 	json_string(o, name, strlen(name));
 	out_printf(o, ",\"calls\":%llu,\"returned\":%llu,\"timed\":%llu,\"ns\":%llu",
 		   (unsigned long long)t->calls, (unsigned long long)t->returned,
-		   (unsigned long long)t->timed, (unsigned long long)t->ns);
+		   (unsigned long long)(t->whole.n + t->window.n), (unsigned long long)t->ns);
 	if (t->returned)
 		out_printf(o, ",\"p50\":%llu,\"p99\":%llu,\"max\":%llu", (unsigned long long)t->p50,
 			   (unsigned long long)t->p99, (unsigned long long)t->max);
@@ -197,10 +233,10 @@ static void put_json(struct summary *k, const struct total *t)
 			int64_t from =
 				agg_ll_lower(a->factor, a->low_mag, a->high_mag, a->steps, i);
 
-			if (!t->spread[i + 1])
+			if (t->spread[i] < 0.5)
 				continue;
 			out_printf(o, "%s[%lld,%lld]", between, (long long)(from < 0 ? 0 : from),
-				   (long long)t->spread[i + 1]);
+				   (long long)(t->spread[i] + 0.5));
 			between = ",";
 		}
 		out_char(o, ']');
@@ -223,7 +259,7 @@ static bool due(struct sink *s, bool shown)
 	if (!shown)
 		return now - k->shown_at >= PROGRESS_NS;
 	for (uint32_t i = 0; i < k->totals.n; i++)
-		calls += k->totals.v[i].calls;
+		calls += k->totals.v[i].counted + k->totals.v[i].untimed;
 	line = xasprintf("\r%llu calls, %.0f a second\033[K", (unsigned long long)calls,
 			 (double)(calls - k->shown_calls) * 1e9 / (double)(now - k->shown_at));
 	term_raw(stderr, line, strlen(line));
@@ -243,6 +279,8 @@ static struct err *summary_end(struct sink *s)
 	k->o.file = s->out;
 	if (k->shown_calls)
 		term_raw(stderr, "\r\033[K", strlen("\r\033[K"));
+	for (uint32_t i = 0; i < k->totals.n; i++)
+		estimate(k, &k->totals.v[i]);
 	if (k->totals.n)
 		qsort(k->totals.v, k->totals.n, sizeof(*k->totals.v), by_time);
 	for (uint32_t i = 0; k->c->o->json && i < k->totals.n; i++)
@@ -252,7 +290,7 @@ static struct err *summary_end(struct sink *s)
 	for (uint32_t i = 0; i < k->totals.n; i++) {
 		ns += k->totals.v[i].ns;
 		calls += k->totals.v[i].calls;
-		estimated += k->totals.v[i].timed < k->totals.v[i].returned;
+		estimated += k->totals.v[i].untimed && k->totals.v[i].returned;
 	}
 	out_str(&k->o,
 		"% time     seconds  usecs/call     calls       p50       p99       max function\n");
@@ -290,8 +328,11 @@ static void summary_free(struct sink *s)
 {
 	struct summary *k = summary_of(s);
 
-	for (uint32_t i = 0; i < k->totals.n; i++)
+	for (uint32_t i = 0; i < k->totals.n; i++) {
 		free(k->totals.v[i].spread);
+		free(k->totals.v[i].whole.spread);
+		free(k->totals.v[i].window.spread);
+	}
 	vec_fini(&k->totals);
 	hash_fini(&k->by_name);
 	arena_fini(&k->arena);

@@ -228,9 +228,12 @@ void image_print(FILE *out, const struct image *img)
 		struct operands o = { .img = img, .prog = p };
 		struct ebpf_names names = { .operand = operand, .arg = &o };
 
-		fprintf(out, "program %u: %s, %s, %u probes%s\n", i, p->name,
+		fprintf(out, "program %u: %s, %s, %u probes%s", i, p->name,
 			attach_kind_name(p->attach), p->nprobes,
 			p->uses_cookie ? ", by cookie" : "");
+		if (p->guard_size)
+			fprintf(out, ", guard %u+%u", p->guard, p->guard_size);
+		fputc('\n', out);
 		ebpf_print(out, p->insns, p->ninsns, &names);
 	}
 }

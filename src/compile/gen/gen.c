@@ -342,6 +342,7 @@ struct image *compile_image(const struct bound *b, struct type_graph *types, str
 	(void)gen_fixed_map(&g, MAP_CONTROL);
 	(void)gen_fixed_map(&g, MAP_COUNTERS);
 	gen_collect(&g);
+	gen_guards_look(&g);
 	gen_list_clauses(&g);
 	if (diags->errors == 0) {
 		compile_others(&g);

@@ -61,6 +61,8 @@ enum lazy_id {
 	LAZY_COUNT
 };
 
+struct gen_group;
+
 struct gen {
 	struct arena *arena;
 	const struct bound *b;
@@ -101,6 +103,7 @@ struct gen {
 	uint32_t probe_addrs; /* rodata offset of u64 linked addresses[nprobes]; 0: not made */
 	uint32_t text_table; /* rodata offset of u32 offset[text_count]; texts end before text_end */
 	uint32_t text_count, text_end;
+	bool *set_by_threads; /* index: variable. Other clauses than the tracer's own set it to more than 0 */
 	bool uses_vtime, uses_errno, uses_late, uses_switch_stacks, report;
 	int8_t trampolines; /* programs for BPF trampolines are made: 1 yes, -1 no, 0 not decided */
 	const struct bound_clause **errors; /* ERROR clauses, in order */
@@ -293,6 +296,12 @@ void gen_slots_fini(struct gen *g);
 /* Returns the slot of an update with these keys in this firing. Jumps to `none` when the probe has
  * no slot. */
 struct ir_val gen_slot(struct gen *g, uint32_t agg, const struct node *keys, uint32_t none);
+
+/* gen_guard.c */
+/* Finds out which variables threads may set. Called once, before gen_guard(). */
+void gen_guards_look(struct gen *g);
+/* Gives the program of a group its guard, if it has one. */
+void gen_guard(const struct gen *g, const struct gen_group *grp, struct image_prog *p);
 
 /* gen_agg.c */
 void gen_aggregate(struct gen *g, const struct node *assign);

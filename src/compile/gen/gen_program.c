@@ -449,5 +449,6 @@ void gen_group(struct gen *g, const struct gen_group *grp, enum attach_kind atta
 	p->nprobes = grp->probes.n;
 	p->probes = arena_array(g->arena, uint32_t, grp->probes.n);
 	memcpy(p->probes, grp->probes.v, grp->probes.n * sizeof(uint32_t));
+	gen_guard(g, grp, p);
 	ir_fn_fini(&f);
 }

@@ -28,7 +28,7 @@ static void value_address(struct jit *j, const struct wire_map *m)
 		x86_rr(b, 8, x86_alu_op(X86_ADD), T0, X86_RAX);
 		return;
 	}
-	if (m->kind == WIRE_MAP_AGG_ARRAY) {
+	if (wire_map_is_flipped(m)) {
 		code_load_gen(j, T0, m);
 		x86_rr(b, 8, x86_alu_op(X86_ADD), T0, X86_RAX);
 	}
@@ -46,11 +46,11 @@ static void known_address(struct jit *j, const struct wire_map *m, uint64_t off)
 
 	if (m->kind == WIRE_MAP_ARRAY) {
 		code_load_address(j, X86_RAX, m->base + off);
-	} else if (m->kind == WIRE_MAP_AGG_ARRAY && m->gen_stride <= INT32_MAX &&
+	} else if (wire_map_is_flipped(m) && m->gen_stride <= INT32_MAX &&
 		   m->base + off <= INT32_MAX) {
 		code_load_gen(j, X86_RAX, m);
 		x86_rx(b, 8, X86_OP_LEA, X86_RAX, THREAD, X86_RAX, (int32_t)(m->base + off));
-	} else if (m->kind == WIRE_MAP_AGG_ARRAY) {
+	} else if (wire_map_is_flipped(m)) {
 		x86_mov_imm(b, X86_RAX, off);
 		value_address(j, m);
 	} else {

@@ -5,7 +5,8 @@
  * it jumps to the whole program, which begins anew. So it changes nothing until then. Where it
  * reaches the program's end, the firing is over, and only three registers were saved. As soon as no
  * way leads to the whole program any more, it also stores words of the thread's slot, and adds
- * constants to them and to aggregations.
+ * constants to them and to aggregations. A single addition needs no mark of a firing, because it is
+ * one instruction.
  *
  * So a predicate that is false costs a few comparisons. They are not part of a firing: a signal
  * handler that comes in between has firings of its own, which end before the next comparison.
@@ -19,6 +20,7 @@ enum {
 	STEPS = 4096, /* instructions followed, on all ways together */
 	SLOTS = 16,   /* words of the eBPF stack, from its top */
 	NEAR = 1 << 16,
+	ZEROS = 8, /* words that were compared with 0 */
 };
 
 struct word {
@@ -41,6 +43,20 @@ struct word {
 struct way {
 	struct word r[11];
 	struct word slot[SLOTS]; /* the eBPF stack, from its lowest word */
+	/* Words that were 0 on this way, or were not. A firing may take a word that others change
+	 * to have the same value each time that it reads it. */
+	struct {
+		struct word word;
+		bool is_zero;
+	} zeros[ZEROS];
+	uint32_t nzeros;
+};
+
+/* How far the firing has come. */
+enum stage {
+	COMPARING, /* it has had no effect */
+	MARKED,    /* its effects are between jit_firing_begins() and jit_firing_ends() */
+	ADDED,     /* its only effect was one instruction */
 };
 
 struct shortcut {
@@ -48,7 +64,7 @@ struct shortcut {
 	const struct shortcut_place *p;
 	bool write;      /* writes code; else only looks where the ways lead */
 	bool ends, runs; /* a way leads to the program's end; to the whole program */
-	bool acts;       /* a way has an effect */
+	uint32_t acts;   /* effects, on all ways together */
 	uint32_t steps, ways;
 	uint32_t *outs, nouts;                   /* ends of wide jumps out of the thunk */
 	uint32_t to_run[SHORTCUT_WAYS], nto_run; /* likewise, to the whole program */
@@ -87,9 +103,45 @@ static void forget_thread(struct way *w, uint64_t at, uint32_t n)
 				all[k][i].kind = WORD_LOST;
 }
 
+static bool same_place(const struct word *a, const struct word *b)
+{
+	return a->kind == b->kind && a->at == b->at && a->size == b->size && a->add == b->add;
+}
+
+/* Forgets what is known of a word of the slot that a store changes. */
+static void forget_zeros(struct way *w, uint64_t at, uint32_t n)
+{
+	for (uint32_t i = 0; i < w->nzeros;)
+		if (w->zeros[i].word.kind == WORD_THREAD && w->zeros[i].word.at < at + n &&
+		    at < w->zeros[i].word.at + w->zeros[i].word.size)
+			w->zeros[i] = w->zeros[--w->nzeros];
+		else
+			i++;
+}
+
+/* Notes the outcome of a comparison of a word with 0. */
+static void learn_zero(struct way *w, const struct word *a, bool is_zero)
+{
+	if (w->nzeros == ZEROS || (a->kind != WORD_THREAD && a->kind != WORD_FIXED))
+		return;
+	w->zeros[w->nzeros].word = *a;
+	w->zeros[w->nzeros++].is_zero = is_zero;
+}
+
 static struct word known(uint64_t v)
 {
 	return (struct word){ .kind = WORD_KNOWN, .at = v };
+}
+
+/* Is it known whether the word is 0? */
+static bool knows_zero(const struct way *w, const struct word *a, bool *ret_is_zero)
+{
+	for (uint32_t i = 0; i < w->nzeros; i++)
+		if (same_place(&w->zeros[i].word, a)) {
+			*ret_is_zero = w->zeros[i].is_zero;
+			return true;
+		}
+	return false;
 }
 
 /* --- code of one word --- */
@@ -396,16 +448,16 @@ static bool follow_stack(struct way *w, const struct bpf_insn *ins, const struct
 
 /* --- ways --- */
 
-static void walk(struct shortcut *s, struct way *w, uint32_t i, bool committed);
+static void walk(struct shortcut *s, struct way *w, uint32_t i, enum stage stage);
 
 /* Finds out where the ways from instruction i lead. */
 static struct shortcut look(const struct shortcut *s, const struct way *w, uint32_t i,
-			    bool committed)
+			    enum stage stage)
 {
 	struct shortcut k = { .j = s->j, .p = s->p, .steps = s->steps, .ways = s->ways };
 	struct way copy = *w;
 
-	walk(&k, &copy, i, committed);
+	walk(&k, &copy, i, stage);
 	return k;
 }
 
@@ -430,21 +482,21 @@ static void go_run(struct shortcut *s)
 	s->falls = s->j->b.n;
 }
 
-static void go_out(struct shortcut *s, bool committed)
+static void go_out(struct shortcut *s, enum stage stage)
 {
 	s->ends = true;
 	if (!s->write)
 		return;
-	if (committed)
+	if (stage == MARKED)
 		jit_firing_ends(s->j);
 	x86_jmp(&s->j->b, s->j->b.n, true);
 	jumps_out(s);
 }
 
-/* Returns true when a way leads to the program's end, and does nothing else. */
-static bool is_bare(const struct shortcut *s, const struct shortcut *way, bool committed)
+/* Returns true when a way leads to the program's end, and needs no code. */
+static bool is_bare(const struct shortcut *s, const struct shortcut *way, enum stage stage)
 {
-	return way->ends && !way->runs && !way->acts && way->ways == s->ways && !committed;
+	return way->ends && !way->runs && !way->acts && way->ways == s->ways && stage != MARKED;
 }
 
 static bool decided(uint8_t op, uint64_t a, uint64_t c)
@@ -465,32 +517,34 @@ static bool decided(uint8_t op, uint64_t a, uint64_t c)
 
 /* Writes the two ways behind a comparison that jumps to instruction `to` on condition cc. A way
  * that needs no code is a jump of the comparison itself. */
-static void write_both(struct shortcut *s, struct way *w, enum x86_cc cc, uint32_t next,
-		       uint32_t to, bool committed)
+static void write_both(struct shortcut *s, struct way *on, struct way *away, enum x86_cc cc,
+		       uint32_t next, uint32_t to, enum stage stage)
 {
-	struct shortcut there = look(s, w, to, committed), here = look(s, w, next, committed);
-	struct way copy = *w;
+	struct shortcut there = look(s, away, to, stage), here = look(s, on, next, stage);
 	struct x86 *b = &s->j->b;
+	struct way *w = on;
 	uint32_t jump;
 
-	if (!there.ends || is_bare(s, &there, committed)) {
+	if (!there.ends || is_bare(s, &there, stage)) {
 		x86_jcc(b, cc, b->n, true);
-	} else if (!here.ends || is_bare(s, &here, committed)) {
+	} else if (!here.ends || is_bare(s, &here, stage)) {
 		x86_jcc(b, (enum x86_cc)(cc ^ 1), b->n, true);
 		there = here;
 		next = to;
-	} else if (!committed && here.ways > s->ways && there.ways > s->ways) {
+		w = away;
+	} else if (stage == COMPARING && here.ways > s->ways && there.ways > s->ways) {
 		/* Both compare on. One way is followed, else the code would double at each
 		 * comparison: that of the jump, which a predicate takes when it is false. */
 		x86_jcc(b, (enum x86_cc)(cc ^ 1), b->n, true);
 		there.ends = false;
 		next = to;
+		w = away;
 	} else {
 		x86_jcc(b, cc, b->n, true);
 		jump = b->n;
-		walk(s, &copy, next, committed);
+		walk(s, on, next, stage);
 		code_land(b, jump);
-		walk(s, w, to, committed);
+		walk(s, away, to, stage);
 		return;
 	}
 	if (there.ends)
@@ -499,41 +553,49 @@ static void write_both(struct shortcut *s, struct way *w, enum x86_cc cc, uint32
 		jumps_to_run(s);
 	s->ends |= there.ends;
 	s->runs |= !there.ends;
-	walk(s, w, next, committed);
+	walk(s, w, next, stage);
 }
 
 /* Follows both ways of a comparison at instruction i. */
-static void walk_both(struct shortcut *s, struct way *w, uint32_t i, uint32_t to, bool committed)
+static void walk_both(struct shortcut *s, struct way *w, uint32_t i, uint32_t to, enum stage stage)
 {
 	const struct bpf_insn *ins = &s->j->insns[i];
 	const struct jit_fact *f = &s->j->facts.insn[i];
 	uint8_t op = BPF_OP(ins->code);
 	struct word a = w->r[ins->dst_reg], c;
-	struct way copy = *w;
+	struct way away = *w;
+	bool by_zero, is_zero;
 
 	c = BPF_SRC(ins->code) == BPF_K ? known((uint64_t)(int64_t)ins->imm)
 	    : f->constant               ? known(f->value)
 					: w->r[ins->src_reg];
+	by_zero = c.kind == WORD_KNOWN && !c.at && (op == BPF_JEQ || op == BPF_JNE);
+	if (by_zero && knows_zero(w, &a, &is_zero))
+		a = known(!is_zero);
+	if (by_zero) {
+		learn_zero(&away, &a, op == BPF_JEQ);
+		learn_zero(w, &a, op != BPF_JEQ);
+	}
 	if (BPF_CLASS(ins->code) != BPF_JMP || op == BPF_JSET || to <= i) {
 		go_run(s);
 	} else if (a.kind == WORD_KNOWN && c.kind == WORD_KNOWN) {
-		walk(s, w, decided(op, a.at, c.at) ? to : i + 1, committed);
+		walk(s, w, decided(op, a.at, c.at) ? to : i + 1, stage);
 	} else if (!comparable(&a, &c) || ++s->ways >= SHORTCUT_WAYS ||
-		   (s->write && !committed && !look(s, w, to, false).ends &&
-		    !look(s, w, i + 1, false).ends)) {
+		   (s->write && stage == COMPARING && !look(s, &away, to, stage).ends &&
+		    !look(s, w, i + 1, stage).ends)) {
 		go_run(s); /* each comparison leads to one more end */
 	} else if (s->write) {
-		write_both(s, w, compare_words(s, &a, &c, code_condition(op)), i + 1, to,
-			   committed);
+		write_both(s, w, &away, compare_words(s, &a, &c, code_condition(op)), i + 1, to,
+			   stage);
 	} else {
-		walk(s, &copy, i + 1, committed);
-		walk(s, w, to, committed);
+		walk(s, w, i + 1, stage);
+		walk(s, &away, to, stage);
 	}
 }
 
-/* Follows the program from instruction i. committed: no way leads to the whole program, and the
- * firing is marked as such. */
-static void walk(struct shortcut *s, struct way *w, uint32_t i, bool committed)
+/* Follows the program from instruction i. stage: behind COMPARING, no way leads to the whole
+ * program. */
+static void walk(struct shortcut *s, struct way *w, uint32_t i, enum stage stage)
 {
 	const struct jit *j = s->j;
 	struct effect e;
@@ -549,7 +611,7 @@ static void walk(struct shortcut *s, struct way *w, uint32_t i, bool committed)
 			continue;
 		}
 		if (ins->code == (BPF_JMP | BPF_EXIT)) {
-			go_out(s, committed);
+			go_out(s, stage);
 			return;
 		}
 		if (ins->code == (BPF_JMP | BPF_CALL)) {
@@ -558,7 +620,7 @@ static void walk(struct shortcut *s, struct way *w, uint32_t i, bool committed)
 		} else if (class == BPF_JMP || class == BPF_JMP32) {
 			to = (uint32_t)((int64_t)i + 1 + ebpf_jump_offset(ins));
 			if (BPF_OP(ins->code) != BPF_JA && f->branch == JIT_EITHER) {
-				walk_both(s, w, i, to, committed);
+				walk_both(s, w, i, to, stage);
 				return;
 			}
 			if (BPF_OP(ins->code) != BPF_JA && f->branch == JIT_NEVER)
@@ -581,15 +643,22 @@ static void walk(struct shortcut *s, struct way *w, uint32_t i, bool committed)
 			e = effect_of(w, ins, f);
 			if (!e.kind)
 				break;
-			if (!committed && look(s, w, i, true).runs)
-				break;
-			if (!committed && s->write)
-				jit_firing_begins(s->j);
-			committed = s->acts = true;
+			if (stage == COMPARING) {
+				const struct shortcut ahead = look(s, w, i, MARKED);
+
+				if (ahead.runs)
+					break;
+				stage = e.kind == EFFECT_ADD && ahead.acts == 1 ? ADDED : MARKED;
+				if (stage == MARKED && s->write)
+					jit_firing_begins(s->j);
+			}
+			s->acts++;
 			if (s->write)
 				write_effect(s, &e);
-			if (e.kind != EFFECT_SUM)
+			if (e.kind != EFFECT_SUM) {
 				forget_thread(w, e.at, e.size);
+				forget_zeros(w, e.at, e.size);
+			}
 			/* The register's word is now also there. */
 			if (e.kind == EFFECT_STORE && class == BPF_STX && e.size == 8)
 				w->r[ins->src_reg] =
@@ -613,7 +682,7 @@ bool jit_has_shortcut(struct jit *j, const struct shortcut_place *p)
 	struct way w;
 
 	start(&w);
-	return look(&s, &w, j->facts.fns[0].start, false).ends;
+	return look(&s, &w, j->facts.fns[0].start, COMPARING).ends;
 }
 
 uint32_t jit_shortcut(struct jit *j, const struct shortcut_place *p, uint32_t outs[SHORTCUT_WAYS])
@@ -622,7 +691,7 @@ uint32_t jit_shortcut(struct jit *j, const struct shortcut_place *p, uint32_t ou
 	struct way w;
 
 	start(&w);
-	walk(&s, &w, j->facts.fns[0].start, false);
+	walk(&s, &w, j->facts.fns[0].start, COMPARING);
 	/* A jump to the next instruction is not needed. */
 	if (s.falls == j->b.n) {
 		j->b.n -= 5;

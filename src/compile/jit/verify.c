@@ -414,8 +414,7 @@ static void summarise(const struct bpf_insn *insns, uint32_t n, const struct jit
 		} else if (h->id == BPF_FUNC_get_attach_cookie) {
 			f->cookie_used = true;
 		}
-		if (f->insn[i].map >= 0 && (env->maps[f->insn[i].map].kind == WIRE_MAP_AGG_ARRAY ||
-					    env->maps[f->insn[i].map].kind == WIRE_MAP_AGG_HASH))
+		if (f->insn[i].map >= 0 && wire_map_is_flipped(&env->maps[f->insn[i].map]))
 			f->gen_used = true;
 		if (h->id == BPF_FUNC_ktime_get_ns)
 			f->clock_used = true;

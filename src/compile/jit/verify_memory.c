@@ -210,7 +210,8 @@ static void note_place(struct v *v, const struct val *p, int64_t off)
 	place = m->base + (uint64_t)(p->element - 1) * m->stride + p->lo + (uint64_t)off;
 	if (m->kind == WIRE_MAP_ARRAY)
 		f->where = JIT_AT;
-	else if ((m->kind == WIRE_MAP_THREAD_ARRAY || m->kind == WIRE_MAP_TASK) &&
+	else if ((m->kind == WIRE_MAP_THREAD_ARRAY || m->kind == WIRE_MAP_TASK ||
+		  (m->kind == WIRE_MAP_AGG_ARRAY && !wire_map_is_flipped(m))) &&
 		 place < INT32_MAX - 8)
 		f->where = JIT_IN_THREAD;
 	f->place = place;

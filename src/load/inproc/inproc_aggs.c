@@ -9,6 +9,9 @@
  * at it again before the next switch. A thread that was killed in a probe never changes `gen`; its
  * table is taken when its process has ended. At the end of the run the tracer waits longer, because
  * there is no next switch, and reports the threads that stay in their probes.
+ *
+ * count() with known keys has one generation (gen_stride 0). The words only grow, and each addition
+ * is one instruction. The tracer reads them, and adds what has come since it read them last.
  */
 #define _GNU_SOURCE
 #include <linux/membarrier.h>
@@ -102,6 +105,7 @@ void aggs_store_free(struct inproc_engine *e)
 		}
 		vec_fini(&s->entries);
 		vec_fini(&s->unused);
+		free(s->seen);
 		hash_fini(&s->index);
 	}
 	free(e->aggs.stores);
@@ -144,10 +148,52 @@ static void inproc_aggs_take(struct inproc_engine *e, struct wire_thread *t, uin
 		struct taking to = { e, i };
 		void *at = (uint8_t *)t + m->base + gen * m->gen_stride;
 
+		if (!wire_map_is_flipped(m))
+			continue;
 		if (m->kind == WIRE_MAP_AGG_ARRAY)
 			shared_array_take(m, f, at, &e->aggs.copy, take_element, &to);
 		else
 			shared_agg_take(m, f, at, &e->aggs.copy, take_entry, &to);
+	}
+}
+
+struct counting {
+	struct taking to;
+	uint64_t *seen; /* of the slot's words, at the last look */
+};
+
+static void take_growth(void *arg, uint32_t index, const uint64_t *words)
+{
+	struct counting *c = arg;
+	const uint64_t more = *words - c->seen[index];
+
+	c->seen[index] = *words;
+	if (more)
+		take_element(&c->to, index, &more);
+}
+
+/* Takes what the counters of all threads have grown by. */
+static void take_counts(struct inproc_engine *e)
+{
+	const struct shared_file shared = { e->files.shared.fd, (const uint8_t *)e->common };
+
+	for (uint32_t i = 0; i < e->base.image->naggs; i++) {
+		const struct wire_map *m = &e->maps[e->base.image->aggs[i].map];
+		uint64_t **seen = &e->aggs.stores[i].seen;
+
+		if (wire_map_is_flipped(m))
+			continue;
+		if (!*seen)
+			*seen = xcalloc((size_t)e->room.nthreads * m->max_entries, sizeof(**seen));
+		for (uint32_t k = 0; k < e->room.nthreads; k++) {
+			struct wire_thread *t = area_thread(e, k);
+			struct counting c = { { e, i }, *seen + (size_t)k * m->max_entries };
+
+			if (__atomic_load_n(&t->owner, __ATOMIC_ACQUIRE))
+				shared_array_read(m, t == e->self ? NULL : &shared,
+						  (uint8_t *)t + m->base, &e->aggs.copy, take_growth,
+						  &c);
+		}
 	}
 }
 
@@ -268,6 +314,7 @@ void aggs_flip(struct inproc_engine *e)
 	for (uint32_t i = 0; i < e->room.nthreads; i++)
 		e->aggs.late[i] = area_thread(e, i)->owner != 0;
 	wait_for_leaving(e, old, e->aggs.late, end);
+	take_counts(e);
 	if (last)
 		report_late(e);
 }

@@ -157,6 +157,15 @@ static bool is_constant(enum map_role role)
 	return role == MAP_RODATA || role == MAP_SYSCALLS;
 }
 
+/* Returns true for count() with known keys: one word for each key. A thread adds to it by one
+ * instruction, and nobody clears it. Nobody reclaims its pages either, so it must be small. */
+static bool is_counters(const struct image_map *m)
+{
+	enum { COUNTERS_MAX = 1 << 16 };
+
+	return m->value_size == 8 && m->max_entries <= COUNTERS_MAX / 8;
+}
+
 static struct err *lay_out(struct inproc_engine *e, struct wire_map *w, const struct image_map *m)
 {
 	uint64_t (*const alloc)(struct inproc_engine *, uint64_t) =
@@ -174,9 +183,11 @@ static struct err *lay_out(struct inproc_engine *e, struct wire_map *w, const st
 	case BPF_MAP_TYPE_ARRAY:
 	case BPF_MAP_TYPE_PERCPU_ARRAY:
 		if (m->role == MAP_AGG) {
+			const uint64_t size = round_up((uint64_t)w->stride * w->max_entries, LINE);
+
 			w->kind = WIRE_MAP_AGG_ARRAY;
-			w->gen_stride = round_up((uint64_t)w->stride * w->max_entries, LINE);
-			w->base = area_in_slot(e, 2 * w->gen_stride);
+			w->gen_stride = is_counters(m) ? 0 : size;
+			w->base = area_in_slot(e, is_counters(m) ? size : 2 * size);
 		} else if (per_thread) {
 			w->kind = WIRE_MAP_THREAD_ARRAY;
 			w->base = area_in_slot(e, (uint64_t)w->stride * w->max_entries);

@@ -12,6 +12,7 @@
 #include "load/inproc/memory/inproc_shared.h"
 #include "load/inproc/patch/bell.h"
 #include "load/inproc/patch/inproc_patch.h"
+#include "load/inproc/patch/islands.h"
 #include "load/inproc/state/area.h"
 #include "load/inproc/state/prog_run.h"
 
@@ -196,8 +197,10 @@ static struct err *inproc_attach(struct engine *en)
 static struct err *inproc_fire(struct engine *en, uint32_t prog)
 {
 	const struct image_prog *p = &en->image->progs[prog];
+	struct err *err = prog_run(inproc(en), prog, p->nprobes ? p->probes[0] : 0);
 
-	return prog_run(inproc(en), prog, p->nprobes ? p->probes[0] : 0);
+	islands_turn(inproc(en));
+	return err;
 }
 
 /* --- records --- */
@@ -295,6 +298,7 @@ static void inproc_drain(struct engine *en, record_fn *fn, void *arg)
 
 	processes_round(e);
 	inproc_run_timers(e);
+	islands_turn(e);
 	bell_take(e);
 	processes_look(e);
 	loads_look(e);

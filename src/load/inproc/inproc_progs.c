@@ -10,6 +10,7 @@
 #include "load/inproc/inproc_private.h"
 #include "load/inproc/memory/agent_blob.h"
 #include "load/inproc/patch/inproc_patch.h"
+#include "load/inproc/patch/islands.h"
 #include "load/inproc/state/prog_run.h"
 
 enum { CODE_ALIGN = 64 };
@@ -235,6 +236,7 @@ void inproc_run_timers(struct inproc_engine *e)
 			samples_take(e, t->prog, t->probe, t->period);
 		else
 			err_free(prog_run(e, t->prog, t->probe));
+		islands_turn(e);
 	}
 	if (n)
 		err_free(timers_arm(

@@ -59,6 +59,7 @@ struct prototype_type {
 	enum prototype_lens lens;
 	uint32_t size, align; /* bytes; of an array of unknown length 0 */
 	bool is_signed;
+	bool unknown; /* a structure without its elements */
 	bool fails; /* -1, or an address of 0, says that errno has the reason */
 	const struct prototype_type *target;
 	struct prototype_length length;
@@ -89,6 +90,10 @@ struct prototype {
 struct prototypes {
 	struct arena arena;
 	struct hash types, functions; /* name -> pointer */
+	uint32_t ntexts;              /* that were read */
+	/* Reads what a text imports; from: the text's name. NULL: nothing is imported. */
+	void (*import)(void *arg, const char *from, const char *name);
+	void *import_arg;
 };
 
 void prototypes_init(struct prototypes *p);
@@ -110,6 +115,9 @@ struct prototype_memory {
 	const uint8_t *bytes;
 	uint32_t n;
 	bool cut; /* there is more of it in the process */
+	/* of prototype_values.inner: the pointer's type and value */
+	const struct prototype_type *type;
+	uint64_t address;
 };
 
 /* The values around the one that is printed. */
@@ -118,16 +126,21 @@ struct prototype_values {
 	uint32_t nargs;
 	uint64_t result;
 	bool returned;         /* `result` is known */
-	uint32_t max_elements; /* of an array that are printed */
+	uint32_t max_elements; /* of an array that are printed; structures within each other */
+	uint32_t max_text;     /* characters of a wide text */
+	/* the memory behind pointers that lie in memory */
+	const struct prototype_memory *inner;
+	uint32_t ninner;
 };
 
 /* Prints a value that came in a register. memory: the bytes that it points to, if it is a
  * pointer. */
 void prototype_value(struct out *o, const struct prototype_type *t, uint64_t value,
 		     const struct prototype_memory *memory, const struct prototype_values *values);
-/* Returns true when the type is text: a string, or a pointer to one. *ret_zero: a zero byte ends
- * it. */
+/* Return true when the type is text: a string, or a pointer to one. prototype_is_wide(): of wide
+ * characters. */
 bool prototype_is_text(const struct prototype_type *t);
+bool prototype_is_wide(const struct prototype_type *t);
 /* Returns the bytes that the pointer type t points to; 0: not known. */
 uint64_t prototype_pointed(const struct prototype_type *t, const struct prototype_values *values);
 

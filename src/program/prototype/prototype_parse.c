@@ -1,10 +1,11 @@
 /* Reads prototype files: ltrace's configuration language.
  *
  *	file    = { line }
- *	line    = [ typedef | function ] [ ( ";" | "#" ) comment ]
+ *	line    = [ typedef | function | import ] [ ( ";" | "#" ) comment ]
  *	typedef = "typedef" NAME "=" type
- *	function= type NAME "(" [ param { "," param } ] ")"
+ *	function= [ "function" ] type NAME "(" [ param { "," param } ] ")"
  *	param   = [ "+" ] type
+ *	import  = "import" '"' NAME '"'
  *	type    = base { "*" }
  */
 #include "program/prototype/prototype.h"
@@ -20,6 +21,14 @@ struct parser {
 	const char *at, *end; /* of the line */
 	char message[160];    /* the error in the line; "": none */
 	uint32_t depth;
+	const char *file; /* the name of the text */
+	uint32_t text;    /* its number, from 1 */
+};
+
+/* A name of a type, and the text that defined it. */
+struct type_name {
+	struct prototype_type *type;
+	uint32_t text;
 };
 
 static const struct prototype_type *parse_type(struct parser *p);
@@ -255,9 +264,12 @@ static const struct prototype_type *parse_struct(struct parser *p)
 	skip_blanks(p);
 	if (p->at == p->end || *p->at != '(') {
 		t->lens = LENS_HIDE;
+		t->unknown = true;
 		return t;
 	}
 	p->at++;
+	if (takes(p, ')'))
+		return t;
 	do {
 		const struct prototype_type *f = parse_type(p);
 
@@ -269,6 +281,8 @@ static const struct prototype_type *parse_struct(struct parser *p)
 			break;
 		if (f->kind == PROTOTYPE_VOID)
 			wrong(p, "a structure's element cannot be void");
+		if (f->unknown)
+			wrong(p, "an element is a structure whose own elements are not known");
 		names[t->nfields] = take_name(p);
 		fields[t->nfields++] = f;
 		size = round_up(size, f->align) + f->size;
@@ -383,6 +397,20 @@ static const struct prototype_type *parse_string(struct parser *p, const char *n
 	return with_lens(p, t, LENS_STRING);
 }
 
+/* "format" [ "(" type ")" ]: the type is a string's. */
+static const struct prototype_type *parse_format(struct parser *p)
+{
+	const struct prototype_type *t;
+
+	if (!takes(p, '('))
+		return text_zero(p, LENS_FORMAT);
+	t = parse_type(p);
+	expect(p, ')');
+	if (!*p->message && !prototype_is_text(t) && !prototype_is_wide(t))
+		wrong(p, "a format is a string");
+	return with_lens(p, t, LENS_FORMAT);
+}
+
 static const struct prototype_type *lens_of(struct parser *p, enum prototype_lens lens)
 {
 	const struct prototype_type *t;
@@ -433,6 +461,8 @@ static const struct prototype_type *simple_type(struct parser *p, const char *na
 		return new_type(p, PROTOTYPE_FLOAT, 4);
 	if (!strcmp(name, "double"))
 		return new_type(p, PROTOTYPE_FLOAT, 8);
+	if (!strcmp(name, "ldouble"))
+		return new_type(p, PROTOTYPE_FLOAT, 16);
 	if (!strcmp(name, "file"))
 		return with_lens(p, pointer_to(p, new_type(p, PROTOTYPE_VOID, 0)), LENS_HEX);
 	return NULL;
@@ -465,13 +495,13 @@ static const struct prototype_type *parse_base(struct parser *p)
 	if (!strcmp(name, "array"))
 		return parse_array(p);
 	if (!strcmp(name, "format"))
-		return text_zero(p, LENS_FORMAT);
+		return parse_format(p);
 	if (!strcmp(name, "string") ||
 	    (!strncmp(name, "string", 6) && isdigit((unsigned char)name[6])))
 		return parse_string(p, name);
 	known = hash_get(&p->set->types, name, strlen(name));
 	if (known)
-		return (const struct prototype_type *)(uintptr_t)*known;
+		return ((const struct type_name *)(uintptr_t)*known)->type;
 	skip_blanks(p);
 	for (size_t i = 0; i < ARRAY_SIZE(lenses) && p->at < p->end && *p->at == '('; i++)
 		if (!strcmp(name, lenses[i].name))
@@ -514,16 +544,46 @@ static bool ends(struct parser *p)
 	return !*p->message;
 }
 
+/* Gives the structure that the same text has announced its elements, so that pointers to it lead
+ * to them. */
+static void complete(struct prototype_type *announced, const struct prototype_type *t)
+{
+	announced->size = t->size;
+	announced->align = t->align;
+	announced->fields = t->fields;
+	announced->field_names = t->field_names;
+	announced->nfields = t->nfields;
+	announced->lens = t->lens;
+	announced->unknown = false;
+}
+
+/* A later text may replace a name, so that a user's file counts more than a shipped one. */
 static void parse_typedef(struct parser *p)
 {
 	const char *name = need_name(p, "the name of a type");
 	const struct prototype_type *t;
+	struct type_name *made;
+	const uint64_t *at;
 
 	if (!name || !expect(p, '='))
 		return;
 	t = parse_type(p);
-	if (ends(p))
-		*hash_put(&p->set->types, name, strlen(name), NULL) = (uintptr_t)t;
+	if (!ends(p))
+		return;
+	at = hash_get(&p->set->types, name, strlen(name));
+	made = at ? (struct type_name *)(uintptr_t)*at : NULL;
+	if (made && made->text == p->text) {
+		if (!made->type->unknown || t->kind != PROTOTYPE_STRUCT || t->unknown)
+			wrong(p, "type %s is there already", name);
+		else
+			complete(made->type, t);
+		return;
+	}
+	made = arena_new(&p->set->arena, struct type_name);
+	made->type = arena_new(&p->set->arena, struct prototype_type);
+	*made->type = *t;
+	made->text = p->text;
+	*hash_put(&p->set->types, name, strlen(name), NULL) = (uintptr_t)made;
 }
 
 /* An array is passed by its address. */
@@ -582,30 +642,76 @@ static void parse_function(struct parser *p)
 	*hash_put(&p->set->functions, f.name, strlen(f.name), NULL) = (uintptr_t)kept;
 }
 
+/* Returns true when the word stands here, with a blank behind it. */
+static bool takes_word(const struct parser *p, const char *word)
+{
+	size_t n = strlen(word);
+
+	return (size_t)(p->end - p->at) > n && !strncmp(p->at, word, n) &&
+	       isspace((unsigned char)p->at[n]);
+}
+
+/* Does "typedef NAME =" stand here? "typedef NAME (" is a function whose type has that name. */
+static bool takes_definition(const struct parser *p)
+{
+	struct parser ahead = *p;
+
+	if (!takes_word(p, "typedef"))
+		return false;
+	ahead.at += strlen("typedef");
+	return !take_name(&ahead) || !takes(&ahead, '(');
+}
+
+/* Returns false for a function whose type is named "import". */
+static bool imports(struct parser *p)
+{
+	struct parser ahead = *p;
+	const char *end;
+
+	ahead.at += strlen("import");
+	if (!takes(&ahead, '"'))
+		return false;
+	end = memchr(ahead.at, '"', (size_t)(ahead.end - ahead.at));
+	if (!end) {
+		wrong(p, "a '\"' is missing behind import");
+		return true;
+	}
+	p->at = end + 1;
+	if (ends(p) && p->set->import)
+		p->set->import(p->set->import_arg, p->file,
+			       arena_strndup(&p->set->arena, ahead.at, (size_t)(end - ahead.at)));
+	return true;
+}
+
 static void parse_line(struct parser *p)
 {
-	const char *from;
-
 	skip_blanks(p);
 	if (p->at == p->end || *p->at == ';' || *p->at == '#')
 		return;
-	from = p->at;
-	if (p->end - from > 8 && !strncmp(from, "typedef", 7) && isspace((unsigned char)from[7])) {
-		p->at += 7;
+	if (takes_definition(p)) {
+		p->at += strlen("typedef");
 		parse_typedef(p);
-	} else {
-		parse_function(p);
+		return;
 	}
+	if (takes_word(p, "import") && imports(p))
+		return;
+	if (takes_word(p, "function"))
+		p->at += strlen("function");
+	parse_function(p);
 }
 
 uint32_t prototypes_read(struct prototypes *set, const char *name, const char *text, size_t n,
 			 void (*report)(void *arg, const char *message), void *arg)
 {
-	uint32_t line = 0, nwrong = 0;
+	uint32_t line = 0, nwrong = 0, number = ++set->ntexts;
 
 	for (const char *at = text, *end = text + n; at < end;) {
 		const char *nl = memchr(at, '\n', (size_t)(end - at));
-		struct parser p = { .set = set, .at = at, .end = nl ? nl : end };
+		struct parser p = { .set = set,
+				    .at = at,
+				    .end = nl ? nl : end,
+				    .file = name,
+				    .text = number };
 
 		line++;
 		parse_line(&p);

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "base/utf8.h"
+
 enum {
 	MAX_TEXT = 1 << 16, /* bytes of one value's text */
 	MAX_DEPTH = 32,     /* of structures in structures, through names of types too */
@@ -15,6 +17,8 @@ struct printer {
 	const struct prototype_values *values;
 	const struct prototype_memory *memory; /* of the pointer at the top; then NULL */
 	uint32_t depth;
+	uint64_t within[MAX_DEPTH]; /* addresses of the structures around */
+	uint32_t nwithin;
 };
 
 /* The elements of the structure around an array. */
@@ -35,6 +39,15 @@ bool prototype_is_text(const struct prototype_type *t)
 	    t->target->target->size != 1)
 		return false;
 	return t->lens == LENS_STRING || t->lens == LENS_FORMAT || t->target->lens == LENS_STRING;
+}
+
+bool prototype_is_wide(const struct prototype_type *t)
+{
+	const struct prototype_type *to = t->kind == PROTOTYPE_POINTER ? t->target : t;
+
+	return (t->lens == LENS_STRING || t->lens == LENS_FORMAT) && to->kind == PROTOTYPE_ARRAY &&
+	       to->target->kind == PROTOTYPE_INT &&
+	       (to->target->size == 4 || to->target->size == 2);
 }
 
 static uint64_t integer_at(const uint8_t *bytes, uint32_t size)
@@ -92,23 +105,50 @@ uint64_t prototype_pointed(const struct prototype_type *t, const struct prototyp
 	return n > UINT32_MAX || !to->target->size ? 0 : n * to->target->size;
 }
 
-static void print_bits(struct out *o, uint64_t v)
+static bool bit(const uint8_t *bytes, uint32_t i)
 {
-	const char *sep = "";
+	return bytes[i / 8] >> i % 8 & 1;
+}
 
-	out_char(o, '<');
-	for (uint32_t i = 0; i < 64; i++) {
+/* Prints the numbers of the bits that are set, or behind '~' of those that are not, if they are
+ * fewer. */
+static void print_bits(struct printer *p, const uint8_t *bytes, uint32_t n)
+{
+	const uint32_t nbits = 8 * n;
+	const char *between = "";
+	uint32_t set = 0;
+	bool want;
+
+	for (uint32_t i = 0; i < nbits; i++)
+		set += bit(bytes, i);
+	want = set <= nbits / 2;
+	out_str(p->o, want ? "<" : "~<");
+	for (uint32_t i = 0; i < nbits && p->o->n <= p->limit; i++) {
 		uint32_t last = i;
 
-		if (!(v >> i & 1))
+		if (bit(bytes, i) != want)
 			continue;
-		while (last < 63 && v >> (last + 1) & 1)
+		while (last + 1 < nbits && bit(bytes, last + 1) == want)
 			last++;
-		out_printf(o, last > i ? "%s%u-%u" : "%s%u", sep, i, last);
-		sep = ",";
+		out_printf(p->o, last > i ? "%s%u-%u" : "%s%u", between, i, last);
+		between = ",";
 		i = last;
 	}
-	out_char(o, '>');
+	out_char(p->o, '>');
+}
+
+/* Prints a character of a wide text: as UTF-8, if it is one that can be seen. */
+static void print_wide_char(struct out *o, uint32_t c)
+{
+	char bytes[4];
+	uint32_t n = utf8_encode(c, bytes);
+
+	if (c < 0x80)
+		out_escaped(o, bytes, 1);
+	else if (!n || utf8_is_unseen(c))
+		out_printf(o, c > 0xffff ? "\\U%08x" : "\\u%04x", c);
+	else
+		out_mem(o, bytes, n);
 }
 
 /* "O_WRONLY|O_CREAT|0x800000": bits without a name stand behind. */
@@ -146,7 +186,11 @@ static void print_integer(struct printer *p, const struct prototype_type *t, uin
 		return;
 	case LENS_OCT: out_printf(p->o, "%#llo", (unsigned long long)u); return;
 	case LENS_BOOL: out_str(p->o, u ? "true" : "false"); return;
-	case LENS_BITVEC: print_bits(p->o, u); return;
+	case LENS_STRING:
+		out_char(p->o, '\'');
+		print_wide_char(p->o, (uint32_t)u);
+		out_char(p->o, '\'');
+		return;
 	case LENS_CHAR:
 		out_char(p->o, '\'');
 		out_escaped(p->o, &c, 1);
@@ -183,6 +227,10 @@ static void print_float(struct printer *p, const struct prototype_type *t, const
 		out_str(p->o, "...");
 		return;
 	}
+	if (t->lens == LENS_HEX) {
+		out_printf(p->o, "%a", d);
+		return;
+	}
 	before = p->o->n;
 	out_printf(p->o, "%.6g", d);
 	/* A whole number still looks like what it is. */
@@ -208,6 +256,31 @@ static void print_text(struct printer *p, const struct prototype_length *l, cons
 	}
 	out_char(p->o, '"');
 	out_escaped(p->o, (const char *)bytes, n);
+	out_str(p->o, cut ? "\"..." : "\"");
+}
+
+/* Prints n bytes of wide text. Memory is read up to the end of a page at least, so there may be more
+ * of it when no zero ends it. */
+static void print_wide(struct printer *p, const struct prototype_type *array, const uint8_t *bytes,
+		       uint32_t n, bool cut, const struct around *around)
+{
+	const uint32_t size = array->target->size;
+	const uint32_t most = p->values && p->values->max_text ? p->values->max_text : UINT32_MAX;
+	uint64_t max = bound(&array->length, p->values, around);
+	uint32_t i = 0;
+	bool ended = false;
+
+	out_char(p->o, '"');
+	for (; i < max && (i + 1) * size <= n && !ended; i++) {
+		uint64_t c = integer_at(bytes + i * size, size);
+
+		ended = !c && array->length.zero;
+		if (i == most)
+			break;
+		if (!ended)
+			print_wide_char(p->o, (uint32_t)c);
+	}
+	cut = !ended && i < max && (i == most || cut || array->length.count == COUNT_ZERO);
 	out_str(p->o, cut ? "\"..." : "\"");
 }
 
@@ -267,21 +340,68 @@ static void print_struct(struct printer *p, const struct prototype_type *t, cons
 	out_str(p->o, " }");
 }
 
-static void print_pointer(struct printer *p, const struct prototype_type *t, uint64_t v)
+/* Returns the memory behind a pointer that lies in memory; NULL: it was not read. */
+static const struct prototype_memory *inner_of(const struct printer *p,
+					       const struct prototype_type *t, uint64_t v)
 {
-	const struct prototype_memory *m = p->memory;
+	for (uint32_t i = 0; p->values && i < p->values->ninner; i++)
+		if (p->values->inner[i].type == t && p->values->inner[i].address == v)
+			return &p->values->inner[i];
+	return NULL;
+}
+
+/* Prints "recurse" for a pointer to the structure that it lies in, with a '^' for each structure
+ * further out. Returns false for any other pointer. */
+static bool print_recursion(struct printer *p, uint64_t v)
+{
+	for (uint32_t i = p->nwithin; i-- > 0;) {
+		if (p->within[i] != v)
+			continue;
+		out_str(p->o, "recurse");
+		out_fill(p->o, '^', p->nwithin - 1 - i);
+		return true;
+	}
+	return false;
+}
+
+static void print_pointed(struct printer *p, const struct prototype_type *t, uint64_t v,
+			  const struct prototype_memory *m, const struct around *around)
+{
+	const struct prototype_type *to = t->target;
+
+	if (prototype_is_text(t)) {
+		print_text(p, &to->length, m->bytes, m->n, m->cut, around);
+	} else if (prototype_is_wide(t)) {
+		print_wide(p, to, m->bytes, m->n, m->cut, around);
+	} else if (t->lens == LENS_BITVEC) {
+		print_bits(p, m->bytes, m->n);
+	} else if (p->nwithin < MAX_DEPTH) {
+		p->within[p->nwithin++] = v;
+		print_bytes(p, to, m->bytes, m->n, around);
+		p->nwithin--;
+	}
+}
+
+static void print_pointer(struct printer *p, const struct prototype_type *t, uint64_t v,
+			  const struct around *around)
+{
+	const struct prototype_memory *m = p->memory ?: inner_of(p, t, v);
 	const struct prototype_type *to = t->target;
 
 	p->memory = NULL;
 	if (!v) {
 		out_str(p->o, "nil");
+	} else if (to->kind == PROTOTYPE_STRUCT && print_recursion(p, v)) {
+		return;
 	} else if (!m || !m->bytes || to->kind == PROTOTYPE_VOID || t->lens == LENS_HEX) {
+		if (p->values && p->nwithin && p->nwithin == p->values->max_elements) {
+			out_str(p->o, "...");
+			return;
+		}
 		out_str(p->o, "0x");
 		out_hex(p->o, v, false, 0);
-	} else if (prototype_is_text(t)) {
-		print_text(p, &to->length, m->bytes, m->n, m->cut, NULL);
 	} else {
-		print_bytes(p, to, m->bytes, m->n, NULL);
+		print_pointed(p, t, v, m, around);
 	}
 }
 
@@ -290,6 +410,10 @@ static void print_bytes(struct printer *p, const struct prototype_type *t, const
 {
 	if (t->lens == LENS_HIDE || p->depth == MAX_DEPTH || p->o->n > p->limit) {
 		out_str(p->o, "...");
+		return;
+	}
+	if (t->lens == LENS_BITVEC && t->kind != PROTOTYPE_POINTER) {
+		print_bits(p, bytes, t->size && t->size < n ? t->size : n);
 		return;
 	}
 	p->depth++;
@@ -305,12 +429,14 @@ static void print_bytes(struct printer *p, const struct prototype_type *t, const
 		break;
 	case PROTOTYPE_POINTER:
 		if (n >= 8)
-			print_pointer(p, t, integer_at(bytes, 8));
+			print_pointer(p, t, integer_at(bytes, 8), around);
 		break;
 	case PROTOTYPE_STRUCT: print_struct(p, t, bytes, n); break;
 	case PROTOTYPE_ARRAY:
 		if (prototype_is_text(t))
 			print_text(p, &t->length, bytes, n, false, around);
+		else if (prototype_is_wide(t))
+			print_wide(p, t, bytes, n, false, around);
 		else
 			print_array(p, t, bytes, n, around);
 		break;

@@ -179,9 +179,10 @@ void shared_agg_take(const struct wire_map *m, const struct shared_file *f, void
 		t->n = t->full = 0;
 }
 
-void shared_array_take(const struct wire_map *m, const struct shared_file *f, void *array,
+static void pass_array(const struct wire_map *m, const struct shared_file *f, void *array,
 		       struct shared_copy *c,
-		       void (*fn)(void *arg, uint32_t index, const uint64_t *value), void *arg)
+		       void (*fn)(void *arg, uint32_t index, const uint64_t *value), void *arg,
+		       bool clear)
 {
 	const uint64_t at_once = m->stride < CHUNK ? CHUNK / m->stride : 1;
 	uint8_t *const begin = array;
@@ -210,9 +211,23 @@ void shared_array_take(const struct wire_map *m, const struct shared_file *f, vo
 				fn(arg, (uint32_t)(i + k), v);
 			any |= *v != 0;
 		}
-		if (any)
+		if (any && clear)
 			wipe(f, at, part * m->stride);
 	}
+}
+
+void shared_array_take(const struct wire_map *m, const struct shared_file *f, void *array,
+		       struct shared_copy *c,
+		       void (*fn)(void *arg, uint32_t index, const uint64_t *value), void *arg)
+{
+	pass_array(m, f, array, c, fn, arg, true);
+}
+
+void shared_array_read(const struct wire_map *m, const struct shared_file *f, void *array,
+		       struct shared_copy *c,
+		       void (*fn)(void *arg, uint32_t index, const uint64_t *value), void *arg)
+{
+	pass_array(m, f, array, c, fn, arg, false);
 }
 
 /* --- the shared hash --- */

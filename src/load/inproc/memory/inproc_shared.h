@@ -44,6 +44,10 @@ void shared_agg_take(const struct wire_map *m, const struct shared_file *f, void
 void shared_array_take(const struct wire_map *m, const struct shared_file *f, void *array,
 		       struct shared_copy *c,
 		       void (*fn)(void *arg, uint32_t index, const uint64_t *value), void *arg);
+/* Passes them on without clearing them. */
+void shared_array_read(const struct wire_map *m, const struct shared_file *f, void *array,
+		       struct shared_copy *c,
+		       void (*fn)(void *arg, uint32_t index, const uint64_t *value), void *arg);
 
 /* Returns the address of a key's value in a WIRE_MAP_HASH, or NULL when the key is absent. This is
  * no copy: the value lies in shared memory, and any traced process may change it at any time. The

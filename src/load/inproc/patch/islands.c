@@ -31,9 +31,11 @@ enum {
 };
 /* Stubs call a gate, which jumps to the thunk. An indirect call in each stub needs no gate, but
  * each such call needs its own branch prediction: with hundreds of probed functions, these cost two
- * thirds of a firing. */
+ * thirds of a firing. While a program sleeps, its gates lead back to the stub at once. `target` is
+ * data, so the tracer changes it while threads run. */
 struct gate {
-	uint8_t jump[8]; /* jmp *target(%rip) */
+	uint8_t jump[6]; /* jmp *target(%rip) */
+	uint8_t back[2]; /* ret */
 	uint64_t target;
 };
 _Static_assert(sizeof(struct gate) == 16, "the jump knows where target is");
@@ -97,9 +99,59 @@ static uint64_t gates_size(const struct inproc_engine *e)
 
 static void write_gate(struct inproc_module *m, uint64_t i, uint64_t target)
 {
-	const struct gate g = { "\xff\x25\x02\0\0\0\xcc\xcc", target };
+	const struct gate g = { "\xff\x25\x02\0\0", "\xc3\xcc", target };
 
 	memcpy(m->island_mem + i * sizeof(g), &g, sizeof(g));
+}
+
+/* The gates of a program in an island, by kind of stub. */
+static uint64_t first_gate(uint32_t prog)
+{
+	return (uint64_t)prog * WIRE_STUB_ALL;
+}
+
+static uint64_t gate_target(const struct inproc_engine *e, const struct inproc_module *m,
+			    uint32_t prog, uint32_t kind)
+{
+	const uint64_t own = m->island + (first_gate(prog) + kind) * sizeof(struct gate);
+
+	return e->progs[prog].asleep ? own + offsetof(struct gate, back)
+				     : e->progs[prog].addr + e->progs[prog].code.thunk[kind];
+}
+
+static void turn_gates(struct inproc_engine *e, uint32_t prog)
+{
+	for (uint32_t i = 0; i < e->processes.n; i++) {
+		const struct inproc_process *p = &e->processes.v[i];
+
+		for (uint32_t k = 0; k < p->modules.n; k++) {
+			const struct inproc_module *m = &p->modules.v[k];
+			struct gate *gates = (struct gate *)(void *)m->island_mem;
+
+			for (uint32_t kind = 0; gates && kind < WIRE_STUB_ALL; kind++)
+				__atomic_store_n(&gates[first_gate(prog) + kind].target,
+						 gate_target(e, m, prog, kind), __ATOMIC_RELEASE);
+		}
+	}
+}
+
+void islands_turn(struct inproc_engine *e)
+{
+	const int map = image_find_map(e->base.image, MAP_GLOBALS);
+
+	for (uint32_t i = 0; map >= 0 && i < e->base.image->nprogs; i++) {
+		const struct image_prog *p = &e->base.image->progs[i];
+		const uint8_t *at = (const uint8_t *)e->maps[map].base + p->guard;
+		uint8_t any = 0;
+
+		/* A process may write it at any time, so its value means nothing else. */
+		for (uint32_t k = 0; k < p->guard_size; k++)
+			any |= __atomic_load_n(at + k, __ATOMIC_RELAXED);
+		if (!p->guard_size || e->progs[i].asleep == !any)
+			continue;
+		e->progs[i].asleep = !any;
+		turn_gates(e, i);
+	}
 }
 
 uint64_t island_room(const struct inproc_engine *e, const struct inproc_process *p,
@@ -144,7 +196,7 @@ static uint64_t gate_of(const struct inproc_module *m, const struct inproc_point
 		     : p->probe == INPROC_PRCTL   ? own + GATE_PRCTL
 		     : p->probe == INPROC_SYSCALL ? own + GATE_SYSCALL
 		     : p->probe == INPROC_FORK    ? own + GATE_FORK
-						  : (uint64_t)p->prog * WIRE_STUB_ALL + p->kind;
+						  : first_gate(p->prog) + p->kind;
 
 	return m->island + i * sizeof(struct gate);
 }
@@ -223,8 +275,7 @@ struct err *island_write_stubs(struct inproc_engine *e, struct inproc_process *p
 	}
 	for (uint32_t i = 0; i < nprogs; i++)
 		for (uint32_t k = 0; k < WIRE_STUB_ALL; k++)
-			write_gate(m, (uint64_t)i * WIRE_STUB_ALL + k,
-				   e->progs[i].addr + e->progs[i].code.thunk[k]);
+			write_gate(m, first_gate(i) + k, gate_target(e, m, i, k));
 	for (uint32_t i = 0; i < m->nsites && !err; i++) {
 		struct inproc_site *s = &p->sites.v[m->first_site + i];
 

@@ -43,6 +43,7 @@ struct inproc_prog {
 	struct jit_code code;
 	uint64_t addr; /* its address */
 	uint64_t runs; /* counted by the tracer: BEGIN, END, timers */
+	bool asleep;   /* its gates lead back (patch/islands.c) */
 };
 
 /* An aggregation's values, as far as the tracer has taken them out of the threads' tables. */
@@ -54,6 +55,8 @@ struct inproc_store {
 	VEC(struct inproc_entry) entries; /* words NULL: deleted */
 	VEC(uint32_t) unused;
 	struct hash index; /* key -> number + 1 */
+	/* of a map that is not flipped: its words in each slot at the last look; NULL: none yet */
+	uint64_t *seen;
 };
 
 struct inproc_point {
