@@ -64,9 +64,17 @@ static void test_read(void **state)
 	check_read("typedef t = struct(long tv_sec, long tv_nsec)\nerrno(int) f(+t*)",
 		   "errno(int) f(+struct(long tv_sec, long tv_nsec)*);");
 	check_read("typedef x = struct\ntypedef x = struct(int, x*)\nvoid f(x*)",
-		   "void f(struct(int, hide(struct())*)*);");
+		   "void f(struct(int, struct*)*);");
 	check_read("errno(addr) f(flags[ushort](A=0/3, B=1/3, C=4))",
 		   "errno(hex(ulong)) f(flags[ushort](A=0/3, B=1/3, C=4));");
+	check_read("typedef e = struct()\nldouble f(e*)", "ldouble f(struct()*);");
+	check_read("typedef w = string(uint)\ntypedef t = string(array(uint, zero)*)\nw f(format(t))",
+		   "string(uint) f(format(array(uint, zero)*));");
+	check_read("typedef function = int\ntypedef import = int\ntypedef typedef = int\n"
+		   "function typedef f(import, function)",
+		   "int f(int, int);");
+	check_read("typedef typedef = long\ntypedef f (int)", "long f(int);");
+	check_read("import \"others\";\nvoid f ( ) ; ends", "void f();");
 }
 
 static void test_wrong(void **state)
@@ -82,6 +90,18 @@ static void test_wrong(void **state)
 	check_read("int f(array(void, 3))", "t.conf:1: an array's elements have a size");
 	check_read("int f(int, void)", "t.conf:1: a parameter cannot be void");
 	check_read("int f(flags(A=1/x))", "t.conf:1: a number is expected behind the '/' of A");
+	check_read("typedef a = int\ntypedef a = int\n", "t.conf:2: type a is there already");
+	check_read("typedef a = struct\ntypedef a = int\n", "t.conf:2: type a is there already");
+	check_read("typedef a = struct\ntypedef a = struct(int)\ntypedef a = struct(int)\n",
+		   "t.conf:3: type a is there already");
+	check_read("typedef a = struct\ntypedef a = struct()\ntypedef a = struct()\n",
+		   "t.conf:3: type a is there already");
+	check_read("typedef a = struct\ntypedef a = struct(int, a)\n",
+		   "t.conf:2: an element is a structure whose own elements are not known");
+	check_read("typedef a = struct(int, struct;);\n",
+		   "t.conf:1: an element is a structure whose own elements are not known");
+	check_read("import \"others", "t.conf:1: a '\"' is missing behind import");
+	check_read("int f(format(int))", "t.conf:1: a format is a string");
 	check_read("errno int f()", "t.conf:1: a '(' is expected, not 'int f()'");
 	check_read("typedef f int", "t.conf:1: a '=' is expected, not 'int'");
 	check_read("int f(enum[double](A))", "t.conf:1: an enum's type is a whole number's");
@@ -150,6 +170,19 @@ static void test_values(void **state)
 	check_value("char", '\n', NULL, 0, "'\\n'");
 	check_value("bool(int)", 2, NULL, 0, "true");
 	check_value("bitvec(uint)", 0x1e1, NULL, 0, "<0,5-8>");
+	check_value("bitvec(uint)", 0xfffffffe, NULL, 0, "~<0>");
+	check_value("bitvec(uint)", 0xffffffff, NULL, 0, "~<>");
+	check_value("bitvec(ulong)", 0, NULL, 0, "<>");
+	check_value("bitvec(array(char, 6)*)", 0x10, "\0\xff\0\0\0\x80", 6, "<8-15,47>");
+	check_value("hex(double)", 0x3ff8000000000000, NULL, 0, "0x1.8p+0");
+	check_value("string(uint)", 0x424, NULL, 0, "'\320\244'");
+	check_value("string(int)", '\n', NULL, 0, "'\\n'");
+	check_value("string(int)", UINT32_MAX, NULL, 0, "'\\Uffffffff'");
+	check_value("string(array(uint, zero)*)", 0x10, L"h\u00e9\u202e\U0001f600", 20,
+		    "\"h\303\251\\u202e\360\237\230\200\"");
+	check_value("string(array(uint, zero)*)", 0x10, L"abc", 12, "\"abc\"...");
+	check_value("string(array(uint, zero(arg2))*)", 0x10, L"abcde", 20, "\"abc\"");
+	check_value("string(array(ushort, arg3)*)", 0x10, "a\0b\0c\0", 6, "\"ab\"");
 	check_value("hide(int)", 5, NULL, 0, "...");
 	check_value("enum(A, B)", 1, NULL, 0, "B");
 	check_value("enum(A, B)", 3, NULL, 0, "3");
@@ -182,12 +215,100 @@ static void test_values(void **state)
 	check_value("array(array(int, 2), 2)", 0x10, ints, 28, "[ [ 7, -1 ], [ 9, 10 ] ]");
 }
 
+/* A later text replaces a type of an earlier one. */
+static void test_replaces(void **state)
+{
+	static const char first[] = "typedef t = int", second[] = "typedef t = long\nt f(t)";
+	struct prototypes p;
+	struct out o;
+
+	prototypes_init(&p);
+	out_init(&o, NULL);
+	assert_int_equal(prototypes_read(&p, "a", first, strlen(first), NULL, NULL), 0);
+	assert_int_equal(prototypes_read(&p, "b", second, strlen(second), NULL, NULL), 0);
+	prototype_print(&o, prototypes_find(&p, "f"));
+	out_char(&o, '\0');
+	assert_string_equal(o.v, "long f(long);");
+	out_fini(&o);
+	prototypes_fini(&p);
+}
+
+static void take_import(void *arg, const char *from, const char *name)
+{
+	snprintf(arg, 32, "%s: %s", from, name);
+}
+
+static void test_import(void **state)
+{
+	static const char text[] = "import \"types.of\" ; comment";
+	char got[32] = "";
+	struct prototypes p;
+
+	prototypes_init(&p);
+	p.import = take_import;
+	p.import_arg = got;
+	assert_int_equal(prototypes_read(&p, "a.conf", text, strlen(text), NULL, NULL), 0);
+	assert_string_equal(got, "a.conf: types.of");
+	prototypes_fini(&p);
+}
+
+struct node {
+	int32_t i;
+	uint64_t next;
+};
+
+/* A list of n nodes, of which the first is at address 0x100, the next at 0x200 and so on. The last
+ * one leads to `end`. */
+static void check_list(uint32_t n, uint64_t end, const char *want)
+{
+	static const char conf[] = "typedef x = struct\ntypedef x = struct(int, x*)\nvoid f(x*)";
+	struct prototype_memory inner[8];
+	struct node nodes[8] = { 0 };
+	struct prototype_values v = { .max_elements = 4, .inner = inner, .ninner = n - 1 };
+	struct prototype_memory top = { .n = sizeof(nodes[0]), .bytes = (const void *)&nodes[0] };
+	const struct prototype_type *t;
+	struct prototypes p;
+	struct out o;
+
+	prototypes_init(&p);
+	out_init(&o, NULL);
+	assert_int_equal(prototypes_read(&p, "t", conf, strlen(conf), NULL, NULL), 0);
+	t = prototypes_find(&p, "f")->params[0].type;
+	for (uint32_t i = 0; i < n; i++) {
+		nodes[i].i = (int32_t)(n - i);
+		nodes[i].next = i + 1 < n ? (i + 2) * 0x100 : end;
+		if (i)
+			inner[i - 1] = (struct prototype_memory){ .bytes = (const void *)&nodes[i],
+								  .n = sizeof(nodes[i]),
+								  .type = t->target->fields[1],
+								  .address = (i + 1) * 0x100 };
+	}
+	prototype_value(&o, t, 0x100, &top, &v);
+	out_char(&o, '\0');
+	assert_string_equal(o.v, want);
+	out_fini(&o);
+	prototypes_fini(&p);
+}
+
+static void test_inner(void **state)
+{
+	check_list(1, 0, "{ 1, nil }");
+	check_list(3, 0, "{ 3, { 2, { 1, nil } } }");
+	check_list(4, 0x900, "{ 4, { 3, { 2, { 1, ... } } } }");
+	check_list(2, 0x900, "{ 2, { 1, 0x900 } }");
+	check_list(1, 0x100, "{ 1, recurse }");
+	check_list(2, 0x100, "{ 2, { 1, recurse^ } }");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_read),
 		cmocka_unit_test(test_wrong),
 		cmocka_unit_test(test_values),
+		cmocka_unit_test(test_replaces),
+		cmocka_unit_test(test_import),
+		cmocka_unit_test(test_inner),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -21,6 +21,7 @@ enum {
 	SLOTS = 16,   /* words of the eBPF stack, from its top */
 	NEAR = 1 << 16,
 	ZEROS = 8, /* words that were compared with 0 */
+	WIDE_JUMP = 5,
 };
 
 struct word {
@@ -66,9 +67,9 @@ struct shortcut {
 	bool ends, runs; /* a way leads to the program's end; to the whole program */
 	uint32_t acts;   /* effects, on all ways together */
 	uint32_t steps, ways;
-	uint32_t *outs, nouts;                   /* ends of wide jumps out of the thunk */
-	uint32_t to_run[SHORTCUT_WAYS], nto_run; /* likewise, to the whole program */
-	uint32_t falls; /* end of the last jump of these that is not conditional */
+	struct shortcut_jumps *jumps;
+	uint32_t out_at; /* end of the last jump out of the thunk that is not conditional */
+	bool uses_t1;
 };
 
 /* Registers by their place in struct pt_regs, in words. r10, r11 and r12 hold the thunk's data. */
@@ -162,6 +163,7 @@ static void fetch(struct shortcut *s, const struct word *w)
 {
 	struct x86 *b = &s->j->b;
 
+	s->uses_t1 = true;
 	switch (w->kind) {
 	case WORD_KNOWN: x86_mov_imm(b, T1, w->at); return;
 	case WORD_SEEN:
@@ -407,6 +409,7 @@ static void write_effect(struct shortcut *s, const struct effect *e)
 		x86_alu_mem_imm(b, e->size, X86_ADD, THREAD, (int32_t)e->at, e->add);
 		break;
 	case EFFECT_SUM:
+		s->uses_t1 = true;
 		m = &s->j->env->maps[e->at];
 		code_load_gen(s->j, T1, m);
 		x86_rx(b, 8, X86_OP_LEA, T1, THREAD, T1, (int32_t)m->base + e->off);
@@ -464,12 +467,12 @@ static struct shortcut look(const struct shortcut *s, const struct way *w, uint3
 /* Adds the wide jump that was just written to those to the whole program, or out of the thunk. */
 static void jumps_to_run(struct shortcut *s)
 {
-	s->to_run[s->nto_run++] = s->j->b.n;
+	s->jumps->runs[s->jumps->nruns++] = s->j->b.n;
 }
 
 static void jumps_out(struct shortcut *s)
 {
-	s->outs[s->nouts++] = s->j->b.n;
+	s->jumps->outs[s->jumps->nouts++] = s->j->b.n;
 }
 
 static void go_run(struct shortcut *s)
@@ -479,7 +482,6 @@ static void go_run(struct shortcut *s)
 		return;
 	x86_jmp(&s->j->b, s->j->b.n, true);
 	jumps_to_run(s);
-	s->falls = s->j->b.n;
 }
 
 static void go_out(struct shortcut *s, enum stage stage)
@@ -491,6 +493,7 @@ static void go_out(struct shortcut *s, enum stage stage)
 		jit_firing_ends(s->j);
 	x86_jmp(&s->j->b, s->j->b.n, true);
 	jumps_out(s);
+	s->out_at = s->j->b.n;
 }
 
 /* Returns true when a way leads to the program's end, and needs no code. */
@@ -651,6 +654,7 @@ static void walk(struct shortcut *s, struct way *w, uint32_t i, enum stage stage
 				stage = e.kind == EFFECT_ADD && ahead.acts == 1 ? ADDED : MARKED;
 				if (stage == MARKED && s->write)
 					jit_firing_begins(s->j);
+				s->uses_t1 |= stage == MARKED && s->j->facts.gen_used;
 			}
 			s->acts++;
 			if (s->write)
@@ -685,19 +689,18 @@ bool jit_has_shortcut(struct jit *j, const struct shortcut_place *p)
 	return look(&s, &w, j->facts.fns[0].start, COMPARING).ends;
 }
 
-uint32_t jit_shortcut(struct jit *j, const struct shortcut_place *p, uint32_t outs[SHORTCUT_WAYS])
+bool jit_shortcut(struct jit *j, const struct shortcut_place *p, struct shortcut_jumps *ret)
 {
-	struct shortcut s = { .j = j, .p = p, .write = true, .outs = outs };
+	struct shortcut s = { .j = j, .p = p, .write = true, .jumps = ret };
 	struct way w;
 
+	ret->nouts = ret->nruns = 0;
 	start(&w);
 	walk(&s, &w, j->facts.fns[0].start, COMPARING);
-	/* A jump to the next instruction is not needed. */
-	if (s.falls == j->b.n) {
-		j->b.n -= 5;
-		s.nto_run--;
+	/* The end follows, so a jump to it is not needed. */
+	if (s.out_at == j->b.n) {
+		j->b.n -= WIDE_JUMP;
+		ret->nouts--;
 	}
-	while (s.nto_run)
-		code_land(&j->b, s.to_run[--s.nto_run]);
-	return s.nouts;
+	return s.uses_t1;
 }

@@ -13,9 +13,12 @@ struct shortcut_place {
 
 /* Returns true when some firings of the program may take a shortcut. */
 bool jit_has_shortcut(struct jit *j, const struct shortcut_place *p);
-/* Writes the shortcut, which ends where the whole program begins. in: T0 = the thread's entry,
- * r12 = the thread; T1 is free. Fills `outs` with the ends of wide jumps, taken when the firing is
- * over. Returns their number. */
-uint32_t jit_shortcut(struct jit *j, const struct shortcut_place *p, uint32_t outs[SHORTCUT_WAYS]);
+/* Ends of wide jumps: to the end of the thunk, when the firing is over; to the whole program. */
+struct shortcut_jumps {
+	uint32_t outs[SHORTCUT_WAYS], runs[SHORTCUT_WAYS], nouts, nruns;
+};
+/* Writes the shortcut. The thunk's end must stand right behind it. in: T0 = the thread's entry,
+ * r12 = the thread. Returns true when it writes T1. */
+bool jit_shortcut(struct jit *j, const struct shortcut_place *p, struct shortcut_jumps *ret);
 
 #endif

@@ -394,6 +394,17 @@ static void thunk_leave(struct jit *j, bool lean, bool mid)
 	x86_ret(b);
 }
 
+/* Tries out whether the shortcut writes T1. */
+static bool writes_t1(struct jit *j, const struct shortcut_place *p)
+{
+	const uint32_t n = j->b.n;
+	struct shortcut_jumps jumps;
+	bool writes = jit_shortcut(j, p, &jumps);
+
+	j->b.n = n;
+	return writes;
+}
+
 void jit_thunk(struct jit *j, enum wire_stub_kind kind)
 {
 	struct x86 *b = &j->b;
@@ -418,8 +429,11 @@ void jit_thunk(struct jit *j, enum wire_stub_kind kind)
 	int32_t up = entry + (lean ? 16 : 24) + (mid ? 16 : 0);
 	int32_t site = up + 8 + (mid ? 128 : 0);
 	int32_t behind = sizeof(struct wire_stub) + WIRE_STUB_CALL + (mid ? WIRE_STUB_LEA : 0);
-	uint32_t first_cold = j->ncold, found, go = 0, zero = 0, miss, nested = 0, skip1, used, pad,
-		 lost = 0, child = 0, none = 0, free, outs[SHORTCUT_WAYS], nouts, whole;
+	uint32_t short_end = 0, first_cold = j->ncold, found, go = 0, zero = 0, miss, nested = 0, skip1, used, pad,
+		 lost = 0, child = 0, none = 0, free;
+	struct shortcut_jumps jumps;
+	/* r10 is saved behind the shortcut, because the shortcut leaves it alone. */
+	bool later = cut && !writes_t1(j, &place);
 	int64_t skip_at;
 
 	if (in_place && !j->rax_used && !(held && marks))
@@ -439,7 +453,7 @@ void jit_thunk(struct jit *j, enum wire_stub_kind kind)
 	}
 	x86_push(b, X86_R12);
 	x86_push(b, X86_R11);
-	if (!lean)
+	if (!lean && !later)
 		x86_push(b, X86_R10);
 	identity(j);
 	/* Key 0 matches any free entry. Thunks that run a program notice this by the entry's
@@ -476,14 +490,15 @@ void jit_thunk(struct jit *j, enum wire_stub_kind kind)
 	if (cut) {
 		bool after = kind == WIRE_STUB_RETURN || kind == WIRE_STUB_TAIL;
 
-		place.rsp = site - entry + (after ? 8 : 0);
-		nouts = jit_shortcut(j, &place, outs);
+		place.rsp = site - entry + (after ? 8 : 0) - (later ? 8 : 0);
+		(void)jit_shortcut(j, &place, &jumps);
 		/* The end stands here, too, so that short firings touch fewer lines of code. */
-		x86_jmp(b, b->n, true);
-		whole = b->n;
-		land_all(b, outs, nouts);
-		thunk_leave(j, lean, mid);
-		code_land(b, whole);
+		land_all(b, jumps.outs, jumps.nouts);
+		short_end = b->n;
+		thunk_leave(j, lean || later, mid);
+		land_all(b, jumps.runs, jumps.nruns);
+		if (later)
+			x86_push(b, X86_R10);
 	}
 	x86_rm(b, 8, X86_OP_STORE, X86_RSP, T0, ENTRY_OFF(rsp));
 	if (!held)
@@ -568,7 +583,7 @@ void jit_thunk(struct jit *j, enum wire_stub_kind kind)
 	if (child)
 		code_land(b, child);
 out:
-	skip_at = b->n;
+	skip_at = later ? short_end : b->n;
 	thunk_leave(j, lean, mid);
 
 	free = b->n;
@@ -585,7 +600,7 @@ out:
 	code_land(b, nested);
 	x86_rr(b, 8, X86_OP_TEST, THREAD, THREAD); /* a free entry matches key 0 */
 	x86_jcc(b, X86_E, free, false);
-	x86_rm(b, 8, X86_OP_LEA, T0, X86_RSP, site - entry);
+	x86_rm(b, 8, X86_OP_LEA, T0, X86_RSP, site - entry - (later ? 8 : 0));
 	x86_call(b, j->nested);
 	x86_rr(b, 8, X86_OP_TEST, T0, T0);
 	x86_jcc(b, X86_NE, go, false);

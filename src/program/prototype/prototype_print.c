@@ -36,31 +36,53 @@ static const char *integer_name(const struct prototype_type *t)
 	return names[t->is_signed][t->size == 1 ? 0 : t->size == 2 ? 1 : t->size == 4 ? 2 : 3];
 }
 
-static void print_type(struct out *o, const struct prototype_type *t, uint32_t depth);
+/* The structures around a type. */
+struct around_type {
+	const struct prototype_type *type;
+	const struct around_type *outer;
+};
 
-static void print_plain(struct out *o, const struct prototype_type *t, uint32_t depth)
+static void print_type(struct out *o, const struct prototype_type *t, uint32_t depth,
+		       const struct around_type *outer);
+
+static void print_struct_type(struct out *o, const struct prototype_type *t, uint32_t depth,
+			      const struct around_type *outer)
+{
+	const struct around_type here = { t, outer };
+
+	out_str(o, "struct");
+	if (t->unknown)
+		return;
+	for (; outer; outer = outer->outer)
+		if (outer->type == t)
+			return; /* it is within itself */
+	out_char(o, '(');
+	for (uint32_t i = 0; i < t->nfields; i++) {
+		out_str(o, i ? ", " : "");
+		print_type(o, t->fields[i], depth, &here);
+		if (t->field_names[i])
+			out_printf(o, " %s", t->field_names[i]);
+	}
+	out_char(o, ')');
+}
+
+static void print_plain(struct out *o, const struct prototype_type *t, uint32_t depth,
+			const struct around_type *outer)
 {
 	switch (t->kind) {
 	case PROTOTYPE_VOID: out_str(o, "void"); break;
 	case PROTOTYPE_INT: out_str(o, integer_name(t)); break;
-	case PROTOTYPE_FLOAT: out_str(o, t->size == 4 ? "float" : "double"); break;
+	case PROTOTYPE_FLOAT:
+		out_str(o, t->size == 4 ? "float" : t->size == 8 ? "double" : "ldouble");
+		break;
 	case PROTOTYPE_POINTER:
-		print_type(o, t->target, depth);
+		print_type(o, t->target, depth, outer);
 		out_char(o, '*');
 		break;
-	case PROTOTYPE_STRUCT:
-		out_str(o, "struct(");
-		for (uint32_t i = 0; i < t->nfields; i++) {
-			out_str(o, i ? ", " : "");
-			print_type(o, t->fields[i], depth);
-			if (t->field_names[i])
-				out_printf(o, " %s", t->field_names[i]);
-		}
-		out_char(o, ')');
-		break;
+	case PROTOTYPE_STRUCT: print_struct_type(o, t, depth, outer); break;
 	case PROTOTYPE_ARRAY:
 		out_str(o, "array(");
-		print_type(o, t->target, depth);
+		print_type(o, t->target, depth, outer);
 		out_str(o, ", ");
 		print_length(o, &t->length);
 		out_char(o, ')');
@@ -68,7 +90,8 @@ static void print_plain(struct out *o, const struct prototype_type *t, uint32_t 
 	}
 }
 
-static void print_type(struct out *o, const struct prototype_type *t, uint32_t depth)
+static void print_type(struct out *o, const struct prototype_type *t, uint32_t depth,
+		       const struct around_type *outer)
 {
 	static const char *const lenses[] = {
 		[LENS_HEX] = "hex",       [LENS_OCT] = "oct",       [LENS_BOOL] = "bool",
@@ -82,16 +105,21 @@ static void print_type(struct out *o, const struct prototype_type *t, uint32_t d
 		out_str(o, "...");
 	} else if (t->lens == LENS_FORMAT) {
 		out_str(o, "format");
+		if (prototype_is_wide(t)) {
+			out_char(o, '(');
+			print_plain(o, t, depth + 1, outer);
+			out_char(o, ')');
+		}
 	} else if (t->lens == LENS_ENUM || t->lens == LENS_FLAGS) {
 		out_printf(o, "%s[%s](", t->lens == LENS_ENUM ? "enum" : "flags", integer_name(t));
 		print_names(o, t);
 		out_char(o, ')');
 	} else if (lens) {
 		out_printf(o, "%s(", lens);
-		print_plain(o, t, depth + 1);
+		print_plain(o, t, depth + 1, outer);
 		out_char(o, ')');
 	} else {
-		print_plain(o, t, depth + 1);
+		print_plain(o, t, depth + 1, outer);
 	}
 	if (t->fails)
 		out_char(o, ')');
@@ -99,18 +127,18 @@ static void print_type(struct out *o, const struct prototype_type *t, uint32_t d
 
 void prototype_type_print(struct out *o, const struct prototype_type *t)
 {
-	print_type(o, t, 0);
+	print_type(o, t, 0, NULL);
 }
 
 void prototype_print(struct out *o, const struct prototype *f)
 {
-	print_type(o, f->result, 0);
+	print_type(o, f->result, 0, NULL);
 	out_printf(o, " %s(", f->name);
 	for (uint32_t i = 0; i < f->nparams; i++) {
 		out_str(o, i ? ", " : "");
 		if (f->params[i].out)
 			out_char(o, '+');
-		print_type(o, f->params[i].type, 0);
+		print_type(o, f->params[i].type, 0, NULL);
 	}
 	out_str(o, ");");
 }
