@@ -26,7 +26,6 @@ static struct lines *lines_of(struct sink *s)
 }
 
 enum {
-	HELD_MAX = 128 << 20,  /* bytes of texts and stacks of calls that have not returned */
 	LOOK_AT_FIRST = 256,   /* threads */
 	ENDED_NS = 1000000000, /* a thread that has ended may still have records */
 };
@@ -35,7 +34,8 @@ static void end_call(struct lines *l, struct call *call)
 {
 	free(call->text);
 	free(call->stack);
-	call->text = call->stack = NULL;
+	free(call->later);
+	call->text = call->stack = call->later = NULL;
 	l->bytes -= call->bytes;
 	call->bytes = 0;
 }
@@ -183,9 +183,15 @@ static void put_stack(struct lines *l, const struct call *call)
 /* ")", and the column of the result. */
 static void put_end(struct lines *l)
 {
+	size_t n;
+
 	out_str(&l->o, ") ");
-	if (l->o.n - l->column < l->c->o->align)
-		out_fill(&l->o, ' ', l->c->o->align - 1 - (l->o.n - l->column));
+	n = l->o.n - l->column;
+	/* Bytes within a character of UTF-8 take no column. */
+	for (size_t i = l->column < l->o.n ? l->column : 0; i < l->o.n; i++)
+		n -= ((uint8_t)l->o.v[i] & 0xc0) == 0x80;
+	if (n < l->c->o->align)
+		out_fill(&l->o, ' ', l->c->o->align - 1 - n);
 	out_str(&l->o, "= ");
 }
 
@@ -209,7 +215,7 @@ static void drop_left(struct lines *l, struct thread *t, uint64_t sp)
 }
 
 /* Writes the line of a call up to its last parameter that is known at the entry. */
-static void put_entered(struct lines *l, const struct call *call, bool whole)
+static void put_entered(struct lines *l, struct call *call, bool whole)
 {
 	if (l->c->o->addresses && !l->c->o->json)
 		out_printf(&l->o, "[0x%llx] ", (unsigned long long)call->address);
@@ -227,7 +233,7 @@ static void hold(struct lines *l, struct call *call, bool whole)
 
 	l->o = l->held;
 	l->o.n = 0;
-	if (l->bytes < HELD_MAX)
+	if (l->bytes < LINES_HELD_MAX)
 		put_entered(l, call, whole);
 	else
 		out_str(&l->o, l->c->o->json ? "" : "...(");
@@ -270,10 +276,11 @@ static void entered(struct lines *l, const struct calls_clause *k, const struct 
 	memcpy(call->vectors, l->event.numbers + nbefore + call->nregs,
 	       call->nvectors * sizeof(*call->vectors));
 	call->address = l->c->o->addresses ? l->event.numbers[1] : 0;
-	if (l->event.stack.n && l->bytes < HELD_MAX) {
+	if (l->event.stack.n && l->bytes < LINES_HELD_MAX) {
 		out_char(&l->event.stack, '\0');
 		call->stack = xstrdup(l->event.stack.v);
-		l->bytes += call->bytes = l->event.stack.n;
+		call->bytes += l->event.stack.n;
+		l->bytes += l->event.stack.n;
 	}
 	if (calls_held(l->c->o)) {
 		hold(l, call, k->whole);
@@ -313,7 +320,7 @@ static void put_duration(struct lines *l, uint64_t ns)
 }
 
 /* Writes what is known of a call when it has returned. */
-static void put_returned(struct lines *l, const struct call *call, bool whole, uint64_t ns)
+static void put_returned(struct lines *l, struct call *call, bool whole, uint64_t ns)
 {
 	bool error = lines_failed(l, call);
 
@@ -539,6 +546,7 @@ static void lines_free(struct sink *s)
 	hash_fini(&l->threads);
 	out_fini(&l->o);
 	out_fini(&l->held);
+	out_fini(&l->kept);
 	out_fini(&l->event.stack);
 	free(l);
 }
@@ -565,6 +573,7 @@ struct sink *calls_lines_new(const struct calls *c)
 	l->c = c;
 	out_init(&l->o, NULL);
 	out_init(&l->held, NULL);
+	out_init(&l->kept, NULL);
 	out_init(&l->event.stack, NULL);
 	return &l->s;
 }

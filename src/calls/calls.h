@@ -145,13 +145,35 @@ const struct prototype *calls_typed(struct calls *c, struct type_graph *g, const
 				    uint64_t addr, const char *name);
 /* program.c: returns the D program, malloc()ed, and sets c->clauses. */
 char *calls_program(struct calls *c);
-/* Returns the number of the register argument of a parameter, -1: it comes in none, or in a vector
- * register. */
+/* places.c: the place of an argument or a result: up to two registers, or memory on the stack. */
+struct calls_place {
+	uint32_t npieces; /* 0: on the stack, or it has no bytes */
+	struct {
+		bool vector;
+		uint32_t number; /* as in arg0 or R_XMM0; in a result the first or second of its kind */
+	} piece[2];          /* eight bytes each */
+	uint32_t stack, size; /* distance from the first argument there; size 0: not there */
+};
+struct calls_place calls_place(const struct prototype *f, uint32_t param);
+/* Of a result on the stack, the function returns the address. */
+struct calls_place calls_result_place(const struct prototype *f);
+/* Returns the number of the register argument that a parameter begins in, -1: it comes in none, or
+ * in a vector register. */
 int calls_register(const struct prototype *f, uint32_t param);
-/* Returns the number of the vector register of a floating-point parameter, -1: it comes in none. */
+/* Returns the number of the vector register that a parameter begins in, -1: it comes in none. */
 int calls_vector(const struct prototype *f, uint32_t param);
-/* Returns the number of vector registers that the record of an entry has. */
+/* Return the numbers of registers that the record of an entry has. */
+uint32_t calls_nregisters(const struct prototype *f);
 uint32_t calls_nvectors(const struct prototype *f);
+/* Returns true when the record has the parameter's bytes on the stack, as memory. */
+bool calls_on_stack(const struct prototype *f, uint32_t param);
+/* Returns true when a structure is the result, whose record has all registers that may hold it:
+ * CALLS_RESULTS numbers more. */
+enum { CALLS_RESULTS = 4 };
+static inline bool calls_returns_struct(const struct prototype *f)
+{
+	return f->result->kind == PROTOTYPE_STRUCT && f->result->lens != LENS_DOTS;
+}
 /* Returns true for a float or a double, which comes in a vector register. */
 static inline bool calls_is_vector(const struct prototype_type *t)
 {

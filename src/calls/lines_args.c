@@ -243,50 +243,150 @@ static void put_wide_varargs(struct lines *l, const struct call *call, uint32_t 
 	put_varargs(l, call, reg, &m);
 }
 
+/* Sets *ret to a register of the entry. Returns false when it is not known: from the kernel. */
+static bool register_at(const struct call *call, bool vector, uint32_t number, uint64_t *ret)
+{
+	if (number >= (vector ? call->nvectors : call->nregs))
+		return false;
+	*ret = vector ? call->vectors[number] : call->regs[number];
+	return !vector || *ret != WIRE_VECTOR_UNKNOWN;
+}
+
+/* Prints a structure that a call returns. Its registers stand at the end of the record's numbers. */
+static void put_struct(struct lines *l, const struct prototype *f, bool whole,
+		       const struct prototype_values *v)
+{
+	const struct calls_place p = calls_result_place(f);
+	const struct event *e = &l->event;
+	uint64_t words[2] = { 0 };
+	bool known = e->nnumbers >= CALLS_RESULTS;
+
+	for (uint32_t k = 0; k < p.npieces && known; k++) {
+		words[k] = e->numbers[e->nnumbers - CALLS_RESULTS + 2 * p.piece[k].vector +
+				      p.piece[k].number];
+		known = !p.piece[k].vector || words[k] != WIRE_VECTOR_UNKNOWN;
+	}
+	if (p.size && whole && e->nmemory)
+		prototype_bytes(&l->o, f->result, e->memory[e->nmemory - 1].bytes,
+				e->memory[e->nmemory - 1].n, v);
+	else if (p.size || !known)
+		out_char(&l->o, '?');
+	else
+		prototype_bytes(&l->o, f->result, words, sizeof(words), v);
+}
+
+/* Prints a parameter, with what its format requires. has: the record has its text or memory. */
+static void put_any(struct lines *l, const struct call *call, uint32_t i, bool has, uint32_t *text,
+		    uint32_t *memory, const struct prototype_values *v)
+{
+	const struct prototype *f = call->function->prototype;
+	const struct prototype_type *t = f->params[i].type;
+	const struct calls_place p = calls_place(f, i);
+	int reg = calls_register(f, i);
+	uint64_t words[2] = { 0 };
+	bool known = true;
+
+	for (uint32_t k = 0; k < p.npieces; k++)
+		known &= register_at(call, p.piece[k].vector, p.piece[k].number, &words[k]);
+	if (calls_on_stack(f, i)) {
+		if (has && *memory < l->event.nmemory) {
+			const struct prototype_memory *m = &l->event.memory[(*memory)++];
+
+			prototype_bytes(&l->o, t, m->bytes, m->n, v);
+		} else {
+			out_char(&l->o, '?');
+		}
+		return;
+	}
+	if (!known || p.size) {
+		out_char(&l->o, '?');
+		return;
+	}
+	if (reg < 0 || t->kind == PROTOTYPE_STRUCT) {
+		prototype_bytes(&l->o, t, words, t->kind == PROTOTYPE_STRUCT ? 16 : 8, v);
+		return;
+	}
+	put_param(l, t, v->args[i], has, text, memory, v);
+	if (t->lens != LENS_FORMAT || !has)
+		return;
+	if (*text && calls_reads_text(t))
+		put_varargs(l, call, (uint32_t)reg + 1, &l->event.texts[*text - 1]);
+	else if (*memory && prototype_is_wide(t))
+		put_wide_varargs(l, call, (uint32_t)reg + 1, &l->event.memory[*memory - 1]);
+}
+
+/* Keeps the text of a parameter behind an output parameter, which is printed when the call
+ * returns. */
+static void keep_any(struct lines *l, struct call *call, uint32_t i, bool has, uint32_t *text,
+		     uint32_t *memory, const struct prototype_values *v)
+{
+	const size_t before = call->later ? strlen(call->later) : 0;
+	struct out o = l->o;
+
+	l->o = l->kept;
+	l->o.n = 0;
+	put_any(l, call, i, has, text, memory, v);
+	if (l->bytes < LINES_HELD_MAX) {
+		call->later = xrealloc(call->later, before + l->o.n + 2);
+		memcpy(call->later + before, l->o.v, l->o.n);
+		call->later[before + l->o.n] = LATER_END;
+		call->later[before + l->o.n + 1] = '\0';
+		call->bytes += l->o.n + 2;
+		l->bytes += l->o.n + 2;
+	}
+	l->kept = l->o;
+	l->o = o;
+}
+
+/* Prints what keep_any() kept for the next parameter. */
+static const char *put_kept_text(struct lines *l, const char *at)
+{
+	const char *end = at ? strchr(at, LATER_END) : NULL;
+
+	if (!end) {
+		out_char(&l->o, '?');
+		return NULL;
+	}
+	out_mem(&l->o, at, (size_t)(end - at));
+	return end + 1;
+}
+
 /* Prints the parameters from the first output parameter on (late), or those before it. */
-void lines_params(struct lines *l, const struct call *call, bool whole, bool late)
+void lines_params(struct lines *l, struct call *call, bool whole, bool late)
 {
 	const struct prototype *f = call->function->prototype;
 	uint64_t room[PROTOTYPE_PARAMS];
 	struct prototype_values v = values_of(l, f, call, room);
 	uint32_t text = 0, memory = 0;
-	bool past = false;
+	const char *later = call->later;
+	bool past = false, any = false;
 
 	if (late && l->event.nnumbers) {
 		v.result = l->event.numbers[0];
 		v.returned = true;
 	}
 	for (uint32_t i = 0; i < f->nparams; i++) {
-		const struct prototype_type *t = f->params[i].type;
-		bool has = whole && f->params[i].out == late;
+		const struct prototype_param *p = &f->params[i];
 
-		past |= f->params[i].out;
-		if (past != late) {
-			/* its text or memory is in this record all the same */
-			if (has && calls_register(f, i) >= 0) {
-				text += calls_reads_text(t);
-				memory += calls_reads_memory(t);
-			}
+		past |= p->out;
+		if (p->type->lens == LENS_HIDE)
+			continue;
+		if (past && !late) {
+			if (!p->out)
+				keep_any(l, call, i, whole, &text, &memory, &v);
 			continue;
 		}
-		if (i)
+		if (late && !past) { /* printed at the entry */
+			any = true;
+			continue;
+		}
+		if (any)
 			comma(l);
-		if (calls_register(f, i) < 0) {
-			int vector = calls_vector(f, i);
-
-			if (vector >= 0 && (uint32_t)vector < call->nvectors)
-				put_vector(l, t, call->vectors[vector]);
-			else
-				out_char(&l->o, '?');
-			continue;
-		}
-		put_param(l, t, room[i], has, &text, &memory, &v);
-		if (t->lens == LENS_FORMAT && has && text)
-			put_varargs(l, call, (uint32_t)calls_register(f, i) + 1,
-				    &l->event.texts[text - 1]);
-		else if (t->lens == LENS_FORMAT && has && memory && prototype_is_wide(t))
-			put_wide_varargs(l, call, (uint32_t)calls_register(f, i) + 1,
-					 &l->event.memory[memory - 1]);
+		any = true;
+		if (late && !p->out)
+			later = put_kept_text(l, later);
+		else
+			put_any(l, call, i, whole, &text, &memory, &v);
 	}
 }
 
@@ -304,6 +404,10 @@ void lines_result(struct lines *l, const struct call *call, bool whole)
 			put_vector(l, f->result, v.result);
 		else
 			out_char(&l->o, '?'); /* in a register that is not seen */
+		return;
+	}
+	if (calls_returns_struct(f)) {
+		put_struct(l, f, whole, &v);
 		return;
 	}
 	/* The result's text or memory is the last of the record. */

@@ -41,7 +41,7 @@ static void json_stack(struct lines *l, const char *stack)
 }
 
 /* Writes a call that was held as a line of JSON. */
-void lines_json(struct lines *l, const struct thread *t, const struct call *call, uint32_t depth,
+void lines_json(struct lines *l, const struct thread *t, struct call *call, uint32_t depth,
 		bool ended, uint64_t ns)
 {
 	const char *name = calls_shown(l->c, &l->s, call->function->name);

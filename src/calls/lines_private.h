@@ -19,7 +19,8 @@ struct call {
 	uint64_t address; /* to which it returns (-i) */
 	char *text;       /* of a call that is held: its line up to here; else NULL */
 	char *stack;      /* -w: lines; NULL: none */
-	size_t bytes;     /* of text and stack */
+	char *later; /* parameters behind an output parameter, each with LATER_END; NULL: none */
+	size_t bytes; /* of text, stack and later */
 };
 
 struct thread {
@@ -54,12 +55,14 @@ struct event {
 
 /* Stands between the arguments of a call that is held for JSON. Texts never have it, because it is
  * escaped there. */
-enum { BETWEEN = 0x1f };
+enum { BETWEEN = 0x1f, LATER_END = 0x1e };
+/* bytes of texts and stacks of calls that have not returned */
+enum { LINES_HELD_MAX = 128 << 20 };
 
 struct lines {
 	struct sink s;
 	const struct calls *c;
-	struct out o, held;
+	struct out o, held, kept;
 	struct hash threads; /* tid -> struct thread */
 	uint32_t look_at;    /* how many threads there are when ended ones are looked for */
 	size_t bytes;        /* of all calls' texts and stacks */
@@ -72,7 +75,7 @@ struct lines {
 };
 
 /* Prints the parameters from the first output parameter on (late), or those before it. */
-void lines_params(struct lines *l, const struct call *call, bool whole, bool late);
+void lines_params(struct lines *l, struct call *call, bool whole, bool late);
 void lines_result(struct lines *l, const struct call *call, bool whole);
 /* Returns true when the call failed and its errno is known. */
 bool lines_failed(const struct lines *l, const struct call *call);
@@ -87,7 +90,7 @@ void lines_take_vectors(struct lines *l, struct thread *t);
 void lines_take_inner(struct lines *l, const struct calls_inner *in, struct thread *t);
 void lines_forget_texts(struct thread *t); /* and vectors, and inner memory */
 /* Writes a call that was held as a line of JSON. ended: it has returned, after ns. */
-void lines_json(struct lines *l, const struct thread *t, const struct call *call, uint32_t depth,
+void lines_json(struct lines *l, const struct thread *t, struct call *call, uint32_t depth,
 		bool ended, uint64_t ns);
 
 #endif

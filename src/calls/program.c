@@ -26,59 +26,8 @@ bool calls_reads_text(const struct prototype_type *t)
 
 bool calls_reads_memory(const struct prototype_type *t)
 {
-	return t->kind == PROTOTYPE_POINTER && t->lens != LENS_HEX && t->lens != LENS_HIDE &&
+	return t->kind == PROTOTYPE_POINTER && t->lens != LENS_HEX && t->lens != LENS_HIDE && t->lens != LENS_DOTS &&
 	       t->target->kind != PROTOTYPE_VOID && !calls_reads_text(t);
-}
-
-int calls_register(const struct prototype *f, uint32_t param)
-{
-	int n = 0;
-
-	for (uint32_t i = 0; i < f->nparams; i++) {
-		const struct prototype_type *t = f->params[i].type;
-		int takes = t->kind == PROTOTYPE_FLOAT    ? 0
-			    : t->kind == PROTOTYPE_STRUCT ? (t->size > 16  ? 0
-							     : t->size > 8 ? 2
-									   : 1)
-							  : 1;
-
-		if (i == param)
-			return takes && n < CALLS_REGISTERS ? n : -1;
-		n += takes;
-	}
-	return -1;
-}
-
-int calls_vector(const struct prototype *f, uint32_t param)
-{
-	int n = 0;
-
-	for (uint32_t i = 0; i < param; i++)
-		n += calls_is_vector(f->params[i].type);
-	return calls_is_vector(f->params[param].type) && n < CALLS_VECTORS ? n : -1;
-}
-
-uint32_t calls_nvectors(const struct prototype *f)
-{
-	uint32_t n = 0;
-
-	for (uint32_t i = 0; i < f->nparams; i++)
-		n += calls_vector(f, i) >= 0;
-	return n;
-}
-
-/* Returns the number of register arguments that are of interest. */
-static uint32_t nregisters(const struct prototype *f)
-{
-	uint32_t n = 0;
-
-	for (uint32_t i = 0; i < f->nparams; i++) {
-		if (f->params[i].type->lens == LENS_FORMAT)
-			return CALLS_REGISTERS;
-		if (calls_register(f, i) >= 0)
-			n = (uint32_t)calls_register(f, i) + 1;
-	}
-	return n;
 }
 
 void program_put_probes(struct out *o, const char *const *v, uint32_t n)
@@ -192,14 +141,25 @@ static void program_put_text(struct out *o, const char *pointer)
 	out_printf(o, ", %s ? copyinstr(%s) : \"\"", pointer, pointer);
 }
 
+/* Returns true when the result is a structure whose address the function returns. */
+static bool returns_memory(const struct prototype *f)
+{
+	return calls_returns_struct(f) && calls_result_place(f).size &&
+	       f->result->size <= CALLS_MEMORY_MAX;
+}
+
 /* Returns true when the function prints memory at its entry (out false) or at its return. */
 static bool reads(const struct prototype *f, bool out)
 {
-	for (uint32_t i = 0; i < f->nparams; i++)
+	for (uint32_t i = 0; i < f->nparams; i++) {
+		if (!out && calls_on_stack(f, i))
+			return true;
 		if (f->params[i].out == out && calls_register(f, i) >= 0 &&
 		    (calls_reads_text(f->params[i].type) || calls_reads_memory(f->params[i].type)))
 			return true;
-	return out && (calls_reads_text(f->result) || calls_reads_memory(f->result));
+	}
+	return out && (calls_reads_text(f->result) || calls_reads_memory(f->result) ||
+		       returns_memory(f));
 }
 
 static bool tells_errno(const struct writer *w)
@@ -211,7 +171,7 @@ static bool tells_errno(const struct writer *w)
 static void put_record(struct writer *w, bool at_return, bool whole, const char *result)
 {
 	const struct prototype *f = w->fn->prototype;
-	uint32_t nregs = at_return ? 1 : nregisters(f);
+	uint32_t nregs = at_return ? 1 : calls_nregisters(f);
 	uint32_t nvectors = at_return ? 0 : calls_nvectors(f);
 	struct out texts;
 
@@ -224,6 +184,8 @@ static void put_record(struct writer *w, bool at_return, bool whole, const char 
 		out_printf(&w->o, "%s%%#x", i ? ", " : "");
 	if (at_return && tells_errno(w))
 		out_str(&w->o, " errno %d");
+	if (at_return && calls_returns_struct(f))
+		out_str(&w->o, " %#x %#x %#x %#x");
 	out_str(&w->o, at_return ? "" : ")");
 	for (uint32_t i = 0; i < f->nparams && whole; i++)
 		if (f->params[i].out == at_return && calls_register(f, i) >= 0 &&
@@ -249,17 +211,28 @@ static void put_record(struct writer *w, bool at_return, bool whole, const char 
 		out_printf(&w->o, ", uregs[R_XMM%u]", i);
 	if (at_return && tells_errno(w))
 		out_str(&w->o, ", errno");
+	if (at_return && calls_returns_struct(f))
+		out_str(&w->o, ", uregs[R_RAX], uregs[R_RDX], uregs[R_XMM0], uregs[R_XMM1]");
 	out_mem(&w->o, texts.v, texts.n);
 	out_str(&w->o, ");\n");
 	if (!at_return && w->c->o->frames)
 		out_printf(&w->o, "\tustack(%u);\n", w->c->o->frames + 1);
 	out_fini(&texts);
-	for (uint32_t i = 0; i < f->nparams && whole; i++)
+	for (uint32_t i = 0; i < f->nparams && whole; i++) {
+		const struct calls_place p = calls_place(f, i);
+
+		if (!at_return && calls_on_stack(f, i))
+			out_printf(&w->o, "\ttracemem(copyin(uregs[R_RSP] + %u, %u), %u, %u);\n",
+				   8 + p.stack, p.size, p.size, p.size);
 		if (f->params[i].out == at_return && calls_register(f, i) >= 0 &&
 		    calls_reads_memory(f->params[i].type))
 			put_memory(w, f->params[i].type,
 				   value_of(w, calls_register(f, i), at_return), at_return, result,
 				   NULL);
+	}
+	if (whole && at_return && returns_memory(f))
+		out_printf(&w->o, "\ttracemem(copyin(%s, %u), %u, %u);\n", result,
+			   f->result->size, f->result->size, f->result->size);
 	if (whole && at_return && calls_reads_memory(f->result))
 		put_memory(w, f->result, result, true, result, NULL);
 }

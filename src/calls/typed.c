@@ -49,7 +49,7 @@ static struct prototype_type *hidden(struct maker *m, type_id id)
 	struct prototype_type *t = new_type(m, PROTOTYPE_STRUCT, type_size(m->g, id));
 
 	t->align = type_align(m->g, id);
-	t->lens = LENS_HIDE;
+	t->lens = LENS_DOTS;
 	return t;
 }
 
@@ -148,7 +148,7 @@ static struct prototype_type *pointer(struct maker *m, type_id to)
 	of = make(m, to);
 	m->depth--;
 	if (of->kind == PROTOTYPE_VOID || of->kind == PROTOTYPE_POINTER || !of->size ||
-	    of->lens == LENS_HIDE)
+	    of->lens == LENS_DOTS)
 		return address(m);
 	t->target = of;
 	return t;

@@ -42,7 +42,7 @@ static void test_read(void **state)
 	check_read("int f(int, ulong , char);", "int f(int, ulong, char);");
 	check_read("addr f();", "hex(ulong) f();");
 	check_read("void f(void)", "void f();");
-	check_read("int f(+int*, +string[arg1])", "int f(+int*, +string(array(char, arg1)*));");
+	check_read("int f(+int*, +string[arg1])", "int f(+int*, +string(array(char, zero(arg1))*));");
 	check_read("; comment\n# and another\n\nint f(int); the end\n", "int f(int);");
 	check_read("string f(string)", "string(array(char, zero)*) f(string(array(char, zero)*));");
 	check_read("int f(string2, char)", "int f(string(array(char, zero(arg2))*), char);");
@@ -59,7 +59,7 @@ static void test_read(void **state)
 		   "int f(oct(uint), oct(uint), hex(long), bool(int), bitvec(ulong), hide(int));");
 	check_read("int f(file, format)", "int f(hex(void*), format);");
 	check_read("int f(float, double, string[retval])",
-		   "int f(float, double, string(array(char, retval)*));");
+		   "int f(float, double, string(array(char, zero(retval))*));");
 	check_read("int f(struct(int, array(int, elt1)))", "int f(struct(int, array(int, elt1)));");
 	check_read("typedef t = struct(long tv_sec, long tv_nsec)\nerrno(int) f(+t*)",
 		   "errno(int) f(+struct(long tv_sec, long tv_nsec)*);");
@@ -184,6 +184,8 @@ static void test_values(void **state)
 	check_value("string(array(uint, zero(arg2))*)", 0x10, L"abcde", 20, "\"abc\"");
 	check_value("string(array(ushort, arg3)*)", 0x10, "a\0b\0c\0", 6, "\"ab\"");
 	check_value("hide(int)", 5, NULL, 0, "...");
+	check_value("struct(hide(int), int, hide(int))*", 0x10, ints, 12, "{ -1 }");
+	check_value("enum[ushort](A=-1)", 0xffff, NULL, 0, "A");
 	check_value("enum(A, B)", 1, NULL, 0, "B");
 	check_value("enum(A, B)", 3, NULL, 0, "3");
 	check_value("enum(A = -1, B)", UINT64_C(0xffffffff), NULL, 0, "A");

@@ -36,7 +36,8 @@ enum prototype_lens {
 	LENS_CHAR,
 	LENS_STRING, /* an array of char, or a pointer to one, as text */
 	LENS_FORMAT, /* likewise, and the string determines the further arguments */
-	LENS_HIDE,   /* "..." */
+	LENS_HIDE,   /* nothing */
+	LENS_DOTS,   /* "...": what cannot be shown */
 	LENS_ENUM,   /* .names */
 	LENS_FLAGS,  /* the names of the bits that are set */
 };
@@ -137,6 +138,9 @@ struct prototype_values {
  * pointer. */
 void prototype_value(struct out *o, const struct prototype_type *t, uint64_t value,
 		     const struct prototype_memory *memory, const struct prototype_values *values);
+/* Prints a value of which n bytes are there: a structure that is passed by value. */
+void prototype_bytes(struct out *o, const struct prototype_type *t, const void *bytes, uint32_t n,
+		     const struct prototype_values *values);
 /* Return true when the type is text: a string, or a pointer to one. prototype_is_wide(): of wide
  * characters. */
 bool prototype_is_text(const struct prototype_type *t);

@@ -177,7 +177,7 @@ static bool numbered(const char *name, const char *word, uint64_t *ret)
 	return !*end && *ret > 0;
 }
 
-/* length = NUMBER | "argN" | "eltN" | "retval" | "zero" [ "(" length ")" ] */
+/* length = NUMBER | "argN" | "eltN" | "retval" | "arg0" | "zero" [ "(" length ")" ] */
 static struct prototype_length parse_length(struct parser *p)
 {
 	struct prototype_length l = { 0 };
@@ -194,7 +194,9 @@ static struct prototype_length parse_length(struct parser *p)
 	name = need_name(p, "a length (a number, argN, eltN, retval, zero)");
 	if (!name)
 		return l;
-	if (numbered(name, "arg", &l.value)) {
+	if (!strcmp(name, "arg0")) {
+		l.count = COUNT_RESULT;
+	} else if (numbered(name, "arg", &l.value)) {
 		l.count = COUNT_ARG;
 	} else if (numbered(name, "elt", &l.value)) {
 		l.count = COUNT_ELEMENT;
@@ -263,7 +265,7 @@ static const struct prototype_type *parse_struct(struct parser *p)
 
 	skip_blanks(p);
 	if (p->at == p->end || *p->at != '(') {
-		t->lens = LENS_HIDE;
+		t->lens = LENS_DOTS;
 		t->unknown = true;
 		return t;
 	}
@@ -380,6 +382,7 @@ static const struct prototype_type *parse_string(struct parser *p, const char *n
 	}
 	if (takes(p, '[')) {
 		l = parse_length(p);
+		l.zero = true;
 		expect(p, ']');
 		return parse_text_of(p, l, LENS_STRING);
 	}

@@ -101,7 +101,7 @@ static void print_type(struct out *o, const struct prototype_type *t, uint32_t d
 
 	if (t->fails)
 		out_str(o, "errno(");
-	if (depth == 2 * PROTOTYPE_DEPTH) {
+	if (depth == 2 * PROTOTYPE_DEPTH || (t->lens == LENS_DOTS && !t->unknown)) {
 		out_str(o, "...");
 	} else if (t->lens == LENS_FORMAT) {
 		out_str(o, "format");

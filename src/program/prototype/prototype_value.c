@@ -199,7 +199,7 @@ static void print_integer(struct printer *p, const struct prototype_type *t, uin
 	case LENS_FLAGS: print_flags(p->o, t, u); return;
 	case LENS_ENUM:
 		for (uint32_t i = 0; i < t->nnames; i++)
-			if (t->names[i].value == v) {
+			if (extended((uint64_t)t->names[i].value, t) == v) {
 				out_str(p->o, t->names[i].name);
 				return;
 			}
@@ -223,6 +223,11 @@ static void print_float(struct printer *p, const struct prototype_type *t, const
 		d = (double)f;
 	} else if (t->size == 8) {
 		memcpy(&d, bytes, 8);
+	} else if (t->size == 16) {
+		long double x;
+
+		memcpy(&x, bytes, 16);
+		d = (double)x;
 	} else { /* by debugging information: other sizes, whose forms are not known here */
 		out_str(p->o, "...");
 		return;
@@ -319,6 +324,7 @@ static void print_struct(struct printer *p, const struct prototype_type *t, cons
 			 uint32_t n)
 {
 	const struct around around = { t, bytes, n };
+	const char *between = "";
 	uint64_t at = 0;
 
 	out_str(p->o, "{ ");
@@ -326,8 +332,12 @@ static void print_struct(struct printer *p, const struct prototype_type *t, cons
 		const struct prototype_type *f = t->fields[i];
 
 		at = round_up(at, f->align);
-		if (i)
-			out_str(p->o, ", ");
+		if (f->lens == LENS_HIDE) {
+			at += f->size;
+			continue;
+		}
+		out_str(p->o, between);
+		between = ", ";
 		if (at + f->size > n || p->o->n > p->limit) {
 			out_str(p->o, "...");
 			break;
@@ -408,7 +418,8 @@ static void print_pointer(struct printer *p, const struct prototype_type *t, uin
 static void print_bytes(struct printer *p, const struct prototype_type *t, const uint8_t *bytes,
 			uint32_t n, const struct around *around)
 {
-	if (t->lens == LENS_HIDE || p->depth == MAX_DEPTH || p->o->n > p->limit) {
+	if (t->lens == LENS_HIDE || t->lens == LENS_DOTS || p->depth == MAX_DEPTH ||
+	    p->o->n > p->limit) {
 		out_str(p->o, "...");
 		return;
 	}
@@ -451,6 +462,13 @@ void prototype_value(struct out *o, const struct prototype_type *t, uint64_t val
 	uint8_t bytes[8];
 
 	memcpy(bytes, &value, sizeof(bytes));
-	/* A structure that is passed by value has its first eight bytes in the register. */
 	print_bytes(&p, t, bytes, sizeof(bytes), NULL);
+}
+
+void prototype_bytes(struct out *o, const struct prototype_type *t, const void *bytes, uint32_t n,
+		     const struct prototype_values *values)
+{
+	struct printer p = { .o = o, .limit = o->n + MAX_TEXT, .values = values };
+
+	print_bytes(&p, t, bytes, n, NULL);
 }
