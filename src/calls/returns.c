@@ -1,8 +1,11 @@
 /* Reads code: where functions return, through tail jumps and behind indirect functions. */
+#define _GNU_SOURCE
 #include "calls/returns.h"
 
+#include <dlfcn.h>
 #include <elf.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/procmem.h"
 #include "base/sorted.h"
@@ -90,11 +93,12 @@ static struct err *text_of(struct returns *r, struct object *o, struct text **re
 	return NULL;
 }
 
-/* Returns the difference between run-time and link-time addresses of a loaded object. */
-static bool bias_of(const struct returns *r, const struct process_object *po, uint64_t *ret)
+/* Returns the difference between run-time and link-time addresses of an object that is loaded where
+ * the mappings say. */
+static bool bias_in(const struct mappings *maps, const struct process_object *po, uint64_t *ret)
 {
-	for (uint32_t i = 0; i < r->maps.n; i++) {
-		const struct mapping *m = &r->maps.v[i];
+	for (uint32_t i = 0; i < maps->n; i++) {
+		const struct mapping *m = &maps->v[i];
 		uint64_t addr;
 
 		if (!m->exec || m->inode != po->inode || !po->inode ||
@@ -104,6 +108,11 @@ static bool bias_of(const struct returns *r, const struct process_object *po, ui
 		return true;
 	}
 	return false;
+}
+
+static bool bias_of(const struct returns *r, const struct process_object *po, uint64_t *ret)
+{
+	return bias_in(&r->maps, po, ret);
 }
 
 static bool read_word(const struct returns *r, uint64_t addr, uint64_t *ret)
@@ -211,6 +220,24 @@ static bool chosen_in(struct returns *r, const struct process_object *in,
 	       chosen_by(r, w, po, s->name, 0, ret);
 }
 
+/* This process may have the same library, in which the dynamic linker chooses the same function on
+ * the same processor. */
+static bool chosen_here(const struct process_object *po, const struct object_symbol *s,
+			uint64_t *ret)
+{
+	const uint64_t at = (uintptr_t)dlsym(RTLD_DEFAULT, s->name);
+	struct mappings maps = { 0 };
+	uint64_t bias = 0;
+	bool found;
+
+	err_free(mappings_read(getpid(), &maps));
+	found = at && bias_in(&maps, po, &bias) && object_is_text(po->object, at - bias);
+	mappings_free(&maps);
+	if (found)
+		*ret = at - bias;
+	return found;
+}
+
 /* An indirect function's resolver has run when the dynamic linker has relocated a caller of it.
  * Finds the chosen function. */
 static bool chosen(struct returns *r, const struct process_object *po,
@@ -221,7 +248,7 @@ static bool chosen(struct returns *r, const struct process_object *po,
 	for (uint32_t k = 0; k < r->objects->n; k++)
 		if (&r->objects->v[k] != po && chosen_in(r, &r->objects->v[k], po, s, ret))
 			return true;
-	return false;
+	return chosen_here(po, s, ret);
 }
 
 /* Returns the target of a jump with a fixed distance; 0: it has none. */
