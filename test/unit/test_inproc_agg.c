@@ -273,6 +273,10 @@ static void test_array_with_holes(void **state)
 		if (i != 1)
 			words[6] = 10 * i;
 	}
+	/* Counters stay as they are. */
+	shared_array_read(&m, &f, array, &e.aggs.copy, take_words, &t);
+	assert_int_equal(t.n, 4);
+	t.n = 0;
 	before = resident();
 	shared_array_take(&m, &f, array, &e.aggs.copy, take_words, &t);
 	assert_true(resident() <= before);

@@ -343,13 +343,80 @@ static void test_shortcut_random(void **state)
 	}
 }
 
+/* A counter of one generation: both of wire_area.gen add to the same word. */
+static void test_shortcut_counter(void **state)
+{
+	uint32_t a = mock_add_map(WIRE_MAP_AGG_ARRAY, 8, 2);
+	const struct bpf_insn p[] = {
+		ST(W, 10, -8, 1),
+		LD64(1, BPF_PSEUDO_MAP_FD, a),
+		ALU64_REG(MOV, 2, 10),
+		ALU64_IMM(ADD, 2, -8),
+		CALL(BPF_FUNC_map_lookup_elem),
+		JMP_IMM(JEQ, 0, 0, 2),
+		ALU64_IMM(MOV, 1, 1),
+		ATOMIC(DW, 0, 1, 0, BPF_ADD),
+		ALU64_IMM(MOV, 0, 0),
+		EXIT(),
+	};
+
+	mock.maps[a].gen_stride = 0;
+	mock_know_thread();
+	mock.thread->gen = 7;
+	COMPILE(p);
+	for (uint64_t i = 0; i < 2 * WIRE_STUB_KINDS; i++) {
+		mock.area->gen = WIRE_GEN_RUNS | (i & 1);
+		assert_true(takes_shortcut(i / 2));
+		assert_int_equal(*(uint64_t *)mock_value(a, 1), i + 1);
+		assert_int_equal(*(uint64_t *)mock_value(a, 0), 0);
+		assert_int_equal(mock.thread->gen, 7); /* no generation is published */
+	}
+}
+
+/* A word that two clauses test has one value in a firing, so the second test needs no code. */
+static void test_shortcut_again(void **state)
+{
+	uint32_t m = mock_add_map(WIRE_MAP_THREAD_ARRAY, 24, 1);
+	const struct bpf_insn p[] = {
+		LD64(9, EBPF_PSEUDO_MAP_VALUE, m),
+		LDX(DW, 2, 9, 0),
+		JMP_IMM(JEQ, 2, 0, 4),
+		LDX(DW, 2, 9, 8),
+		JMP_IMM(JEQ, 2, 0, 2),
+		CALL(BPF_FUNC_get_prandom_u32),
+		STX(DW, 9, 0, 16),
+		LDX(DW, 2, 9, 0),
+		JMP_IMM(JEQ, 2, 0, 4),
+		LDX(DW, 2, 9, 8),
+		JMP_IMM(JEQ, 2, 0, 2),
+		CALL(BPF_FUNC_get_prandom_u32),
+		STX(DW, 9, 0, 16),
+		ALU64_IMM(MOV, 0, 0),
+		EXIT(),
+	};
+	uint64_t *v = mock_value(m, 0);
+
+	mock_know_thread();
+	mock.result = 5;
+	COMPILE(p);
+	for (int kind = 0; kind < WIRE_STUB_KINDS; kind++)
+		for (uint64_t i = 0; i < 4; i++) {
+			v[0] = i & 1;
+			v[1] = i >> 1;
+			v[2] = 0;
+			assert_int_equal(takes_shortcut(kind), i != 3);
+			assert_int_equal(v[2], i == 3 ? 5 : 0);
+		}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		JIT_TEST(test_shortcut_predicate), JIT_TEST(test_shortcut_effects),
 		JIT_TEST(test_shortcut_compares),  JIT_TEST(test_shortcut_order),
 		JIT_TEST(test_shortcut_limit),     JIT_TEST(test_shortcut_nested),
-		JIT_TEST(test_shortcut_random),
+		JIT_TEST(test_shortcut_random),    JIT_TEST(test_shortcut_counter),
+		JIT_TEST(test_shortcut_again),
 	};
 
 	return JIT_TESTS(tests);
