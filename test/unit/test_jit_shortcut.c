@@ -365,7 +365,7 @@ static void test_shortcut_counter(void **state)
 	mock.thread->gen = 7;
 	COMPILE(p);
 	for (uint64_t i = 0; i < 2 * WIRE_STUB_KINDS; i++) {
-		mock.area->gen = WIRE_GEN_RUNS | (i & 1);
+		((struct wire_area *)(void *)mock.area)->gen = WIRE_GEN_RUNS | (i & 1);
 		assert_true(takes_shortcut(i / 2));
 		assert_int_equal(*(uint64_t *)mock_value(a, 1), i + 1);
 		assert_int_equal(*(uint64_t *)mock_value(a, 0), 0);
