@@ -13,7 +13,7 @@
  * window in which a call was timed. So when nobody saw its return, its place counts no more in the
  * next window.
  *
- * Returns that belong to no timed call also end a function's timing when they are many: 65,536
+ * Returns that belong to no timed call also end a function's timing when they are many: 16,384
  * since it began. */
 #include "calls/program_private.h"
 
@@ -22,8 +22,8 @@ enum {
 		1000, /* of more all calls are timed: a thread has few KB for variables */
 	TIMED_FIRST = 1 << 12, /* calls of a thread that are all timed */
 	TIMED_CHECK = 1 << 8,  /* timed calls between two checks: a power of two */
-	OFTEN_NS = 2000,       /* calls that come faster than this are called often */
-	RETURNS_MAX = 1 << 16,
+	OFTEN_NS = 10000,      /* a function is called often when so much time passes between calls */
+	RETURNS_MAX = 1 << 14,
 	WINDOW_NS = 500000,
 	TICK_MS = 4,
 	TICKS = 25, /* from one window to the next */

@@ -231,8 +231,8 @@ void image_print(FILE *out, const struct image *img)
 		fprintf(out, "program %u: %s, %s, %u probes%s", i, p->name,
 			attach_kind_name(p->attach), p->nprobes,
 			p->uses_cookie ? ", by cookie" : "");
-		if (p->guard_size)
-			fprintf(out, ", guard %u+%u", p->guard, p->guard_size);
+		for (uint32_t k = 0; k < p->nguards; k++)
+			fprintf(out, ", guard %u+%u", p->guards[k].offset, p->guards[k].size);
 		fputc('\n', out);
 		ebpf_print(out, p->insns, p->ninsns, &names);
 	}

@@ -60,6 +60,11 @@ struct reloc {
 	const char *name; /* routine or symbol */
 };
 
+/* A variable in MAP_GLOBALS. */
+struct image_guard {
+	uint32_t offset, size;
+};
+
 struct image_prog {
 	const char *name; /* "syscall_entry", for messages and the kernel's prog name */
 	enum attach_kind attach;
@@ -83,10 +88,11 @@ struct image_prog {
 	/* For an engine whose timers may leave programs out: index + 1 of its struct wire_tick
 	 * (TICK) or wire_samples (PROFILE). Such a program has one probe. */
 	uint32_t tick, samples;
-	/* The program does nothing while guard_size bytes at `guard` in MAP_GLOBALS are 0, and only
-	 * programs that the tracer runs (BEGIN, END, TICK) set them to anything else. guard_size 0:
-	 * it has no guard. */
-	uint32_t guard, guard_size;
+	/* The program does nothing while all its guards are 0, and only programs that the tracer
+	 * runs (BEGIN, END, TICK) set them to anything else. nguards 0: it may always do
+	 * something. */
+	struct image_guard *guards;
+	uint32_t nguards;
 	/* Programs of the session, not of a D probe: sched_switch for vtimestamp, sys_exit for late
 	 * strings. nprobes is 0. */
 	const char *tracepoint; /* its raw tracepoint */

@@ -62,7 +62,9 @@ r = descry(*ENGINE, "-n", "int on; pid$target:t:other:entry { on = 1; } pid$targ
 check(r.aggs("w") == {(): 5002}, "a thread's own variable", r)
 for name, program, sleeps in (
         ("a guard", "int awake; tick-50ms { awake = !awake; } pid$target:t:work:entry /awake && pid/ { @w = count(); awake = 0; }", True),
-        ("two clauses", "int awake; tick-50ms { awake = !awake; } pid$target:t:work:entry /awake/ { @w = count(); } pid$target:t:work:entry { @a = count(); }", False),
+        ("two guards", "int awake, later; tick-50ms { awake = !awake; later = awake; } pid$target:t:work:entry /awake/ { @w = count(); } "
+         "pid$target:t:work:entry /later && awake/ { @l = count(); }", True),
+        ("a clause without a guard", "int awake; tick-50ms { awake = !awake; } pid$target:t:work:entry /awake/ { @w = count(); } pid$target:t:work:entry { @a = count(); }", False),
         ("a variable of threads", "int awake; tick-50ms { awake = !awake; } pid$target:t:other:entry { awake |= 1; } pid$target:t:work:entry /awake/ { @w = count(); }", False)):
     t = subprocess.Popen(["./t", "-1"])
     traced = start("-qx", "engine=inproc", "-n", program + " tick-20ms { printf(\"%d\\n\", awake); }", "-p", str(t.pid))

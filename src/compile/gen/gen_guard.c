@@ -3,9 +3,10 @@
  *	tick-1s { awake = !awake; }
  *	pid$target::malloc:entry /awake && arg0 > 64/ { ... }
  *
- * A guard is a global variable that stands first in the predicate of each of the program's clauses.
- * Only the tracer's own clauses (BEGIN, END, tick) may set it to anything but 0. So when the tracer
- * has run these clauses and finds 0, the program does nothing until it runs them again. */
+ * A guard is a global variable that stands first in the predicate of a clause. Only the tracer's own
+ * clauses (BEGIN, END, tick) may set it to anything but 0. So when the tracer has run these clauses,
+ * and finds 0 in the guards of all of a program's clauses, the program does nothing until it runs
+ * them again. */
 #include "compile/gen/gen_private.h"
 
 /* Runs in the tracer's own thread, in every engine. */
@@ -72,18 +73,25 @@ static const struct variable *first_of(const struct gen *g, const struct bound_c
 
 void gen_guard(const struct gen *g, const struct gen_group *grp, struct image_prog *p)
 {
-	const struct variable *v = NULL;
+	struct image_guard *guards = arena_array(g->arena, struct image_guard, grp->nclauses + 1);
+	uint32_t n = 0;
 
 	if (!g->target->inside || g->report ||
 	    (p->attach != ATTACH_UPROBE && p->attach != ATTACH_URETPROBE))
 		return;
 	for (uint32_t i = 0; i < grp->nclauses; i++) {
-		const struct variable *first = first_of(g, grp->clauses[i]);
+		const struct variable *v = first_of(g, grp->clauses[i]);
+		bool known = false;
 
-		if (!first || (v && v != first) || g->set_by_threads[first->index])
+		if (!v || g->set_by_threads[v->index])
 			return;
-		v = first;
+		for (uint32_t k = 0; k < n; k++)
+			known |= guards[k].offset == g->vars[v->index].offset;
+		if (!known)
+			guards[n++] = (struct image_guard){ g->vars[v->index].offset,
+							    (uint32_t)type_size(g->types,
+										v->type) };
 	}
-	p->guard_size = (uint32_t)type_size(g->types, v->type);
-	p->guard = g->vars[v->index].offset;
+	p->guards = guards;
+	p->nguards = n;
 }

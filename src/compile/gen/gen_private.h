@@ -300,7 +300,7 @@ struct ir_val gen_slot(struct gen *g, uint32_t agg, const struct node *keys, uin
 /* gen_guard.c */
 /* Finds out which variables threads may set. Called once, before gen_guard(). */
 void gen_guards_look(struct gen *g);
-/* Gives the program of a group its guard, if it has one. */
+/* Gives the program of a group its guards, if all its clauses have one. */
 void gen_guard(const struct gen *g, const struct gen_group *grp, struct image_prog *p);
 
 /* gen_agg.c */

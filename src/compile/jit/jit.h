@@ -21,6 +21,7 @@
 #include "base/err.h"
 #include "wire/inproc.h"
 
+struct image_guard;
 struct jit_env {
 	const struct wire_map
 		*maps; /* by index: LD_IMM64 BPF_PSEUDO_MAP_FD / _MAP_VALUE have the index in imm */
@@ -47,6 +48,11 @@ struct jit_env {
 	uint32_t event;  /* then: bytes from one struct wire_event to the next; 0: there are none */
 	bool syscalls;   /* the program is for system calls: it only has their thunks */
 	uint32_t events; /* bits: likewise for these events (WIRE_STUB_EVENTS + bit) */
+	/* While all of these are 0, the program does nothing (image_prog.guards). nguards 0: it may
+	 * always do something */
+	const struct image_guard *guards;
+	uint32_t nguards;
+	uint64_t globals; /* address from which their offsets count */
 };
 
 struct jit_func {

@@ -14,6 +14,7 @@
  */
 #include "compile/jit/code_private.h"
 #include "compile/jit/shortcut.h"
+#include "data/image.h"
 
 enum { ALWAYS_SAVED = 1 << X86_R10 | 1 << X86_R11 | 1 << X86_R12 | 1 << X86_RSP };
 /* Registers that a function in C may change. */
@@ -405,6 +406,30 @@ static bool writes_t1(struct jit *j, const struct shortcut_place *p)
 	return writes;
 }
 
+/* Returns to the stub at once while all guards are 0. The flags are free. */
+static void look_at_guards(struct jit *j)
+{
+	enum { MOST = 4 };
+	const struct jit_env *env = j->env;
+	uint32_t awake[MOST];
+
+	if (env->nguards > MOST)
+		return;
+	for (uint32_t i = 0; i < env->nguards; i++)
+		if ((env->guards[i].size != 4 && env->guards[i].size != 8) ||
+		    !jit_near(j, env->globals + env->guards[i].offset))
+			return;
+	for (uint32_t i = 0; i < env->nguards; i++) {
+		x86_rip_alu_imm(&j->b, env->guards[i].size, X86_CMP,
+				(int64_t)(env->globals + env->guards[i].offset - env->code), 0);
+		awake[i] = x86_jcc_over(&j->b, X86_NE);
+	}
+	if (env->nguards)
+		x86_ret(&j->b);
+	for (uint32_t i = 0; i < env->nguards; i++)
+		x86_land(&j->b, awake[i]);
+}
+
 void jit_thunk(struct jit *j, enum wire_stub_kind kind)
 {
 	struct x86 *b = &j->b;
@@ -442,6 +467,8 @@ void jit_thunk(struct jit *j, enum wire_stub_kind kind)
 		keep |= 1u << X86_RDI;
 	if (is_event(kind))
 		keep |= AGENT_CLOBBERS;
+	if (!mid && runs)
+		look_at_guards(j);
 	if (mid) {
 		x86_push(b, X86_RAX);
 		x86_byte(b, 0x9f); /* lahf */

@@ -58,6 +58,9 @@ static void use_natives(struct linked *l)
 static struct jit_env environment(const struct inproc_engine *e, uint32_t i,
 				  const uint64_t *map_addrs, bool plain)
 {
+	const struct image_prog *p = &e->base.image->progs[i];
+	const int globals = image_find_map(e->base.image, MAP_GLOBALS);
+
 	return (struct jit_env){
 		.maps = e->maps,
 		.map_addrs = map_addrs,
@@ -81,6 +84,9 @@ static struct jit_env environment(const struct inproc_engine *e, uint32_t i,
 		.event = e->area->together ? (uint32_t)e->area->event : 0,
 		.syscalls = inproc_is_syscall(e->base.image->progs[i].attach),
 		.events = events_of(e->base.image, i),
+		.guards = p->guards,
+		.nguards = globals >= 0 ? p->nguards : 0,
+		.globals = globals >= 0 ? e->maps[globals].base : 0,
 	};
 }
 

@@ -141,13 +141,17 @@ void islands_turn(struct inproc_engine *e)
 
 	for (uint32_t i = 0; map >= 0 && i < e->base.image->nprogs; i++) {
 		const struct image_prog *p = &e->base.image->progs[i];
-		const uint8_t *at = (const uint8_t *)e->maps[map].base + p->guard;
 		uint8_t any = 0;
 
-		/* A process may write it at any time, so its value means nothing else. */
-		for (uint32_t k = 0; k < p->guard_size; k++)
-			any |= __atomic_load_n(at + k, __ATOMIC_RELAXED);
-		if (!p->guard_size || e->progs[i].asleep == !any)
+		/* A process may write them at any time, so their values mean nothing else. */
+		for (uint32_t k = 0; k < p->nguards; k++) {
+			const uint8_t *at =
+				(const uint8_t *)e->maps[map].base + p->guards[k].offset;
+
+			for (uint32_t byte = 0; byte < p->guards[k].size; byte++)
+				any |= __atomic_load_n(at + byte, __ATOMIC_RELAXED);
+		}
+		if (!p->nguards || e->progs[i].asleep == !any)
 			continue;
 		e->progs[i].asleep = !any;
 		turn_gates(e, i);
