@@ -23,7 +23,7 @@ struct large by_large(struct large l, int k) { seen = k; l.v[4] = k; return l; }
 long many(int a, long b, int c, long d, int e, long f, int g, long h, int i, long j, int k, long l) { seen = k; return l; }
 double longs(long double x, double y, int k, long double z) { seen = k; return y; }
 int wide(const wchar_t *s, wchar_t c) { seen = 1; return c; }
-int filled(char *to, int n, const char *from, ...) { seen = n; return snprintf(to, n, "%s", from); }
+int filled(char *to, int n, const char *from, int i, const char *s) { int k = snprintf(to, n, "%s", from); seen = n + i + *s; return k; }
 int made(int n) { seen = n; return n; }
 int last(int n) { seen = n; return n + 1; }
 """
@@ -46,7 +46,7 @@ struct large by_large(struct large l, int k);
 long many(int a, long b, int c, long d, int e, long f, int g, long h, int i, long j, int k, long l);
 double longs(long double x, double y, int k, long double z);
 int wide(const wchar_t *s, wchar_t c);
-int filled(char *to, int n, const char *from, ...);
+int filled(char *to, int n, const char *from, int i, const char *s);
 int made(int n);
 int main(void)
 {
