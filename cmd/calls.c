@@ -46,7 +46,7 @@ const struct opt calls_opts[] = {
 	{ 'c', NULL, NULL, NULL, "no lines: a table of counts and times at the end", FLAG(o.count) },
 	{ 'f', NULL, NULL, NULL, "traces what the program forks, too", FLAG(o.threads) },
 	{ OPT_LONG, "histogram", NULL, NULL, "with -c, the distribution of each function's times", FLAG(o.histograms) },
-	{ OPT_LONG, "time-all", NULL, NULL, "with -c, times every call; else only some of a short function that is called\nvery often", FLAG(o.time_all) },
+	{ OPT_LONG, "time-all", NULL, NULL, "with -c, times every call; else a function that is called very often is timed\nonly now and then", FLAG(o.time_all) },
 	{ OPT_LONG, "json", NULL, NULL, "an object a line for each call, or with -c for each function", FLAG(o.json) },
 	{ OPT_LONG, "min-time", "USECS", NULL, "only calls that take at least as many microseconds", INTEGER(min_usecs, 0, INT32_MAX) },
 	{ 'F', NULL, "FILE", OPT_FILE, "reads prototypes, in the language of ltrace.conf(5); FILE:FILE...; of a\ndirectory its *.conf" },
@@ -184,7 +184,8 @@ static void import(void *arg, const char *from, const char *name)
 {
 	const char *slash = strrchr(from, '/');
 	struct caller *k = arg;
-	cleanup_free char *path = xasprintf("%.*s%s.conf", slash ? (int)(slash + 1 - from) : 0, from, name);
+	cleanup_free char *path =
+		xasprintf("%.*s%s.conf", slash ? (int)(slash + 1 - from) : 0, from, name);
 
 	for (uint32_t i = 0; i < k->imported.n; i++)
 		if (!strcmp(k->imported.v[i], path))

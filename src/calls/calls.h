@@ -151,7 +151,7 @@ struct calls_place {
 	struct {
 		bool vector;
 		uint32_t number; /* as in arg0 or R_XMM0; in a result the first or second of its kind */
-	} piece[2];          /* eight bytes each */
+	} piece[2];              /* eight bytes each */
 	uint32_t stack, size; /* distance from the first argument there; size 0: not there */
 };
 struct calls_place calls_place(const struct prototype *f, uint32_t param);

@@ -35,7 +35,8 @@ static void inner_look(struct walk *w, const struct prototype_type *t, uint32_t 
 {
 	uint32_t n, at = 0;
 
-	if (offset >= CALLS_MEMORY_MAX || t->lens == LENS_HIDE || t->lens == LENS_DOTS || t->lens == LENS_BITVEC)
+	if (offset >= CALLS_MEMORY_MAX || t->lens == LENS_HIDE || t->lens == LENS_DOTS ||
+	    t->lens == LENS_BITVEC)
 		return;
 	switch (t->kind) {
 	case PROTOTYPE_POINTER: add_pointer(w, t, offset, around, around_at); break;

@@ -120,7 +120,9 @@ static void put_string(struct lines *l, const struct thread *t, uint32_t reg, ui
 /* What a format's %ls means. */
 static void put_wide_string(struct lines *l, const struct thread *t, uint32_t reg, uint64_t v)
 {
-	static const struct prototype_type letter = { .kind = PROTOTYPE_INT, .size = 4, .align = 4 },
+	static const struct prototype_type letter = { .kind = PROTOTYPE_INT,
+						      .size = 4,
+						      .align = 4 },
 					   array = { .kind = PROTOTYPE_ARRAY,
 						     .target = &letter,
 						     .length = { .count = COUNT_ZERO,

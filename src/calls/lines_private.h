@@ -19,7 +19,7 @@ struct call {
 	uint64_t address; /* to which it returns (-i) */
 	char *text;       /* of a call that is held: its line up to here; else NULL */
 	char *stack;      /* -w: lines; NULL: none */
-	char *later; /* parameters behind an output parameter, each with LATER_END; NULL: none */
+	char *later;  /* parameters behind an output parameter, each with LATER_END; NULL: none */
 	size_t bytes; /* of text, stack and later */
 };
 

@@ -26,8 +26,8 @@ bool calls_reads_text(const struct prototype_type *t)
 
 bool calls_reads_memory(const struct prototype_type *t)
 {
-	return t->kind == PROTOTYPE_POINTER && t->lens != LENS_HEX && t->lens != LENS_HIDE && t->lens != LENS_DOTS &&
-	       t->target->kind != PROTOTYPE_VOID && !calls_reads_text(t);
+	return t->kind == PROTOTYPE_POINTER && t->lens != LENS_HEX && t->lens != LENS_HIDE &&
+	       t->lens != LENS_DOTS && t->target->kind != PROTOTYPE_VOID && !calls_reads_text(t);
 }
 
 void program_put_probes(struct out *o, const char *const *v, uint32_t n)
@@ -128,9 +128,10 @@ static void put_memory(struct writer *w, const struct prototype_type *t, const c
 	out_printf(&w->o, "\tthis->n = %s ? %s : 0;\n", pointer, n);
 	/* A zero element may end it before the next page, which need not be there. */
 	if (t->target->kind == PROTOTYPE_ARRAY && t->target->length.zero)
-		out_printf(&w->o,
-			   "\tthis->n = this->n > 4096 - (%s & 4095) ? 4096 - (%s & 4095) : this->n;\n",
-			   pointer, pointer);
+		out_printf(
+			&w->o,
+			"\tthis->n = this->n > 4096 - (%s & 4095) ? 4096 - (%s & 4095) : this->n;\n",
+			pointer, pointer);
 	out_printf(&w->o,
 		   "\ttracemem(copyin(%s ? (uintptr_t)%s : uregs[R_RSP], this->n), %u, this->n);\n",
 		   pointer, pointer, memory_max(w, t));
@@ -158,8 +159,8 @@ static bool reads(const struct prototype *f, bool out)
 		    (calls_reads_text(f->params[i].type) || calls_reads_memory(f->params[i].type)))
 			return true;
 	}
-	return out && (calls_reads_text(f->result) || calls_reads_memory(f->result) ||
-		       returns_memory(f));
+	return out &&
+	       (calls_reads_text(f->result) || calls_reads_memory(f->result) || returns_memory(f));
 }
 
 static bool tells_errno(const struct writer *w)
@@ -231,8 +232,8 @@ static void put_record(struct writer *w, bool at_return, bool whole, const char 
 				   NULL);
 	}
 	if (whole && at_return && returns_memory(f))
-		out_printf(&w->o, "\ttracemem(copyin(%s, %u), %u, %u);\n", result,
-			   f->result->size, f->result->size, f->result->size);
+		out_printf(&w->o, "\ttracemem(copyin(%s, %u), %u, %u);\n", result, f->result->size,
+			   f->result->size, f->result->size);
 	if (whole && at_return && calls_reads_memory(f->result))
 		put_memory(w, f->result, result, true, result, NULL);
 }
@@ -312,17 +313,23 @@ static void put_back(struct writer *w, const char *const *places, uint32_t nplac
 static void put_format_wides(struct writer *w, const struct prototype_type *format, int first)
 {
 	const uint32_t max = 4 * (w->c->o->text_max + 1), most = max < 4096 ? max : 4096;
+	const bool narrow = !prototype_is_wide(format);
 
+	if (narrow) {
+		program_put_probes(&w->o, w->fn->entries.v, w->fn->entries.n);
+		out_printf(&w->o,
+			   "{\n\tthis->wide = strstr(copyinstr(arg%d), \"ls\") != NULL;\n}\n\n",
+			   first - 1);
+		program_clause(w, CALLS_OTHER, false);
+	}
 	for (int reg = first; reg < CALLS_REGISTERS; reg++) {
 		program_put_probes(&w->o, w->fn->entries.v, w->fn->entries.n);
-		out_printf(&w->o, "/arg%d >= 0x10000", reg);
-		if (!prototype_is_wide(format))
-			out_printf(&w->o, " && strstr(copyinstr(arg%d), \"ls\") != NULL", first - 1);
 		out_printf(&w->o,
-			   "/\n{\n\tprintf(\"[%%x]\\n\", %d);\n"
+			   "/%sarg%d >= 0x10000/\n{\n\tprintf(\"[%%x]\\n\", %d);\n"
 			   "\tthis->n = 4096 - (arg%d & 4095) < %u ? 4096 - (arg%d & 4095) : %u;\n"
 			   "\ttracemem(copyin(arg%d, this->n), %u, this->n);\n}\n\n",
-			   reg, reg, most, reg, most, reg, most);
+			   narrow ? "this->wide && " : "", reg, reg, reg, most, reg, most, reg,
+			   most);
 		program_clause(w, CALLS_WIDE, false);
 	}
 }
@@ -390,10 +397,11 @@ static void put_inner(struct writer *w, const char *const *places, uint32_t n, c
 				   ? result
 				   : value_of(w, calls_register(f, in->param), places != NULL));
 		for (uint32_t k = 0; k < in->depth; k++)
-			out_printf(&w->o,
-				   "\tthis->around = this->pointer;\n"
-				   "\tthis->pointer = this->around ? *(uint64_t *)copyin(this->around + %u, 8) : 0;\n",
-				   in->offsets[k]);
+			out_printf(
+				&w->o,
+				"\tthis->around = this->pointer;\n"
+				"\tthis->pointer = this->around ? *(uint64_t *)copyin(this->around + %u, 8) : 0;\n",
+				in->offsets[k]);
 		out_str(&w->o, "\tif (this->pointer) {\n\tprintf(\"[%x]");
 		if (calls_reads_text(in->type))
 			out_str(&w->o, " %S\\n\", this->pointer, copyinstr(this->pointer));\n");

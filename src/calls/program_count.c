@@ -19,10 +19,10 @@
 
 enum {
 	SAMPLED_FUNCTIONS =
-		1000, /* of more all calls are timed: a thread has few KB for variables */
+		1000,          /* of more all calls are timed: a thread has few KB for variables */
 	TIMED_FIRST = 1 << 12, /* calls of a thread that are all timed */
 	TIMED_CHECK = 1 << 8,  /* timed calls between two checks: a power of two */
-	OFTEN_NS = 10000,      /* a function is called often when so much time passes between calls */
+	OFTEN_NS = 10000, /* a function is called often when so much time passes between calls */
 	RETURNS_MAX = 1 << 14,
 	WINDOW_NS = 500000,
 	TICK_MS = 4,
@@ -71,8 +71,9 @@ static void put_nested(struct writer *w, const char *indent)
 			   kept_names[i], k, kept_names[i], k);
 	out_printf(&w->o, "%s}", indent);
 	if (sampled(w))
-		out_printf(&w->o, " else if (self->in%u != timing%u) {\n%s\tself->depth%u = 0;\n%s}",
-			   k, k, indent, k, indent);
+		out_printf(&w->o,
+			   " else if (self->in%u != timing%u) {\n%s\tself->depth%u = 0;\n%s}", k, k,
+			   indent, k, indent);
 	out_char(&w->o, '\n');
 }
 
@@ -134,17 +135,16 @@ static void put_check(struct writer *w)
 {
 	uint32_t k = w->number;
 
-	out_printf(
-		&w->o,
-		"\tself->timed%u++;\n"
-		"\tif (!(self->timed%u & %d)) {\n"
-		"\t\tif (self->timed%u >= %d && timestamp - self->since%u < %d &&\n"
-		"\t\t    (awake%u == 1 || timestamp - opened >= %d))\n"
-		"\t\t\ttiming%u = 0;\n"
-		"\t\tself->since%u = timestamp;\n"
-		"\t}\n",
-		k, k, TIMED_CHECK - 1, k, TIMED_FIRST, k, TIMED_CHECK * OFTEN_NS, k, WINDOW_NS, k,
-		k);
+	out_printf(&w->o,
+		   "\tself->timed%u++;\n"
+		   "\tif (!(self->timed%u & %d)) {\n"
+		   "\t\tif (self->timed%u >= %d && timestamp - self->since%u < %d &&\n"
+		   "\t\t    (awake%u == 1 || timestamp - opened >= %d))\n"
+		   "\t\t\ttiming%u = 0;\n"
+		   "\t\tself->since%u = timestamp;\n"
+		   "\t}\n",
+		   k, k, TIMED_CHECK - 1, k, TIMED_FIRST, k, TIMED_CHECK * OFTEN_NS, k, WINDOW_NS,
+		   k, k);
 }
 
 static void put_head(struct writer *w, const char *const *places, uint32_t n)
@@ -276,9 +276,10 @@ void program_put_windows(struct writer *w)
 	put_for_each(w, "\tawake# = 1;\n\ttiming# = 1;\n");
 	out_str(&w->o, "}\n\n");
 	program_clause(w, CALLS_OTHER, false);
-	out_printf(&w->o,
-		   "tick-%dms\n{\n\tticks++;\n\topened = ticks %% %d == 1 ? timestamp : opened;\n}\n\n",
-		   TICK_MS, TICKS);
+	out_printf(
+		&w->o,
+		"tick-%dms\n{\n\tticks++;\n\topened = ticks %% %d == 1 ? timestamp : opened;\n}\n\n",
+		TICK_MS, TICKS);
 	program_clause(w, CALLS_OTHER, false);
 	put_tick(w, "== 0", "\tawake# = timing# ? timing# : ticks;\n");
 	put_tick(w, "== 1", "\ttiming# = awake#;\n");

@@ -105,7 +105,7 @@ static struct err *summary_take(struct sink *s, const struct record_view *r, con
 			const struct agg_row *at = &aggs[i]->rows[row];
 			struct total *t = total_of(k, agg, at);
 			struct timed *in = strncmp(agg->name, "window_", 7) ? &t->whole
-									     : &t->window;
+									    : &t->window;
 
 			switch (agg->func) {
 			case AGG_COUNT:
@@ -145,7 +145,8 @@ static void estimate(const struct summary *k, struct total *t)
 	t->spread = timed && k->spread ? xcalloc(k->spread->nwords, sizeof(*t->spread)) : NULL;
 	for (int i = 0; i < 2; i++) {
 		ns += (double)parts[i]->ns * factor[i];
-		for (uint32_t b = 0; t->spread && parts[i]->spread && b + 1 < k->spread->nwords; b++)
+		for (uint32_t b = 0; t->spread && parts[i]->spread && b + 1 < k->spread->nwords;
+		     b++)
 			t->spread[b] += (double)parts[i]->spread[b + 1] * factor[i];
 	}
 	t->ns = t->untimed ? (uint64_t)ns : t->whole.ns + t->window.ns;

@@ -42,7 +42,8 @@ static void test_read(void **state)
 	check_read("int f(int, ulong , char);", "int f(int, ulong, char);");
 	check_read("addr f();", "hex(ulong) f();");
 	check_read("void f(void)", "void f();");
-	check_read("int f(+int*, +string[arg1])", "int f(+int*, +string(array(char, zero(arg1))*));");
+	check_read("int f(+int*, +string[arg1])",
+		   "int f(+int*, +string(array(char, zero(arg1))*));");
 	check_read("; comment\n# and another\n\nint f(int); the end\n", "int f(int);");
 	check_read("string f(string)", "string(array(char, zero)*) f(string(array(char, zero)*));");
 	check_read("int f(string2, char)", "int f(string(array(char, zero(arg2))*), char);");
@@ -68,8 +69,9 @@ static void test_read(void **state)
 	check_read("errno(addr) f(flags[ushort](A=0/3, B=1/3, C=4))",
 		   "errno(hex(ulong)) f(flags[ushort](A=0/3, B=1/3, C=4));");
 	check_read("typedef e = struct()\nldouble f(e*)", "ldouble f(struct()*);");
-	check_read("typedef w = string(uint)\ntypedef t = string(array(uint, zero)*)\nw f(format(t))",
-		   "string(uint) f(format(array(uint, zero)*));");
+	check_read(
+		"typedef w = string(uint)\ntypedef t = string(array(uint, zero)*)\nw f(format(t))",
+		"string(uint) f(format(array(uint, zero)*));");
 	check_read("typedef function = int\ntypedef import = int\ntypedef typedef = int\n"
 		   "function typedef f(import, function)",
 		   "int f(int, int);");
@@ -305,12 +307,9 @@ static void test_inner(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_read),
-		cmocka_unit_test(test_wrong),
-		cmocka_unit_test(test_values),
-		cmocka_unit_test(test_replaces),
-		cmocka_unit_test(test_import),
-		cmocka_unit_test(test_inner),
+		cmocka_unit_test(test_read),   cmocka_unit_test(test_wrong),
+		cmocka_unit_test(test_values), cmocka_unit_test(test_replaces),
+		cmocka_unit_test(test_import), cmocka_unit_test(test_inner),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -18,9 +18,8 @@ static bool in_tracer(const struct bound_clause *cl)
 
 static const struct variable *global_of(const struct gen *g, const struct node *n)
 {
-	const struct variable *v = n && n->kind == N_IDENT && n->id && n->id->kind == IDENT_VAR
-					   ? n->id->var
-					   : NULL;
+	const struct variable *v =
+		n && n->kind == N_IDENT && n->id && n->id->kind == IDENT_VAR ? n->id->var : NULL;
 
 	return v && v->scope == SCOPE_NONE && !v->assoc && !v->local &&
 			       type_is_scalar(g->types, v->type)
@@ -88,9 +87,9 @@ void gen_guard(const struct gen *g, const struct gen_group *grp, struct image_pr
 		for (uint32_t k = 0; k < n; k++)
 			known |= guards[k].offset == g->vars[v->index].offset;
 		if (!known)
-			guards[n++] = (struct image_guard){ g->vars[v->index].offset,
-							    (uint32_t)type_size(g->types,
-										v->type) };
+			guards[n++] =
+				(struct image_guard){ g->vars[v->index].offset,
+						      (uint32_t)type_size(g->types, v->type) };
 	}
 	p->guards = guards;
 	p->nguards = n;

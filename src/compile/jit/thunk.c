@@ -454,8 +454,8 @@ void jit_thunk(struct jit *j, enum wire_stub_kind kind)
 	int32_t up = entry + (lean ? 16 : 24) + (mid ? 16 : 0);
 	int32_t site = up + 8 + (mid ? 128 : 0);
 	int32_t behind = sizeof(struct wire_stub) + WIRE_STUB_CALL + (mid ? WIRE_STUB_LEA : 0);
-	uint32_t short_end = 0, first_cold = j->ncold, found, go = 0, zero = 0, miss, nested = 0, skip1, used, pad,
-		 lost = 0, child = 0, none = 0, free;
+	uint32_t short_end = 0, first_cold = j->ncold, found, go = 0, zero = 0, miss, nested = 0,
+		 skip1, used, pad, lost = 0, child = 0, none = 0, free;
 	struct shortcut_jumps jumps;
 	/* r10 is saved behind the shortcut, because the shortcut leaves it alone. */
 	bool later = cut && !writes_t1(j, &place);

@@ -191,8 +191,8 @@ static void take_counts(struct inproc_engine *e)
 
 			if (__atomic_load_n(&t->owner, __ATOMIC_ACQUIRE))
 				shared_array_read(m, t == e->self ? NULL : &shared,
-						  (uint8_t *)t + m->base, &e->aggs.copy, take_growth,
-						  &c);
+						  (uint8_t *)t + m->base, &e->aggs.copy,
+						  take_growth, &c);
 		}
 	}
 }

@@ -61,7 +61,7 @@ struct prototype_type {
 	uint32_t size, align; /* bytes; of an array of unknown length 0 */
 	bool is_signed;
 	bool unknown; /* a structure without its elements */
-	bool fails; /* -1, or an address of 0, says that errno has the reason */
+	bool fails;   /* -1, or an address of 0, says that errno has the reason */
 	const struct prototype_type *target;
 	struct prototype_length length;
 	const struct prototype_type **fields;

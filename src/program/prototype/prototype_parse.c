@@ -710,11 +710,9 @@ uint32_t prototypes_read(struct prototypes *set, const char *name, const char *t
 
 	for (const char *at = text, *end = text + n; at < end;) {
 		const char *nl = memchr(at, '\n', (size_t)(end - at));
-		struct parser p = { .set = set,
-				    .at = at,
-				    .end = nl ? nl : end,
-				    .file = name,
-				    .text = number };
+		struct parser p = {
+			.set = set, .at = at, .end = nl ? nl : end, .file = name, .text = number
+		};
 
 		line++;
 		parse_line(&p);
