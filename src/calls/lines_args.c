@@ -254,7 +254,7 @@ static bool register_at(const struct call *call, bool vector, uint32_t number, u
 	return !vector || *ret != WIRE_VECTOR_UNKNOWN;
 }
 
-/* Prints a structure that a call returns. Its registers stand at the end of the record's numbers. */
+/* Prints a structure that a call returns. Its registers are the record's last numbers. */
 static void put_struct(struct lines *l, const struct prototype *f, bool whole,
 		       const struct prototype_values *v)
 {

@@ -376,7 +376,7 @@ static void put_places(struct writer *w, const char *const *places, uint32_t n, 
 	out_printf(&w->o, "/self->sp%u == uregs[R_RSP]%s/\n{\n", w->number, behind);
 }
 
-/* Prints the memory behind inner pointers, each by a clause of its own: a pointer that leads nowhere
+/* Prints the memory behind inner pointers, each by its own clause: a pointer that leads nowhere
  * ends only its own clause early. places: the returns; NULL: at the entry. */
 static void put_inner(struct writer *w, const char *const *places, uint32_t n, const char *behind,
 		      const char *result)

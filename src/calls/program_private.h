@@ -21,7 +21,7 @@ void program_put_syscall_head(struct writer *w, const char *place, const char *m
 /* program_count.c: the clauses of a function for the table of -c. */
 void program_count(struct writer *w);
 void program_count_syscall(struct writer *w);
-/* The variables of windows, which stand in front of all clauses; and the clauses that open and close
+/* The variables of windows, which stand before all clauses; the clauses that open and close
  * windows, which stand behind all others. */
 void program_put_clock(struct writer *w);
 void program_put_windows(struct writer *w);

@@ -127,7 +127,7 @@ static struct err *summary_take(struct sink *s, const struct record_view *r, con
 	return NULL;
 }
 
-/* The untimed calls took as long as those in windows, or as all timed ones when windows have few. */
+/* The untimed calls took as long as those in windows, or as all timed ones if windows have few. */
 static void estimate(const struct summary *k, struct total *t)
 {
 	enum { FEW = 1000 };

@@ -3,8 +3,8 @@
  *	tick-1s { awake = !awake; }
  *	pid$target::malloc:entry /awake && arg0 > 64/ { ... }
  *
- * A guard is a global variable that stands first in the predicate of a clause. Only the tracer's own
- * clauses (BEGIN, END, tick) may set it to anything but 0. So when the tracer has run these clauses,
+ * A guard is a global variable that stands first in the predicate of a clause. Only the tracer's
+ * own clauses (BEGIN, END, tick) may set it to anything but 0. So when the tracer has run these,
  * and finds 0 in the guards of all of a program's clauses, the program does nothing until it runs
  * them again. */
 #include "compile/gen/gen_private.h"

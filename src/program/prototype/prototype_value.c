@@ -264,7 +264,7 @@ static void print_text(struct printer *p, const struct prototype_length *l, cons
 	out_str(p->o, cut ? "\"..." : "\"");
 }
 
-/* Prints n bytes of wide text. Memory is read up to the end of a page at least, so there may be more
+/* Prints n bytes of wide text. Memory is read up to a page's end at least, so there may be more
  * of it when no zero ends it. */
 static void print_wide(struct printer *p, const struct prototype_type *array, const uint8_t *bytes,
 		       uint32_t n, bool cut, const struct around *around)

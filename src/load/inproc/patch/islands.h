@@ -27,7 +27,7 @@ struct err *island_place(struct inproc_engine *e, struct inproc_process *p, stru
 			 struct ranges *r, int fd, uint64_t *at);
 struct err *island_write_stubs(struct inproc_engine *e, struct inproc_process *p,
 			       struct inproc_module *m);
-/* Puts programs to sleep whose guards are all 0, and wakes those of which one is not. Called when the
+/* Puts programs to sleep whose guards are all 0, and wakes the others. Called when the
  * tracer has run programs that may set guards. */
 void islands_turn(struct inproc_engine *e);
 /* Chooses each module's island and writes its stubs into one memory file. */
