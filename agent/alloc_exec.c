@@ -50,7 +50,10 @@ enum {
 	PRELOAD_MAX = 8192, /* bytes of an LD_PRELOAD that is there already */
 	PATH_BYTES = 48,
 	NUMBERS_BYTES = 192,
-	O_RDONLY_ = 0,
+	O_NOCTTY_ = 0400,
+	O_NONBLOCK_ = 04000,
+	S_IFMT_ = 0170000,
+	S_IFREG_ = 0100000,
 	F_DUPFD_ = 0,
 	FIRST_FD = 3,
 	BY_PATH = 0, /* in place of a descriptor */
@@ -106,17 +109,19 @@ static char *put_path(char *p)
 }
 
 /* Another process may have the tracer's number by now. No other file of the kernel's own tmpfs, on
- * which memory files are, has the number of this one, as long as anybody has it open. */
+ * which memory files are, has the number of this one for hours: numbers have 32 bits. */
 static int is_object(int64_t failed, const uint64_t *status)
 {
-	/* struct stat: st_dev, st_ino */
-	return !failed && status[0] == state.recording.device && status[1] == state.recording.inode;
+	/* struct stat: st_dev, st_ino, st_nlink, st_mode */
+	return !failed && status[0] == state.recording.device &&
+	       status[1] == state.recording.inode && (status[3] & S_IFMT_) == S_IFREG_;
 }
 
 /* Opens the shared object. Returns its descriptor, or -1. */
 static int open_object(const char *path)
 {
-	int64_t fd = sys4(SYS_OPEN, (uintptr_t)path, O_RDONLY_, 0, 0), other;
+	/* the open of a FIFO does not wait */
+	int64_t fd = sys4(SYS_OPEN, (uintptr_t)path, O_NONBLOCK_ | O_NOCTTY_, 0, 0), other;
 	uint64_t status[32];
 
 	if (fd >= 0 && fd < FIRST_FD) {

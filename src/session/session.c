@@ -39,7 +39,7 @@ void session_say_debug(struct session *s)
 	if (!s->untrusted_said && dwarf_untrusted())
 		session_say(
 			s,
-			"%s belongs to another user: its debugging information is not read, and "
+			"%s is another user's or a container's: its debugging information is not read, and "
 			"its types and lines are unknown (-x foreigndebug reads it)",
 			dwarf_untrusted());
 	s->untrusted_said |= dwarf_untrusted() != NULL;

@@ -9,8 +9,8 @@
 /* Lists the regions that are copied. */
 void copy_list_regions(memory_region_vec *ret, const struct mappings *maps);
 
-/* Returns true for memory that may be a heap, or whose words may be pointers into one. Device memory is none, and
- * reading it may have effects. */
+/* Returns true for memory that may be a heap, or whose words may be pointers into one. Device
+ * memory is none, and reading it may have effects. */
 bool copy_wants(const struct mapping *m);
 /* Reads the mappings and the registers. *ret: the mappings, valid until the next call that reads
  * them. */

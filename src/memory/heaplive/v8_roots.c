@@ -73,7 +73,7 @@ static void handle_blocks_add(struct v8_reader *x)
 
 		if (!(c->bits & CHUNK_FREE) && usable >= HANDLES * HANDLE_SIZE &&
 		    usable < HANDLES * HANDLE_SIZE + HANDLES_MORE)
-			handles_add(x, c->addr + CHUNK_HEADER);
+			handles_add(x, chunk_block(c));
 	}
 }
 
@@ -94,8 +94,8 @@ static void local_handles_add(struct v8_reader *x, uint64_t from, uint64_t to)
 		first = limit - LOCAL_HANDLES * 8;
 		if (next < first || next > limit || limit < LOCAL_HANDLES * 8)
 			continue;
-		k = x->has_blocks ? heap_chunk_at(&x->blocks, first - CHUNK_HEADER) : LEAKS_NONE;
-		if (k != LEAKS_NONE)
+		k = x->has_blocks ? heap_chunk(&x->blocks, first) : LEAKS_NONE;
+		if (k != LEAKS_NONE && chunk_block(&x->blocks.chunks.v[k]) == first)
 			roots_in(x, first, next, "local handle");
 	}
 }
@@ -114,7 +114,7 @@ static void isolates_add(struct v8_reader *x)
 		if (k != LEAKS_NONE && chunk_usable(&x->blocks.chunks.v[k]) < ISOLATE_MAX) {
 			const struct leaks_chunk *c = &x->blocks.chunks.v[k];
 
-			from = c->addr + CHUNK_HEADER;
+			from = chunk_block(c);
 			to = from + chunk_usable(c);
 		}
 		from = from < r->start ? r->start : from;
@@ -160,9 +160,9 @@ void v8_roots_add(struct v8_reader *x)
 	x->has_blocks = !e;
 	err_free(e);
 	if (!x->has_blocks)
-		graph_remark(x->graph, "the allocator is not glibc's: objects that only handles of "
-				       "C++ refer to count as not reachable");
-	heap_index(&x->blocks);
+		graph_remark(x->graph,
+			     "the heap of its allocator is not known: objects that only handles of "
+			     "C++ refer to count as not reachable");
 	isolates_add(x);
 	handle_blocks_add(x);
 	stacks_add(x);

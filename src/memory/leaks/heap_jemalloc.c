@@ -27,6 +27,7 @@ enum {
 	CLASSES = 232,
 	BIN_SIZE = 24,
 	OWN_SIZE = 2 << 20,
+	STEPS_MAX = 1 << 26,
 	TLS_MAX = 64 << 10, /* the variables lie so near to the thread's pointer */
 	ACTIVE = 0,
 };
@@ -43,6 +44,8 @@ struct jemalloc {
 	struct leaks_heap *h;
 	uint32_t first_area; /* of h->areas */
 	uint64_t last_own;   /* the piece of memory that was met last */
+	struct hash leaves;  /* those that were added: several trees may lead to one */
+	uint64_t steps;      /* blocks that may still be looked at in caches of threads */
 	struct nonzero nonzero;
 	uint32_t damaged;
 	uint64_t damage;
@@ -183,7 +186,11 @@ static void add_extent(struct jemalloc *j, const struct extent *e, uint64_t own)
 static void add_leaf(struct jemalloc *j, uint64_t leaf, uint64_t number)
 {
 	const uint64_t end = leaf + LEAF_SIZE;
+	bool is_new;
 
+	(void)hash_put(&j->leaves, &leaf, sizeof(leaf), &is_new);
+	if (!is_new)
+		return;
 	vec_push(&j->h->own, (struct space_range){ leaf, end });
 	for (uint64_t at = leaf; nonzero_next(&j->nonzero, at, end, &at); at += MEMORY_WORD) {
 		uint64_t word = 0;
@@ -243,8 +250,9 @@ static bool take_bin(struct jemalloc *j, const struct memory_region *r, uint64_t
 	struct leaks_chunk *c;
 
 	if (head % MEMORY_WORD || full % MEMORY_WORD || empty % MEMORY_WORD || used > room ||
-	    !room || bounds >> 48 || !memory_at(j->c, head - (room - used), room))
+	    !room || bounds >> 48 || !memory_at(j->c, head - (room - used), room) || !j->steps)
 		return false;
+	j->steps -= j->steps < used ? j->steps : used;
 	if (mark && (c = block_at(j, head - (room - used), 0)))
 		c->bits |= CHUNK_REACHED;
 	for (uint32_t k = 0; k < used; k += MEMORY_WORD) {
@@ -262,7 +270,7 @@ static bool take_bin(struct jemalloc *j, const struct memory_region *r, uint64_t
 	return true;
 }
 
-/* Searches the cache of a thread before its thread pointer. */
+/* Searches the cache of a thread before its thread pointer. A thread has one. */
 static void take_cache(struct jemalloc *j, uint64_t fs)
 {
 	const struct memory_region *r = memory_region_at(j->c, fs);
@@ -275,6 +283,7 @@ static void take_cache(struct jemalloc *j, uint64_t fs)
 	     at += MEMORY_WORD) {
 		uint32_t n = 0;
 
+		j->steps -= j->steps > 0;
 		while (n < CLASSES && at + (n + 1) * BIN_SIZE <= r->end &&
 		       take_bin(j, r, at + n * BIN_SIZE, n, false))
 			n++;
@@ -282,7 +291,7 @@ static void take_cache(struct jemalloc *j, uint64_t fs)
 			continue;
 		for (uint32_t i = 0; i < n; i++)
 			take_bin(j, r, at + i * BIN_SIZE, i, true);
-		at += n * BIN_SIZE - MEMORY_WORD;
+		return;
 	}
 }
 
@@ -295,7 +304,8 @@ static int jemalloc_area_order(const void *a, const void *b)
 
 bool heap_find_jemalloc(const struct memory_copy *c, struct leaks_heap *h)
 {
-	struct jemalloc j = { .c = c, .h = h, .first_area = h->areas.n };
+	struct jemalloc j = { .c = c, .h = h, .first_area = h->areas.n, .steps = STEPS_MAX };
+	uint64_t fs = 0;
 	bool any = false;
 
 	nonzero_init(&j.nonzero, c);
@@ -324,12 +334,20 @@ bool heap_find_jemalloc(const struct memory_copy *c, struct leaks_heap *h)
 	if (h->areas.n > j.first_area)
 		qsort(h->areas.v + j.first_area, h->areas.n - j.first_area, sizeof(*h->areas.v),
 		      jemalloc_area_order);
-	for (uint32_t i = 0; any && i < c->threads.n; i++)
-		take_cache(&j, c->threads.v[i].fs);
+	for (uint32_t i = 0; any && i < c->threads.n; i++) {
+		if (i && c->threads.v[i].fs == fs) /* threads may share one, if they are hostile */
+			continue;
+		fs = c->threads.v[i].fs;
+		take_cache(&j, fs);
+	}
+	if (!j.steps)
+		heap_remark(h, xasprintf("the caches of jemalloc's threads are too large: their "
+					 "free blocks may count as leaks"));
 	if (j.damaged)
 		heap_remark(h, xasprintf("%u extents of jemalloc's are damaged, or were being "
 					 "changed; the first is at 0x%llx",
 					 j.damaged, (unsigned long long)j.damage));
 	nonzero_fini(&j.nonzero);
+	hash_fini(&j.leaves);
 	return any;
 }

@@ -13,6 +13,7 @@
 #include "memory/leaks/leaks_private.h"
 
 enum {
+	OWN_MAX = 4 << 20,
 	LEAF_WORDS = 1 << 18,
 	LEAF_SIZE = LEAF_WORDS * 8,
 	LEAVES = 1 << 17,
@@ -184,7 +185,10 @@ static void add_span(struct tcmalloc *t, const struct span *s)
 	const uint64_t each = s->class ? t->size[s->class] : all;
 	const uint64_t n = all / each;
 
-	vec_push(&t->h->own, (struct space_range){ start, start + all });
+	if (t->h->own.n < OWN_MAX) /* forged page maps may overlap */
+		vec_push(&t->h->own, (struct space_range){ start, start + all });
+	else
+		tcmalloc_damaged(t, start);
 	if ((s->state & 3) != IN_USE)
 		return;
 	if (!r || (s->class && all > r->end - start) || n > t->h->most - t->h->chunks.n) {

@@ -4,8 +4,11 @@
 #include <elfutils/libdwelf.h>
 #include <fcntl.h>
 #include <gelf.h>
+#include <linux/magic.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 
 #include "base/mapped.h"
 #include "base/regular.h"
@@ -202,14 +205,35 @@ static bool is_own_user(uid_t uid)
 	return !uid || uid == geteuid() || (sudo && *sudo && uid == strtoul(sudo, NULL, 10));
 }
 
-static bool is_trusted(int fd, const char *path)
+/* Root of a container has the same number as root here, if it has no user namespace. */
+static bool is_of_container(const char *path)
+{
+	cleanup_free char *space = NULL;
+	struct stat own, its;
+
+	if (!image_path_is_foreign(path))
+		return false;
+	space = xasprintf("/proc/%d/ns/mnt", atoi(path + strlen("/proc/")));
+	return stat("/proc/self/ns/mnt", &own) || stat(space, &its) || own.st_ino != its.st_ino;
+}
+
+/* The owner's number means nothing on a filesystem whose server is a user's program. */
+static bool is_served(int fd)
+{
+	struct statfs fs;
+
+	return fstatfs(fd, &fs) || fs.f_type == FUSE_SUPER_MAGIC;
+}
+
+static bool is_trusted(int fd, const char *name, const char *path)
 {
 	struct stat st;
 
-	if (trusts_all || (!fstat(fd, &st) && is_own_user(st.st_uid)))
+	if (trusts_all || (!fstat(fd, &st) && is_own_user(st.st_uid) && !(st.st_mode & S_IWOTH) &&
+			   !is_served(fd) && !is_of_container(path)))
 		return true;
 	if (!untrusted)
-		untrusted = xstrdup(path);
+		untrusted = xstrdup(*name ? name : path);
 	return false;
 }
 
@@ -224,7 +248,7 @@ Dwfl_Module *dwarf_report(Dwfl *d, const char *name, const char *path)
 		return NULL;
 	/* libdwfl unpacks what is no ELF file: a few bytes can be gigabytes, or an archive. */
 	if (pread(fd, magic, SELFMAG, 0) != SELFMAG || memcmp(magic, ELFMAG, SELFMAG) ||
-	    !is_trusted(fd, name)) {
+	    !is_trusted(fd, name, path)) {
 		close(fd);
 		return NULL;
 	}

@@ -41,7 +41,8 @@ void dwarf_limit(uint64_t bytes);
 Dwfl_Module *dwarf_report(Dwfl *d, const char *name, const char *path);
 /* A few bytes of DWARF can take libdw hours and all memory, and the author of a file chooses them.
  * So a file is trusted only when it belongs to root, to this process's user, or to the user who
- * called sudo(8). dwarf_trust_all() trusts all files. */
+ * called sudo(8), when not everybody can write it, and when it is no container's.
+ * dwarf_trust_all() trusts all files. */
 void dwarf_trust_all(bool all);
 /* Returns the name of the first file that was not trusted, or NULL. */
 const char *dwarf_untrusted(void);
