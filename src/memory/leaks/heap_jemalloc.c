@@ -145,7 +145,7 @@ static void add_blocks(struct jemalloc *j, const struct extent *e, uint64_t each
 				.each = each };
 	uint32_t unused = 0;
 
-	if (!r || a.end > r->end || n > j->h->most - j->h->chunks.n) {
+	if (!r || a.end > r->end || e->addr % MEMORY_WORD || n > j->h->most - j->h->chunks.n) {
 		jemalloc_damaged(j, e->addr);
 		return;
 	}

@@ -210,7 +210,7 @@ static uint32_t next_leaked(struct marker *m, struct visit *p)
 		uint64_t at = p->next, word = 0;
 		uint32_t i;
 
-		if (at % MEMORY_PAGE == 0 || at == chunk_block(c)) {
+		if (at % MEMORY_PAGE < MEMORY_WORD || at == chunk_block(c)) {
 			/* passes over what was not touched */
 			uint32_t k = partition_point(m->c->runs.n, j, m->c->runs.v[j].end <= at);
 
