@@ -31,7 +31,7 @@ const struct opt heap_opts[] = {
 	{ 'n', NULL, "N", NULL, "lists at most N rows (30)", INTEGER(shown.most, 1, UINT32_MAX) },
 	{ OPT_LONG, "percent", "N", NULL, "a suspect retains at least N percent (20)", INTEGER(shown.percent, 1, 100) },
 	{ OPT_LONG, "json", NULL, NULL, "JSON lines", FLAG(shown.json) },
-	{ OPT_LONG, "no-fork", NULL, NULL, "reads the process while it is stopped, not a copy of it", FLAG(no_fork) },
+	{ OPT_LONG, "fork", NULL, NULL, "copies the process by clone(2), for a shorter stop; the program can see this", FLAG(fork) },
 	{ 0, NULL, NULL, NULL, "Of alloc: the lines that made the objects which are alive, until ^C" },
 	{ OPT_LONG, "for", "SECONDS", NULL, "records for so long", REAL(lasts, 0.001, 1e7) },
 	{ OPT_LONG, "every", "SECONDS", NULL, "shows them again and again, not only at the end", REAL(every, 0.1, 1e7) },
@@ -127,13 +127,13 @@ static struct err *read_process(struct heap_options *a, const struct graph_wante
 
 	e = e ?: control_space(c, &space);
 	pause.control = c;
-	pause.no_fork = a->no_fork;
+	pause.fork = a->fork;
 	e = e ?: read_space(a, space, &pause, w, ret);
 	if (!e && *ret) {
 		snprintf(name, sizeof(name), "%s", space->name);
 		a->shown.name = name;
 		a->shown.pause_ns = pause.ns;
-		a->shown.whole = pause.whole;
+		a->shown.whole = pause.fork ? pause.whole : NULL;
 	}
 	space_free(space);
 	control_free(c);

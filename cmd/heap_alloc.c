@@ -59,7 +59,7 @@ static struct err *read_heap(struct watcher *w, struct graph **ret)
 {
 	const struct graph_wanted wanted = { 0 };
 	const struct heap_source *source;
-	struct memory_stop stop = { .no_fork = true };
+	struct memory_stop stop = { 0 };
 	struct control *c = NULL;
 	struct space *space = NULL;
 	struct err *e = control_open(w->sites.pid, &c);

@@ -9,7 +9,7 @@ struct space;
 
 struct heap_options {
 	struct heap_shown shown;
-	bool no_fork;
+	bool fork;
 	bool histogram, retained, unreachable, duplicates, counts, stacks;
 	const char *paths, *refs, *find, *diff, *page;
 	/* of alloc */

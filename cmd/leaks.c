@@ -26,7 +26,7 @@ const struct opt leaks_opts[] = {
 	{ 'r', "recording", "FILE", OPT_FILE, "groups them by the stacks in this recording of the process (descry malloc record -k)", TEXT(recording) },
 	{ 'v', "verbose", NULL, NULL, "each leaked block, too", FLAG(shown.blocks) },
 	{ OPT_LONG, "json", NULL, NULL, "JSON lines", FLAG(json) },
-	{ OPT_LONG, "no-fork", NULL, NULL, "reads the process while it is stopped, not a copy of it", FLAG(stop.no_fork) },
+	{ OPT_LONG, "fork", NULL, NULL, "copies the process by clone(2), for a shorter stop; the program can see this", FLAG(stop.fork) },
 	OPT_HELP,
 	{ 0 },
 };
@@ -99,7 +99,7 @@ static struct err *find_in_process(struct finder *f, pid_t pid)
 	if (e && space && e->code == ENOENT)
 		e = err_wrap(e, "%s", space->name);
 	f->shown.pause_ns = f->stop.ns;
-	f->shown.whole = f->stop.whole;
+	f->shown.whole = f->stop.fork ? f->stop.whole : NULL;
 	e = e ?: show(f, l, copy, space);
 	free_both(l, copy);
 	space_free(space);

@@ -160,6 +160,10 @@ if version != "3.11":
 
 answers = os.path.join(TMP, "big.json")
 p = start(PROGRAM, "50000", answers)
+forked = heap("--fork", "-p", str(p.pid))[0]
+unasked = heap("-p", str(p.pid))[0]
+check(forked["forked"] and not unasked["forked"], "by --fork alone", forked, unasked)
+check(all(forked[k] == unasked[k] for k in ("objects", "bytes", "references", "reachable")), "the same", forked, unasked)
 compare(p, ("-p", str(p.pid)), answers, False)
 
 answers = os.path.join(TMP, "small.json")

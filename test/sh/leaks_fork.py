@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-# The copy of a process by clone(2) (`descry leaks`): what the copy lacks is read in the process itself, the process notices nothing, and it
+# The copy of a process by clone(2) (`descry leaks --fork`): what the copy lacks is read in the process itself, the process notices nothing, and it
 # is not copied where that is a risk.
 import atexit
 import json
@@ -144,11 +144,12 @@ if subprocess.run(["cc", "-O1", "-fno-builtin", "-pthread", "-o", os.path.join(T
 
 p, lost = start()
 before = state(p), text(p)
-heap, blocks = leaks(p, "--no-fork")
-check(heap["not_forked"] == "--no-fork" and blocks == lost, "not copied", heap, blocks, lost)
+heap, blocks = leaks(p)
+check(not heap["forked"] and heap["not_forked"] is None and blocks == lost, "not copied unasked", heap, blocks, lost)
+check((state(p), text(p)) == before, "as before", before, state(p))
 for i in range(5):
-    heap, blocks = leaks(p)
-    check(heap["not_forked"] is None and blocks == lost, "copied", heap, blocks, lost)
+    heap, blocks = leaks(p, "--fork")
+    check(heap["forked"] and heap["not_forked"] is None and blocks == lost, "copied", heap, blocks, lost)
     check((state(p), text(p)) == before, "as before", before, state(p))
 out, _ = p.communicate()
 check(p.returncode == 0 and out == "signals 0 interrupted 0 wait -1 1 -1 1\n", "it notices nothing", p.returncode, out)
@@ -168,8 +169,8 @@ for what, why in (("filter", "filters its system calls"), ("direct", "O_DIRECT")
     if p.poll() is not None:
         print("note: %s is not possible here: %d" % (what, p.returncode))
         continue
-    heap, blocks = leaks(p)
-    check(why in (heap["not_forked"] or "") and blocks == lost, what, heap, blocks)
+    heap, blocks = leaks(p, "--fork")
+    check(not heap["forked"] and why in (heap["not_forked"] or "") and blocks == lost, what, heap, blocks)
     p.communicate()
     check(p.returncode == 0, what, p.returncode)
 done()

@@ -1,5 +1,5 @@
-/* Copies the memory of a process as it is at one moment: by a copy of the process, or while it is
- * stopped. */
+/* Copies the memory of a process as it is at one moment: while it is stopped, or by a copy of the
+ * process. */
 #include <errno.h>
 
 #include "base/clock.h"
@@ -102,12 +102,12 @@ struct err *memory_copy_stopped(struct memory_stop *p, struct space *s, bool fil
 
 	if (!p->control)
 		return copy_whole(s, NULL, files, ret);
-	why = p->no_fork ? "--no-fork" : control_copy_refused(control_pid(p->control), &absent);
-	if (why)
+	why = p->fork ? control_copy_refused(control_pid(p->control), &absent) : NULL;
+	if (!p->fork || why)
 		room = memory_room_new(s);
 	begun = now_ns();
 	e = control_stop(p->control, STOP_MS);
-	if (!e && !why) {
+	if (!e && p->fork && !why) {
 		refused = control_copy(p->control, &k);
 		why = refused ? refused->text : NULL;
 	}

@@ -56,15 +56,15 @@ struct err *memory_copy_into(struct space *s, struct memory_room *room, struct m
 /* How a process is stopped for a copy of its memory. Zero: nothing is stopped, as for a core. */
 struct memory_stop {
 	struct control *control;
-	bool no_fork; /* it is not copied by clone(2), but read while it is stopped */
+	bool fork; /* it is copied by clone(2), and read while it goes on */
 	/* set by each copy */
 	uint64_t ns;     /* the process was stopped for so long; adds up */
 	uint64_t moment; /* CLOCK_MONOTONIC ns of the copy */
-	char whole[160]; /* why all of it was read while it was stopped; "": it was not */
+	char whole[160]; /* fork: why all of it was read while it was stopped; "": it was not */
 };
-/* Copies the memory as it is at one moment. s is the space of `control`. The process is copied by
- * clone(2), and goes on while the copy is read; where that is not possible, it is read while it is
- * stopped. files: as memory_copy_files() does, too. */
+/* Copies the memory as it is at one moment. s is the space of `control`. The process is read while
+ * it is stopped. With `fork` it is copied by clone(2) where that is possible, and goes on while the
+ * copy is read. files: as memory_copy_files() does, too. */
 struct err *memory_copy_stopped(struct memory_stop *p, struct space *s, bool files,
 				struct memory_copy **ret);
 /* Adds the pages of private mappings of files that the process has not touched, as far as they

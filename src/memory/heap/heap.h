@@ -29,7 +29,7 @@ struct heap_shown {
 	const char *name; /* of the file, process or core */
 	const struct heap_source *source;
 	uint64_t pause_ns; /* as long was the process stopped; 0: it was not */
-	const char *whole; /* why its memory was read meanwhile; "": it was not; may be NULL */
+	const char *whole; /* NULL: no copy by clone(2) was asked for; "": made; else why not */
 	uint32_t most;     /* rows that are listed */
 	uint32_t percent;  /* of the reachable bytes, from which on something is a suspect */
 	bool json;         /* JSON lines in place of tables */

@@ -69,6 +69,7 @@ static void summary_json(struct graph *g, const struct heap_shown *how, struct o
 	heap_json_number(o, "dropped_references", t->dangling);
 	heap_json_number(o, "repeated_objects", t->repeated);
 	heap_json_number(o, "pause_ns", how->pause_ns);
+	out_printf(o, ",\"forked\":%s", how->whole && !*how->whole ? "true" : "false");
 	if (how->whole && *how->whole)
 		heap_json_text(o, "not_forked", how->whole);
 	out_str(o, ",\"remarks\":[");

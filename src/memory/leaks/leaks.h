@@ -63,7 +63,7 @@ void leaks_free(struct leaks *l);
 struct leaks_shown {
 	const char *name;  /* of the process or core */
 	uint64_t pause_ns; /* as long was the process stopped; 0: it was not */
-	const char *whole; /* why its memory was read meanwhile; "": it was not; may be NULL */
+	const char *whole; /* NULL: no copy by clone(2) was asked for; "": made; else why not */
 	uint32_t most;     /* groups that are listed */
 	bool blocks;       /* each block of these */
 };

@@ -133,7 +133,8 @@ void leaks_json(const struct leaks *l, const struct leaks_shown *how, struct out
 	put_number(o, "scanned_bytes", l->scanned);
 	put_number(o, "search_ns", l->search_ns);
 	put_number(o, "pause_ns", how->pause_ns);
-	out_str(o, ",\"not_forked\":");
+	out_printf(o,
+		   ",\"forked\":%s,\"not_forked\":", how->whole && !*how->whole ? "true" : "false");
 	if (how->whole && *how->whole)
 		json_string(o, how->whole, strlen(how->whole));
 	else
