@@ -112,6 +112,11 @@ struct err *memory_copy_stopped(struct memory_stop *p, struct space *s, bool fil
 		why = refused ? refused->text : NULL;
 	}
 	snprintf(p->whole, sizeof(p->whole), "%s", why ?: "");
+	if (refused) { /* a thread may have left its stop */
+		e = resume(p, begun);
+		begun = now_ns();
+		e = e ?: control_stop(p->control, STOP_MS);
+	}
 	err_free(refused);
 	if (!e && k) {
 		c = xcalloc(1, sizeof(*c));
@@ -122,7 +127,7 @@ struct err *memory_copy_stopped(struct memory_stop *p, struct space *s, bool fil
 		e = copy_whole(s, room, files, &c);
 		e = both(e, resume(p, begun));
 	}
-	control_copy_free(k);
+	p->ns += control_copy_free(k);
 	memory_room_free(room);
 	vec_fini(&absent);
 	vec_fini(&kept);

@@ -77,8 +77,9 @@ const char *control_copy_refused(pid_t pid, space_range_vec *ret_absent);
 struct err *control_copy(struct control *c, struct control_copy **ret);
 pid_t control_copy_pid(const struct control_copy *k);
 /* Ends the copy, and removes what the process has for it: a thread, and code in an unused place of
- * its text. The process may be running. */
-void control_copy_free(struct control_copy *k);
+ * its text. A running process is stopped for that once more: returns for how many ns. The code
+ * stays while another tracer uses it, or when the process cannot be stopped. */
+uint64_t control_copy_free(struct control_copy *k);
 
 /* Returns true when a seccomp filter, or the strict mode, checks the thread's system calls. A
  * thread with as many filters as this process counts as unfiltered: it inherited the same filters,

@@ -16,6 +16,12 @@
  * exit_group(2), and the helper reaps it. PTRACE_O_EXITKILL is never set on a thread of the
  * process.
  *
+ * No lock keeps two tracers apart, as they may be in other name spaces: the code does, which both
+ * see in the process. It is placed and removed only while the process is stopped, which only one
+ * tracer can do at a time. A tracer that finds a thread in it makes no copy, and one that ends
+ * leaves it there. Code that nobody is in was left by a tracer that was killed, or by one that
+ * could not stop the process in time: the next copy uses and removes it.
+ *
  * The copy shares the table of descriptors, so that a descriptor that the process closes is closed.
  * It has a copy of the root and working directory: a process that executes a set-user-ID program
  * while another process shares these does not get its privileges. */
@@ -36,6 +42,7 @@
 __asm__(".pushsection .rodata\n"
 	"fork_code_begin:\n"
 	"	syscall\n" /* rt_sigprocmask(SIG_SETMASK, all, was, 8) */
+	"fork_code_masked:\n"
 	"	mov $56, %eax\n"
 	"	mov $0x50f00, %edi\n" /* CLONE_VM, _FS, _FILES, _SIGHAND, _THREAD, _SYSVSEM */
 	"	xor %esi, %esi\n"
@@ -43,6 +50,7 @@ __asm__(".pushsection .rodata\n"
 	"	xor %r10d, %r10d\n"
 	"	xor %r8d, %r8d\n"
 	"	syscall\n" /* clone: the helper */
+	"fork_code_cloned:\n"
 	"	test %eax, %eax\n"
 	"	jz 1f\n"
 	"	mov $14, %eax\n"
@@ -51,6 +59,7 @@ __asm__(".pushsection .rodata\n"
 	"	xor %edx, %edx\n"
 	"	mov $8, %r10d\n"
 	"	syscall\n" /* rt_sigprocmask(SIG_SETMASK, was, NULL, 8) */
+	"fork_code_unmasked:\n"
 	"	pop %r15; pop %r14; pop %r13; pop %r12; pop %rbp; pop %rbx\n"
 	"	pop %r11; pop %r10; pop %r9; pop %r8; pop %rax; pop %rcx\n"
 	"	pop %rdx; pop %rsi; pop %rdi; popf\n"
@@ -79,54 +88,119 @@ __asm__(".pushsection .rodata\n"
 	"	syscall\n" /* exit_group */
 	"fork_code_end:\n"
 	".popsection\n");
-extern const uint8_t fork_code_begin[], fork_code_end[];
+extern const uint8_t fork_code_begin[], fork_code_masked[], fork_code_cloned[],
+	fork_code_unmasked[], fork_code_end[];
 
 enum {
 	MASKS = 16, /* bytes of the signal masks */
 	FORK_MS = 5000,
 	SYS_MASK = 14,
-	STOPS_OF_CLONE = 4, /* stops of the thread up to the end of the clone: two for each call */
-	STOPS = 6,
+	GIVE_BACK_MS = 1000,
 	END_MS = 10000,
-	HELPER_MS = 1000,
+	HALTED_MS = 300, /* the process is stopped by a signal for so long */
+	REMOVE_MS = 2000,
 };
 
 struct control_copy {
 	struct control *control;
 	pid_t pid, helper;
 	uint64_t code;
-	bool code_left; /* another tracer has left it there, whose helper may use it */
-	bool let_go;    /* the helper is not traced any more, and will end */
+	bool inside; /* a thread of the process has not got its own registers back */
+	bool let_go; /* the helper is not traced any more, and will end */
 };
 
 /* --- making it --- */
 
+static uint32_t code_size(void)
+{
+	return (uint32_t)(fork_code_end - fork_code_begin);
+}
+
+/* Returns true when a thread is in the code, or may return there, or when this is not known. */
+static bool is_used(struct control_copy *k)
+{
+	const struct control_range r = { k->code, k->code + code_size() };
+	pid_t tid = 0;
+
+	return err_drop(control_refers(k->control, &r, 1, false, &tid)) || tid;
+}
+
 static struct err *place_code(struct control_copy *k)
 {
 	struct control *c = k->control;
-	const uint32_t n = (uint32_t)(fork_code_end - fork_code_begin);
 	const struct mappings *maps;
 	struct err *e = control_maps(c, &maps);
+	bool left = false;
 
 	if (e)
 		return e;
-	k->code = control_unused_end(c, fork_code_begin, n, CONTROL_STUB_SIZE, &k->code_left);
+	k->code = control_unused_end(c, fork_code_begin, code_size(), CONTROL_STUB_SIZE, &left);
 	if (!k->code)
 		return err_new(ENOSPC, "its text has no room for the code");
-	return k->code_left ? NULL : control_write_text(c, k->code, fork_code_begin, n);
+	if (!left)
+		return control_write_text(c, k->code, fork_code_begin, code_size());
+	if (!is_used(k))
+		return NULL;
+	k->code = 0;
+	return err_new(EBUSY, "another tracer copies it");
 }
 
-/* Runs the thread through the code. *ret_result: of its clone(2). */
-static enum control_outcome run_thread(struct control_copy *k, struct control_thread *t,
-				       uint64_t deadline, int64_t *ret_result)
+static bool is_at(const struct control_copy *k, const struct user_regs_struct *r,
+		  const uint8_t *label)
+{
+	return r->rip == k->code + (uint64_t)(label - fork_code_begin);
+}
+
+/* Returns true when the kernel makes a call again that has ended with this result, because of a
+ * signal or a stop. */
+static bool is_made_again(int64_t result)
+{
+	return result <= -512 && result >= -516; /* ERESTARTSYS ... ERESTART_RESTARTBLOCK */
+}
+
+/* Runs a thread, which blocks all signals, to the next beginning or end of a system call, or into
+ * its clone(2). SIGSTOP cannot be blocked; it is passed on at once, so that the kernel keeps it in
+ * order with SIGCONT. The traced thread runs on in a stopped process. CALL_LATE: it is at another
+ * stop. */
+static enum control_outcome go_on(struct control_thread *t, uint64_t deadline, int *ret_status)
+{
+	for (int sig = 0;;) {
+		int status;
+
+		if (ptrace(PTRACE_SYSCALL, t->tid, 0, sig) < 0 ||
+		    !control_wait(t->tid, &status, deadline) || !WIFSTOPPED(status) ||
+		    control_has_executed(t, status))
+			return CALL_FAILED;
+		*ret_status = status;
+		if (WSTOPSIG(status) == (SIGTRAP | 0x80) || status >> 16 == PTRACE_EVENT_CLONE)
+			return CALL_DONE;
+		sig = status >> 16 ? 0 : WSTOPSIG(status);
+		if ((sig && sig != SIGSTOP) || now_ns() > deadline)
+			return CALL_LATE;
+	}
+}
+
+/* Takes the thread from a stop in the code to one with its own registers and signal mask. */
+static bool give_back(struct control_thread *t, uint64_t mask)
+{
+	uint64_t has = mask;
+
+	if (ptrace(PTRACE_GETSIGMASK, t->tid, sizeof(has), &has) < 0 ||
+	    control_end_call(t, now_ns() + GIVE_BACK_MS * 1000000ull) != CALL_DONE)
+		return false;
+	return has == mask || ptrace(PTRACE_SETSIGMASK, t->tid, sizeof(mask), &mask) == 0;
+}
+
+/* Runs the thread from the beginning of its first call to the end of the code. */
+static enum control_outcome run_through(struct control_copy *k, struct control_thread *t,
+					uint64_t deadline, int64_t *ret_result)
 {
 	struct user_regs_struct r;
-	int sig = 0;
+	unsigned long made = 0;
 
-	for (int stops = 0; stops < STOPS;) {
-		unsigned long made = 0;
+	for (bool ends = false;;) {
 		int status;
-		enum control_outcome o = control_run_call(t, !stops, deadline, &status, &sig);
+		enum control_outcome o = go_on(t, deadline, &status);
 
 		if (o != CALL_DONE)
 			return o;
@@ -135,13 +209,38 @@ static enum control_outcome run_thread(struct control_copy *k, struct control_th
 				k->helper = (pid_t)made;
 			continue;
 		}
-		if (++stops != STOPS_OF_CLONE)
+		ends = !ends;
+		if (!ends)
 			continue;
 		if (ptrace(PTRACE_GETREGS, t->tid, 0, &r) < 0)
 			return CALL_FAILED;
-		*ret_result = (int64_t)r.rax;
+		if (is_at(k, &r, fork_code_masked) && r.rax)
+			return CALL_LATE;
+		if (is_at(k, &r, fork_code_cloned) && !is_made_again((int64_t)r.rax))
+			*ret_result = (int64_t)r.rax;
+		if (is_at(k, &r, fork_code_unmasked))
+			return CALL_DONE;
 	}
-	return control_end_call(t, deadline);
+}
+
+/* Runs the thread, whose registers are set for the code. *ret_result: of its clone(2). CALL_FAILED:
+ * it has not got its own registers back. */
+static enum control_outcome run_thread(struct control_copy *k, struct control_thread *t,
+				       uint64_t deadline, int64_t *ret_result)
+{
+	int status, sig = 0;
+	uint64_t mask;
+	enum control_outcome o = control_run_call(t, true, deadline, &status, &sig);
+
+	if (o != CALL_DONE)
+		return o;
+	/* Now, because a thread that was in sigsuspend(2) had another one at the stop. */
+	if (ptrace(PTRACE_GETSIGMASK, t->tid, sizeof(mask), &mask) < 0)
+		return CALL_FAILED;
+	o = run_through(k, t, deadline, ret_result);
+	if (o == CALL_DONE)
+		return control_end_call(t, deadline);
+	return o == CALL_LATE && give_back(t, mask) ? CALL_LATE : CALL_FAILED;
 }
 
 static struct err *make_helper(struct control_copy *k, struct control_thread *t, uint64_t deadline)
@@ -169,9 +268,11 @@ static struct err *make_helper(struct control_copy *k, struct control_thread *t,
 		r.rsi = sp - MASKS / 2;
 		r.rdx = sp - MASKS;
 		r.r10 = sizeof(masks[0]);
+		k->inside = true;
 		if (ptrace(PTRACE_SETREGS, t->tid, 0, &r) < 0)
 			return control_gone(c);
 		o = run_thread(k, t, deadline, &result);
+		k->inside = o == CALL_FAILED;
 	}
 	(void)ptrace(PTRACE_SETOPTIONS, t->tid, 0, c->options);
 	if (result < 0)
@@ -196,39 +297,59 @@ static void let_helper_go(struct control_copy *k)
 		control_let_go_later(k->helper, k->control->pid);
 }
 
-/* Runs the helper to the end of its clone(2). */
+/* Waits for the helper. It gets no stack pointer, so that no tracer has it make a call on the stack
+ * of the thread that made it. */
+static bool take_helper(struct control_copy *k, uint64_t deadline)
+{
+	struct user_regs_struct r;
+
+	if (!wait_born(k->helper, deadline) || ptrace(PTRACE_GETREGS, k->helper, 0, &r) < 0)
+		return false;
+	r.rsp = 0;
+	return ptrace(PTRACE_SETREGS, k->helper, 0, &r) == 0;
+}
+
+/* Runs the helper to the end of its clone(2). *ret_result: of it. */
+static enum control_outcome run_helper(struct control_copy *k, uint64_t deadline,
+				       int64_t *ret_result)
+{
+	struct control_thread t = { .tid = k->helper, .proved = true };
+	struct user_regs_struct r;
+	unsigned long made = 0;
+
+	for (bool ends = true;;) {
+		int status;
+		enum control_outcome o = go_on(&t, deadline, &status);
+
+		if (o != CALL_DONE)
+			return o;
+		if (status >> 16 == PTRACE_EVENT_CLONE) {
+			if (ptrace(PTRACE_GETEVENTMSG, t.tid, 0, &made) == 0)
+				k->pid = (pid_t)made;
+			continue;
+		}
+		ends = !ends;
+		if (!ends)
+			continue;
+		if (ptrace(PTRACE_GETREGS, t.tid, 0, &r) < 0)
+			return CALL_FAILED;
+		*ret_result = (int64_t)r.rax;
+		if (!is_made_again(*ret_result))
+			return CALL_DONE;
+	}
+}
+
 static struct err *make_copy(struct control_copy *k, uint64_t deadline)
 {
 	const int options = k->control->options | PTRACE_O_EXITKILL;
-	struct control_thread t = { .tid = k->helper, .proved = true };
-	struct user_regs_struct r = { 0 };
-	bool born = wait_born(k->helper, deadline);
-	int sig = 0;
+	int64_t result = 0;
+	bool made = take_helper(k, deadline) && run_helper(k, deadline, &result) == CALL_DONE;
 
-	for (int stops = 0; born && stops < 2;) {
-		unsigned long made = 0;
-		int status;
-
-		born = ptrace(PTRACE_SYSCALL, t.tid, 0, 0) == 0 &&
-		       control_wait(t.tid, &status, deadline) && WIFSTOPPED(status);
-		if (!born)
-			break;
-		if (status >> 16 == PTRACE_EVENT_CLONE &&
-		    ptrace(PTRACE_GETEVENTMSG, t.tid, 0, &made) == 0)
-			k->pid = (pid_t)made;
-		else if (WSTOPSIG(status) == (SIGTRAP | 0x80))
-			stops++;
-		else if (status >> 16 != PTRACE_EVENT_STOP)
-			sig = WSTOPSIG(status);
-		born = !sig && now_ns() < deadline;
-	}
 	if (k->pid && wait_born(k->pid, deadline) &&
-	    ptrace(PTRACE_SETOPTIONS, k->pid, 0, options) == 0 && born)
+	    ptrace(PTRACE_SETOPTIONS, k->pid, 0, options) == 0 && made)
 		return NULL;
-	if (born)
-		(void)ptrace(PTRACE_GETREGS, t.tid, 0, &r);
-	return (int64_t)r.rax < 0
-		       ? err_new((int)-r.rax, "it may not be copied: %s", strerror((int)-r.rax))
+	return made && result < 0
+		       ? err_new((int)-result, "it may not be copied: %s", strerror((int)-result))
 		       : err_new(ETIMEDOUT, "it is not copied in time");
 }
 
@@ -286,34 +407,62 @@ pid_t control_copy_pid(const struct control_copy *k)
 
 /* --- its end --- */
 
-/* Waits until the helper has ended. Returns false when it has not in time: SIGSTOP holds it,
- * too. */
+/* Waits until the helper has ended. Returns false when it has not in time, or when a signal has
+ * stopped the process: it ends later. */
 static bool wait_helper(const struct control_copy *k)
 {
-	cleanup_free char *path = xasprintf("/proc/%d/task/%d", k->control->pid, k->helper);
-	const uint64_t begun = now_ns(), end = begun + HELPER_MS * 1000000ull;
+	const uint64_t begun = now_ns(), end = begun + END_MS * 1000000ull;
+	uint64_t ran = begun;
 
-	while (access(path, F_OK) == 0) {
-		if (now_ns() > end)
+	for (;;) {
+		char state = control_thread_state(k->control->pid, k->helper);
+		uint64_t now = now_ns();
+
+		if (!state)
+			return true;
+		if (state != 'T')
+			ran = now;
+		if (now > end || now - ran > HALTED_MS * 1000000ull)
 			return false;
 		control_wait_a_bit(begun);
 	}
-	return true;
 }
 
-void control_copy_free(struct control_copy *k)
+/* Removes the code, in a stopped process, unless it is used. */
+static void remove_code(struct control_copy *k)
 {
 	static const uint8_t zeros[CONTROL_CODE_MAX];
-	const uint32_t n = (uint32_t)(fork_code_end - fork_code_begin);
+	uint8_t have[CONTROL_CODE_MAX];
+
+	if (is_used(k) || err_drop(control_read(k->control, k->code, have, code_size())) ||
+	    memcmp(have, fork_code_begin, code_size()))
+		return;
+	(void)err_drop(control_write_text(k->control, k->code, zeros, code_size()));
+}
+
+uint64_t control_copy_free(struct control_copy *k)
+{
+	uint64_t begun, ret = 0;
 	int status = 0;
 
 	if (!k)
-		return;
+		return 0;
 	if (k->pid && kill(k->pid, SIGKILL) == 0)
 		while (control_wait(k->pid, &status, now_ns() + END_MS * 1000000ull) &&
 		       WIFSTOPPED(status))
 			;
-	if (k->code && !k->code_left && (!k->helper || (k->let_go && wait_helper(k))))
-		err_free(control_write_text(k->control, k->code, zeros, n));
+	if (!k->code || k->inside || (k->helper && !(k->let_go && wait_helper(k)))) {
+		free(k);
+		return 0;
+	}
+	begun = now_ns();
+	if (k->control->stopped) {
+		remove_code(k);
+	} else if (!err_drop(control_stop(k->control, REMOVE_MS))) {
+		remove_code(k);
+		(void)err_drop(control_resume(k->control));
+		ret = now_ns() - begun;
+	}
 	free(k);
+	return ret;
 }

@@ -154,6 +154,8 @@ enum control_outcome { CALL_DONE, CALL_AGAIN, CALL_LATE, CALL_FAILED };
  * CALL_AGAIN, CALL_LATE: no call was made. The thread has its own registers again. */
 enum control_outcome control_run_call(struct control_thread *t, bool first, uint64_t deadline,
 				      int *ret_status, int *ret_sig);
+/* Returns true when the thread has executed another program, as this or an earlier stop shows. */
+bool control_has_executed(struct control_thread *t, int status);
 /* Takes the thread, at the end of a system call, to a stop where signals and restarts are handled,
  * with its own registers. */
 enum control_outcome control_end_call(struct control_thread *t, uint64_t deadline);

@@ -276,7 +276,7 @@ struct err *control_write_frame(struct control *c, const struct control_thread *
 	return control_write(c, *ret_sp, &f, sizeof(f));
 }
 
-static bool has_executed(struct control_thread *t, int status)
+bool control_has_executed(struct control_thread *t, int status)
 {
 	if (WIFSTOPPED(status) && status >> 16 == PTRACE_EVENT_EXEC)
 		t->proved = false;
@@ -296,10 +296,10 @@ enum control_outcome control_run_call(struct control_thread *t, bool first, uint
 
 		if (ptrace(PTRACE_SYSCALL, t->tid, 0, 0) < 0 ||
 		    !control_wait(t->tid, &status, deadline) || !WIFSTOPPED(status) ||
-		    has_executed(t, status))
+		    control_has_executed(t, status))
 			return CALL_FAILED;
 		*ret_status = status;
-		if (WSTOPSIG(status) == (SIGTRAP | 0x80) || status >> 16 == PTRACE_EVENT_CLONE)
+		if (WSTOPSIG(status) == (SIGTRAP | 0x80))
 			return CALL_DONE;
 		if (status >> 16 == PTRACE_EVENT_STOP) {
 			if (now_ns() < deadline)
@@ -331,7 +331,7 @@ enum control_outcome control_end_call(struct control_thread *t, uint64_t deadlin
 	int status;
 
 	if (ptrace(PTRACE_INTERRUPT, t->tid, 0, 0) < 0 || ptrace(PTRACE_CONT, t->tid, 0, 0) < 0 ||
-	    !control_wait(t->tid, &status, deadline) || has_executed(t, status))
+	    !control_wait(t->tid, &status, deadline) || control_has_executed(t, status))
 		return CALL_FAILED;
 	if (ptrace(PTRACE_SETREGS, t->tid, 0, &t->regs) < 0)
 		return CALL_FAILED;
