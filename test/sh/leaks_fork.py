@@ -5,6 +5,7 @@ import atexit
 import json
 import os
 import shutil
+import signal
 import subprocess
 import tempfile
 
@@ -58,6 +59,41 @@ static void *sleeper(void *arg)
 	return arg;
 }
 
+/* Says whether a child sees a lock of this process. */
+static int show_lock(void)
+{
+	struct flock l = { .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = 1 };
+	char c;
+
+	if (fork() == 0) {
+		printf("lock %s\n", fcntl(9, F_GETLK, &l) == 0 && l.l_type != F_UNLCK ? "held" : "lost");
+		fflush(stdout);
+		_exit(0);
+	}
+	wait(NULL);
+	while (read(0, &c, 1) > 0)
+		;
+	return 0;
+}
+
+/* Has much memory and a lock, and executes itself. */
+static int lock_and_execute(const char *self)
+{
+	struct flock l = { .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = 1 };
+	char c;
+
+	for (int i = 0; i < 2000; i++)
+		memset(malloc(100000), 1, 100000);
+	if (dup2(memfd_create("lock", 0), 9) != 9 || fcntl(9, F_SETLK, &l))
+		return 6;
+	printf("ready\n");
+	fflush(stdout);
+	if (read(0, &c, 1) != 1)
+		return 7;
+	execl(self, self, "locked", NULL);
+	return 8;
+}
+
 int main(int argc, char **argv)
 {
 	pthread_t t;
@@ -66,6 +102,10 @@ int main(int argc, char **argv)
 	ssize_t n;
 	int fd;
 
+	if (argc > 1 && !strcmp(argv[1], "locked"))
+		return show_lock();
+	if (argc > 1 && !strcmp(argv[1], "lock"))
+		return lock_and_execute(argv[0]);
 	for (int i = 1; i < 32; i++)
 		signal(i, on_signal);
 	sigemptyset(&set);
@@ -126,6 +166,18 @@ def state(p):
         return status, f.read()
 
 
+def copy_of(p):
+    """The child of its helper."""
+    try:
+        for tid in os.listdir("/proc/%d/task" % p.pid):
+            with open("/proc/%d/task/%s/children" % (p.pid, tid)) as f:
+                for child in f.read().split():
+                    return int(child)
+    except OSError:
+        pass
+    return 0
+
+
 def text(p):
     """The ends of its text, where the code of the copy has been."""
     with open("/proc/%d/maps" % p.pid) as f, open("/proc/%d/mem" % p.pid, "rb") as mem:
@@ -163,6 +215,41 @@ check(heap["not_forked"] == "it is stopped" and blocks == lost, "stopped", heap,
 os.kill(p.pid, 18)  # SIGCONT, which it has a handler for
 p.communicate()
 check(p.returncode == 0, "stopped", p.returncode)
+
+# It executes another program while the copy is read: that one has its locks, and the copy has no descriptors. A copy may end unseen.
+p, lost = start("lock")
+for _ in range(10):
+    d = subprocess.Popen([DESCRY, "leaks", "--fork", "--json", "-p", str(p.pid)], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)
+    copy, fds = 0, None
+    while d.poll() is None and fds != []:
+        copy = copy or copy_of(p)
+        if copy:
+            os.kill(d.pid, signal.SIGSTOP)
+            try:
+                fds = os.listdir("/proc/%d/fd" % copy)
+                with open("/proc/%d/stat" % copy) as f:
+                    ended = f.read().rsplit(")", 1)[1].split()[0] in "XZ"
+            except OSError:
+                ended = True
+            if ended:
+                fds = None
+                break
+            if fds:
+                os.kill(d.pid, signal.SIGCONT)
+    if fds == []:
+        break
+    if d.poll() is None:
+        os.kill(d.pid, signal.SIGCONT)
+    d.communicate()
+if check(fds == [], "the copy has no descriptors", copy, fds):
+    p.stdin.write("x")
+    p.stdin.flush()
+    line = p.stdout.readline()
+    check(line == "lock held\n", "its lock is kept", line)
+    os.kill(d.pid, signal.SIGCONT)
+    check('"forked":true' in d.communicate()[0], "copied while it executes")
+p.communicate()
+check(p.returncode == (0 if fds == [] else 7), "the executed program", p.returncode)
 
 for what, why in (("filter", "filters its system calls"), ("direct", "O_DIRECT")):
     p, lost = start(what)

@@ -48,7 +48,10 @@ static struct err *read_copied(struct memory_copy *c, struct control_copy *k,
 			       const space_range_vec *kept, bool files)
 {
 	struct space *s = NULL;
-	struct err *e = space_live(control_copy_pid(k), &s);
+	struct err *e;
+
+	control_copy_close(k);
+	e = space_live(control_copy_pid(k), &s);
 
 	e = e ?: copy_read(c, s, kept, NULL);
 	if (!e && files)

@@ -3,6 +3,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "base/io.h"
 #include "base/meminfo.h"
@@ -161,7 +163,9 @@ const char *control_copy_refused(pid_t pid, space_range_vec *ret_absent)
 {
 	const char *why = NULL;
 
-	if (control_thread_state(pid, pid) == 'T')
+	if (syscall(SYS_close_range, ~0u, ~0u, 0) < 0)
+		why = "this kernel has no close_range(2)";
+	else if (control_thread_state(pid, pid) == 'T')
 		why = "it is stopped";
 	else if (control_any_filtered(pid))
 		why = "it filters its system calls";

@@ -76,6 +76,10 @@ const char *control_copy_refused(pid_t pid, space_range_vec *ret_absent);
 /* Copies a stopped process, which can then be resumed. The error does not name the process. */
 struct err *control_copy(struct control *c, struct control_copy **ret);
 pid_t control_copy_pid(const struct control_copy *k);
+/* Closes the descriptors of the copy, which shares those of the process till then. Call it when the
+ * process goes on: a server of files may be one of its threads. The copy can be read even when the
+ * server does not answer. */
+void control_copy_close(struct control_copy *k);
 /* Ends the copy, and removes what the process has for it: a thread, and code in an unused place of
  * its text. A running process is stopped for that once more: returns for how many ns. The code
  * stays while another tracer uses it, or when the process cannot be stopped. */

@@ -4,12 +4,13 @@
  *	                                                  │
  *	the helper, a thread                              '─ clone ─ wait4 ─ exit
  *	                                                       │
- *	the copy, a process of its own                         '─ (stopped by ptrace) ─ exit_group
+ *	the copy, a process of its own                         '─ (stopped) ─ close_range ─ exit_group
  *
- * The copy is traced and stopped from its birth on, and is never run. It has no signal for its end
- * and is reaped by the helper, so the process sees neither a SIGCHLD nor a child: only wait4(2)
- * with __WALL or __WCLONE finds it. The helper is a thread, which nothing needs to reap. It blocks
- * all signals and uses no memory, neither a stack nor thread-local variables.
+ * The copy is traced and stopped from its birth on. It is run for close_range(2) only. It has no
+ * signal for its end and is reaped by the helper, so the process sees neither a SIGCHLD nor a
+ * child: only wait4(2) with __WALL or __WCLONE finds it. The helper is a thread, which nothing
+ * needs to reap. It blocks all signals and uses no memory, neither a stack nor thread-local
+ * variables.
  *
  * If the tracer is killed at any instant, all of them end by themselves: the thread restores its
  * registers as after the stub, the copy is killed (PTRACE_O_EXITKILL) or executes its
@@ -22,9 +23,11 @@
  * leaves it there. Code that nobody is in was left by a tracer that was killed, or by one that
  * could not stop the process in time: the next copy uses and removes it.
  *
- * The copy shares the table of descriptors, so that a descriptor that the process closes is closed.
- * It has a copy of the root and working directory: a process that executes a set-user-ID program
- * while another process shares these does not get its privileges. */
+ * The copy begins with the table of descriptors of the process, leaves it when the process goes on,
+ * and has no descriptor then: what the process closes is closed, and when it executes a program, it
+ * keeps its table, and with it its locks by fcntl(2). The copy has a copy of the root and working
+ * directory: a process that executes a set-user-ID program while another process shares these does
+ * not get its privileges. */
 #define _GNU_SOURCE
 #include <assert.h>
 #include <errno.h>
@@ -83,7 +86,12 @@ __asm__(".pushsection .rodata\n"
 	"2:	mov $60, %eax\n"
 	"	xor %edi, %edi\n"
 	"	syscall\n" /* exit, of the thread */
-	"3:	mov $231, %eax\n"
+	"3:	mov $436, %eax\n"
+	"	xor %edi, %edi\n"
+	"	mov $-1, %esi\n"
+	"	mov $2, %edx\n"
+	"	syscall\n" /* close_range(0, ~0, CLOSE_RANGE_UNSHARE) */
+	"	mov $231, %eax\n"
 	"	xor %edi, %edi\n"
 	"	syscall\n" /* exit_group */
 	"fork_code_end:\n"
@@ -97,6 +105,7 @@ enum {
 	SYS_MASK = 14,
 	GIVE_BACK_MS = 1000,
 	END_MS = 10000,
+	CLOSE_MS = 1000,
 	HALTED_MS = 300, /* the process is stopped by a signal for so long */
 	REMOVE_MS = 2000,
 };
@@ -403,6 +412,18 @@ struct err *control_copy(struct control *c, struct control_copy **ret)
 pid_t control_copy_pid(const struct control_copy *k)
 {
 	return k->pid;
+}
+
+void control_copy_close(struct control_copy *k)
+{
+	const uint64_t deadline = now_ns() + CLOSE_MS * 1000000ull;
+	struct control_thread t = { .tid = k->pid, .proved = true };
+	int status;
+
+	assert(!k->control->stopped);
+	/* to the beginning, and to the end */
+	if (go_on(&t, deadline, &status) == CALL_DONE)
+		(void)go_on(&t, deadline, &status);
 }
 
 /* --- its end --- */
