@@ -210,7 +210,7 @@ p, lost = start()
 os.kill(p.pid, 19)  # SIGSTOP
 while open("/proc/%d/stat" % p.pid).read().rsplit(")", 1)[1].split()[0] != "T":
     pass
-heap, blocks = leaks(p)
+heap, blocks = leaks(p, "--fork")
 check(heap["not_forked"] == "it is stopped" and blocks == lost, "stopped", heap, blocks)
 os.kill(p.pid, 18)  # SIGCONT, which it has a handler for
 p.communicate()
