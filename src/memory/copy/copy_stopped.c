@@ -57,6 +57,12 @@ static struct err *read_copied(struct memory_copy *c, struct control_copy *k,
 	if (!e && files)
 		e = memory_copy_files(c, s);
 	space_free(s);
+	if (!control_copy_lives(k)) {
+		err_free(e);
+		e = err_new(ESRCH,
+			    "its copy was ended while it was read: without --fork it is read "
+			    "while it is stopped");
+	}
 	return e;
 }
 

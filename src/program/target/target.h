@@ -76,6 +76,9 @@ const char *control_copy_refused(pid_t pid, space_range_vec *ret_absent);
 /* Copies a stopped process, which can then be resumed. The error does not name the process. */
 struct err *control_copy(struct control *c, struct control_copy **ret);
 pid_t control_copy_pid(const struct control_copy *k);
+/* Returns false when someone has ended the copy: the program itself, its user, or the kernel for
+ * lack of memory. What was read before may be zeros then. */
+bool control_copy_lives(const struct control_copy *k);
 /* Closes the descriptors of the copy, which shares those of the process till then. Call it when the
  * process goes on: a server of files may be one of its threads. The copy can be read even when the
  * server does not answer. */

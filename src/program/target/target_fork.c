@@ -414,6 +414,13 @@ pid_t control_copy_pid(const struct control_copy *k)
 	return k->pid;
 }
 
+bool control_copy_lives(const struct control_copy *k)
+{
+	char state = control_thread_state(k->pid, k->pid);
+
+	return state && state != 'Z' && state != 'X';
+}
+
 void control_copy_close(struct control_copy *k)
 {
 	const uint64_t deadline = now_ns() + CLOSE_MS * 1000000ull;
