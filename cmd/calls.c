@@ -8,8 +8,10 @@
 #include <signal.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include "base/io.h"
+#include "base/regular.h"
 #include "base/term.h"
 #include "calls/calls.h"
 #include "cmd/version.h"
@@ -129,53 +131,86 @@ static int read_file(struct caller *k, const char *path)
 	return 0;
 }
 
+enum { FOUND_MAX = 16 << 20 };
+
+/* Reads a file that nobody has named: it may be anything, and descry runs without it. */
+static void read_found(struct caller *k, const char *path)
+{
+	cleanup_free char *text = NULL, *opened = NULL;
+	int fd = regular_open(path);
+	uint32_t said = 0;
+	struct stat st;
+	size_t n;
+
+	if (fd < 0 || fstat(fd, &st) || st.st_size > FOUND_MAX) {
+		tool_wrong("%s is left out: no regular file, or too large", path);
+	} else {
+		opened = xasprintf("/proc/self/fd/%d", fd);
+		if (!err_drop(io_read_file(opened, &text, &n)))
+			(void)prototypes_read(&k->prototypes, path, text, n, say_wrong, &said);
+	}
+	if (fd >= 0)
+		close(fd);
+}
+
 /* Reads a file, or all files named *.conf of a directory. */
-static int read_path(struct caller *k, const char *path)
+static int read_path(struct caller *k, const char *path, bool is_named)
 {
 	cleanup_free char *pattern = NULL;
 	struct stat st;
-	glob_t found;
+	glob_t all = { .gl_pathc = 0 };
+	const bool is_directory = !stat(path, &st) && S_ISDIR(st.st_mode);
+	char *one[] = { (char *)path };
+	char **files = one;
+	size_t n = 1;
 	int status = 0;
 
-	if (stat(path, &st) < 0 || !S_ISDIR(st.st_mode))
-		return read_file(k, path);
-	pattern = xasprintf("%s/*.conf", path);
-	if (glob(pattern, 0, NULL, &found))
-		return 0;
-	for (size_t i = 0; i < found.gl_pathc && !status; i++)
-		status = read_file(k, found.gl_pathv[i]);
-	globfree(&found);
+	if (is_directory) {
+		pattern = xasprintf("%s/*.conf", path);
+		if (glob(pattern, 0, NULL, &all))
+			return 0;
+		files = all.gl_pathv;
+		n = all.gl_pathc;
+	}
+	for (size_t i = 0; i < n && !status; i++) {
+		if (is_named)
+			status = read_file(k, files[i]);
+		else
+			read_found(k, files[i]);
+	}
+	if (is_directory)
+		globfree(&all);
 	return status;
 }
 
 /* Reads DIRECTORY/NAME if it is there. */
-static int read_own(struct caller *k, const char *directory, const char *name)
+static void read_own(struct caller *k, const char *directory, const char *name)
 {
 	cleanup_free char *path = xasprintf("%s/%s", directory, name);
 
 	/* The XDG Base Directory Specification ignores relative paths. */
-	return *directory == '/' && !access(path, F_OK) ? read_path(k, path) : 0;
+	if (*directory == '/' && !access(path, F_OK))
+		(void)read_path(k, path, false);
 }
 
 /* Reads the files of the machine and of the user, where ltrace looks for them. A later file counts
  * more. */
-static int read_own_files(struct caller *k)
+static void read_own_files(struct caller *k)
 {
 	const char *home = getenv("HOME"), *own = getenv("XDG_CONFIG_HOME"),
 		   *all = getenv("XDG_CONFIG_DIRS");
 	cleanup_free char *dirs = xstrdup(all && *all ? all : "/etc/xdg");
 	cleanup_free char *config = xasprintf("%s/.config", home ? home : "");
-	int status = 0;
 	char *colon;
 
 	do { /* the first directory counts most */
 		colon = strrchr(dirs, ':');
-		status = status ?: read_own(k, colon ? colon + 1 : dirs, "ltrace");
+		read_own(k, colon ? colon + 1 : dirs, "ltrace");
 		if (colon)
 			*colon = '\0';
 	} while (colon);
-	status = status ?: read_own(k, own && *own ? own : config, "ltrace");
-	return status ?: read_own(k, home ? home : "", ".ltrace.conf");
+	read_own(k, own && *own ? own : config, "ltrace");
+	read_own(k, home ? home : "", ".ltrace.conf");
 }
 
 /* Reads NAME.conf in the directory of the file that imports it. A file that is not there imports
@@ -197,16 +232,12 @@ static void import(void *arg, const char *from, const char *name)
 
 static int read_prototypes(struct caller *k)
 {
-	int status;
-
 	k->prototypes.import = import;
 	k->prototypes.import_arg = k;
 
 	for (const struct embedded_file *d = prototype_files; d->name; d++)
 		(void)prototypes_read(&k->prototypes, d->name, d->text, d->len, NULL, NULL);
-	status = read_own_files(k);
-	if (status)
-		return status;
+	read_own_files(k);
 	for (uint32_t i = 0; i < k->files.n; i++) {
 		cleanup_free char *list = xstrdup(k->files.v[i]);
 		char *rest = list;
@@ -214,7 +245,8 @@ static int read_prototypes(struct caller *k)
 		while (rest) {
 			const char *path = strsep(&rest, ":");
 
-			status = *path ? read_path(k, path) : 0;
+			int status = *path ? read_path(k, path, true) : 0;
+
 			if (status)
 				return status;
 		}

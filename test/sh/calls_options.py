@@ -98,6 +98,17 @@ for want, home, dirs, flags in (("FIRST", "none", one + ":" + two, []), ("SECOND
 env["XDG_CONFIG_HOME"] = os.path.join(TMP, "xdg2")
 r = calls("-e", "made_sum", "./t", "lines", "0", rc=3, env=dict(env, HOME=os.path.join(TMP, "home"), XDG_CONFIG_DIRS=one))
 check(re.search(r"^made_sum\(.*, 3\) += SECOND$", r.err, re.M), "XDG_CONFIG_HOME", r)
+# A file that nobody has named may be anything, or wrong: descry runs without it.
+os.makedirs("odd")
+os.mkfifo("odd/.ltrace.conf")
+env = dict(os.environ, HOME=os.path.join(TMP, "odd"))
+r = calls("-e", "made_sum", "./t", "lines", "0", rc=3, env=env)
+check("odd/.ltrace.conf is left out: no regular file" in r.err and "made_sum(" in r.err, "a FIFO", r)
+os.unlink("odd/.ltrace.conf")
+with open("odd/.ltrace.conf", "w") as f:
+    f.write("int made_sum(int;\nenum[int](RIGHT=2) made_sum(addr, int);\n")
+r = calls("-e", "made_sum", "./t", "lines", "0", rc=3, env=env)
+check("odd/.ltrace.conf:1: " in r.err and re.search(r"^made_sum\(.* 0?x?3\b.*\) += RIGHT$", r.err, re.M), "a wrong line", r)
 
 # without a prototype: by the library's debugging information
 os.mkdir("debug")
