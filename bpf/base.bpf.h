@@ -26,7 +26,7 @@ typedef __s64 s64;
 #define ROUTINE __attribute__((noinline))
 /* A bpf_loop() callback. */
 #define CALLBACK static __attribute__((noinline)) long
-/* A function that is long: the agent has one copy of it, too. */
+/* Marks a long function. Neither the BPF program nor the agent inlines it. */
 #define SUBROUTINE CALLBACK
 #define INLINE static __attribute__((always_inline)) inline
 

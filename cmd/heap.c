@@ -79,7 +79,7 @@ enum {
 	ASK_DIFF = 1 << 8,
 	ASK_PAGE = 1 << 9,
 	ASK_HPROF = 1 << 10,
-	ASK_SUMMARY = 1 << 11, /* when nothing is asked for */
+	ASK_SUMMARY = 1 << 11, /* the user has given no option that asks something */
 };
 
 static uint32_t questions(const struct heap_options *a)

@@ -188,33 +188,42 @@ static void test_names_without_end(void **state)
 	type_graph_free(g);
 }
 
+enum { PATH_BYTES = 32 };
+
+/* Makes a file of what a command makes of a program. */
+static void make_file(const char *command, char path[PATH_BYTES])
+{
+	cleanup_free char *whole = NULL;
+	int fd;
+
+	snprintf(path, PATH_BYTES, "/tmp/descry-hostile-XXXXXX");
+	fd = mkstemp(path);
+	assert_true(fd >= 0);
+	close(fd);
+	whole = xasprintf("%s /bin/true > %s", command, path);
+	assert_int_equal(system(whole), 0);
+}
+
 /* libdw would unpack it. */
 static void test_packed(void **state)
 {
-	char path[] = "/tmp/descry-packed-XXXXXX", command[64];
+	char path[PATH_BYTES];
 	Dwfl *d = dwfl_begin(&dwarf_callbacks);
-	int fd = mkstemp(path);
 
-	assert_true(fd >= 0);
-	snprintf(command, sizeof(command), "gzip -c /bin/true > %s", path);
-	assert_int_equal(system(command), 0);
+	make_file("gzip -c", path);
 	assert_null(dwarf_report(d, "packed", path));
 	assert_non_null(dwarf_report(d, "plain", "/bin/true"));
 	dwfl_end(d);
-	close(fd);
 	unlink(path);
 }
 
 /* Another user's file. */
 static void test_owner(void **state)
 {
-	char path[] = "/tmp/descry-owner-XXXXXX", command[64];
+	char path[PATH_BYTES];
 	Dwfl *d = dwfl_begin(&dwarf_callbacks);
-	int fd = mkstemp(path);
 
-	assert_true(fd >= 0);
-	snprintf(command, sizeof(command), "cat /bin/true > %s", path);
-	assert_int_equal(system(command), 0);
+	make_file("cat", path);
 	assert_non_null(dwarf_report(d, "own", path));
 	assert_null(dwarf_untrusted());
 	assert_int_equal(chmod(path, 0666), 0);
@@ -232,7 +241,6 @@ static void test_owner(void **state)
 		dwarf_trust_all(false);
 	}
 	dwfl_end(d);
-	close(fd);
 	unlink(path);
 }
 
