@@ -225,6 +225,22 @@ INLINE u64 js_running(struct unwind_walk *w, const struct wire_v8 *j, u64 byteco
 	return v->other ? WIRE_LANGUAGE_BEFORE : at;
 }
 
+/* Returns true when the walk knows no mapping of the code. The agent sees V8's code so until the
+ * tracer has listed it (unwind_mapping()); that may be code that was made or built-in code. */
+INLINE bool js_unlisted(const struct unwind_state *s)
+{
+	return s->size == 1;
+}
+
+/* Returns the place in the bytecodes that an interpreter's frame of a call holds. Frames of
+ * baseline code have a pointer there, and those of optimized code have no bytecodes. */
+INLINE u64 js_saved(const struct unwind_state *s, const struct wire_v8 *j, u64 length)
+{
+	u64 saved = s->js.frame[WIRE_V8_PLACE], at = (saved >> 32) - (j->bytecodes_data - 1);
+
+	return !js_is_small(saved) || at >= length ? WIRE_LANGUAGE_BEFORE : at;
+}
+
 /* Sets s->frame to the word of a frame whose function has s->id. */
 SUBROUTINE js_named(struct unwind_walk *w, const struct wire_v8 *j, bool built_in)
 {
@@ -236,15 +252,10 @@ SUBROUTINE js_named(struct unwind_walk *w, const struct wire_v8 *j, bool built_i
 	length = bytecodes && js_is_small(js_member(v, j->bytecodes_length))
 			 ? js_member(v, j->bytecodes_length) >> 32
 			 : 0;
-	if (built_in && !s->call) {
-		at = js_running(w, j, bytecodes, length);
-	} else if (built_in) {
-		u64 saved = v->frame[WIRE_V8_PLACE];
-
-		at = (saved >> 32) - (j->bytecodes_data - 1);
-		if (!js_is_small(saved) || at >= length)
-			at = WIRE_LANGUAGE_BEFORE;
-	} else if ((s->call || length) && !MACHINE_READ(w, v->around, 32, s->pc - WIRE_V8_BEFORE)) {
+	if (built_in || js_unlisted(s))
+		at = s->call ? js_saved(s, j, length) : js_running(w, j, bytecodes, length);
+	if (!built_in && at == WIRE_LANGUAGE_BEFORE && (s->call || length) &&
+	    !MACHINE_READ(w, v->around, 32, s->pc - WIRE_V8_BEFORE)) {
 		place = WIRE_JAVA_PLACE(s->pc, s->call);
 		s->id = wire_language_v8_place(s->id, place, v->around);
 	}
@@ -307,7 +318,7 @@ SUBROUTINE javascript_step(struct unwind_walk *w, u32 i)
 		v->function = 0;
 	if (v->function && js_function(w, j, v->function))
 		js_named(w, j, built_in);
-	else if (!built_in)
+	else if (!built_in && !(js_unlisted(s) && context - 2 < WIRE_V8_FRAME_KINDS * 2))
 		return unwind_frame_pointer(w, i);
 	else if (!s->machine.addresses)
 		s->frame = WIRE_LANGUAGE_HIDDEN;

@@ -203,6 +203,7 @@ enum {
 	WIRE_V8_FUNCTION_WORDS = 5,
 	WIRE_V8_SHARED_WORDS = 8,
 	WIRE_V8_FRAME_MAX = 1 << 26,
+	WIRE_V8_FRAME_KINDS = 64, /* limit of the kinds of frames, which begin at 1 */
 	/* a frame: words from rbp - 40 on */
 	WIRE_V8_FRAME_BELOW = 40,
 	WIRE_V8_PLACE = 0,

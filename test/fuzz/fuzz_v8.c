@@ -13,6 +13,7 @@ enum {
 	CALLED = 1,
 	FIRST = 2,
 	VERSION_SHIFT = 2,
+	UNLISTED = 1 << 7,
 	NAME_MAX_ = 4096 * 3,
 	READS_MAX = 100
 };
@@ -27,7 +28,7 @@ static void walk(struct v8_memory *m, const uint8_t *data)
 {
 	static struct machine_made w;
 	u32 n = js_made_walk(&w, m, address(data + 1), address(data + 3), address(data + 5),
-			     data[0] & CALLED);
+			     data[0] & CALLED, !(data[0] & UNLISTED));
 
 	assert(n <= WIRE_STACK_FRAMES && w.reads <= n * READS_MAX + READS_MAX);
 	for (u32 i = 0; i < w.nasks; i++) {

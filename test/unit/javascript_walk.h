@@ -16,9 +16,10 @@ INLINE long unwind_frame_pointer(struct unwind_walk *w, u32 i)
 	return JS_NOT_V8;
 }
 
-/* Walks from a place, up to code that is not V8's. Returns the number of words in m->frames. */
+/* Walks from a place, up to code that is not V8's. Returns the number of words in m->frames.
+ * listed: the walk knows the mappings of the code. */
 static inline u32 js_made_walk(struct machine_made *m, struct v8_memory *memory, u64 pc, u64 sp,
-			       u64 bp, bool called)
+			       u64 bp, bool called, bool listed)
 {
 	struct unwind_walk w = { m, m, &m->state };
 	struct wire_language l;
@@ -35,7 +36,8 @@ static inline u32 js_made_walk(struct machine_made *m, struct v8_memory *memory,
 
 		if (at < V8_BUILTINS || at >= V8_MADE_END)
 			break;
-		m->state.pages = at < V8_MADE;
+		m->state.pages = listed && at < V8_MADE;
+		m->state.size = listed ? V8_MADE_END - V8_BUILTINS : 1;
 		m->state.frame = m->state.pc;
 		m->state.n++;
 		r = javascript_step(&w, (u32)m->state.n - 1);

@@ -18,7 +18,7 @@ typedef int64_t s64;
 enum { MACHINE_WALK_ASKS = 256 };
 
 struct unwind_state {
-	u64 pc, sp, bp, bias, pages, n, end, call, guess;
+	u64 pc, sp, bp, size, bias, pages, n, end, call, guess;
 	u64 word, pair[2];
 	u32 tgid, ask; /* a struct wire_unwind_ask, with what follows */
 	u64 code, entry, id;

@@ -350,7 +350,7 @@ static void check_word(struct v8_memory *m, struct machine_made *w, const char *
 
 static uint32_t walk_at(struct v8_memory *m, struct machine_made *w, uint64_t pc, bool called)
 {
-	return js_made_walk(w, m, pc, V8_STACK + 0x80, FP, called);
+	return js_made_walk(w, m, pc, V8_STACK + 0x80, FP, called, true);
 }
 
 static void make_numbered(struct v8_memory *m)
@@ -414,6 +414,48 @@ static void test_compiled_words(void **state)
 	v8_memory_fini(&m);
 }
 
+static uint32_t walk_unlisted(struct v8_memory *m, struct machine_made *w, uint64_t pc, bool called)
+{
+	return js_made_walk(w, m, pc, V8_STACK + 0x80, FP, called, false);
+}
+
+/* Code in no mapping that is known: the frame shows whether it is of the interpreter, of baseline
+ * code, or of built-in code without a function. */
+static void test_unlisted_words(void **state)
+{
+	static struct machine_made w;
+	struct v8_memory m;
+	uint64_t listed;
+
+	make_numbered(&m);
+	assert_int_equal(walk_at(&m, &w, V8_BUILTINS + 0x10, true), 1);
+	listed = w.frames[0];
+	assert_int_equal(walk_unlisted(&m, &w, V8_BUILTINS + 0x10, true), 1);
+	assert_true(w.frames[0] == listed && w.asks[0].entry == 0);
+	check_word(&m, &w, "work", 2, 1);
+	/* a construct stub's frame */
+	word(&m, FP - 8, 2 * 15);
+	word(&m, FP - 16, 0);
+	assert_int_equal(walk_unlisted(&m, &w, V8_BUILTINS + 0x10, true), 1);
+	assert_true(w.frames[0] == WIRE_LANGUAGE_HIDDEN && w.state.pc == CALLER && !w.state.guess);
+	/* no kind of frame */
+	word(&m, FP - 8, 2 * WIRE_V8_FRAME_KINDS + 2);
+	assert_int_equal(walk_unlisted(&m, &w, V8_BUILTINS + 0x10, true), 0);
+	word(&m, FP - 8, 0);
+	assert_int_equal(walk_unlisted(&m, &w, V8_BUILTINS + 0x10, true), 0);
+	v8_memory_fini(&m);
+
+	make_numbered(&m);
+	make_code(&m, V8_BASELINE);
+	word(&m, V8_A_CODE + 8, V8_CODES + 1);
+	word(&m, FP - 40, V8_PLACES + 1);
+	assert_int_equal(walk_at(&m, &w, V8_INSTRUCTIONS + 0x20, true), 1);
+	listed = w.frames[0];
+	assert_int_equal(walk_unlisted(&m, &w, V8_INSTRUCTIONS + 0x20, true), 1);
+	assert_true(w.frames[0] == listed && w.asks[0].entry != 0);
+	v8_memory_fini(&m);
+}
+
 /* The innermost frame: in a handler, half built, and in built-in code without a function. */
 static void test_innermost_words(void **state)
 {
@@ -454,7 +496,7 @@ static void test_innermost_words(void **state)
 		word(&m, V8_STACK + 0x80, V8_BUILTINS + 0x10);
 		word(&m, V8_STACK + 0x88, V8_BUILTINS + 0x20);
 		(void)js_made_walk(&w, &m, V8_INSTRUCTIONS + cases[i].at, V8_STACK + 0x80, FP,
-				   false);
+				   false, true);
 		assert_true(w.nasks >= 1 && w.asks[0].entry == 0);
 		assert_int_equal(WIRE_LANGUAGE_ID(w.frames[0]), w.asks[0].id);
 		assert_int_equal(WIRE_LANGUAGE_AT(w.frames[0]), WIRE_LANGUAGE_BEFORE);
@@ -486,10 +528,10 @@ static void test_hostile_words(void **state)
 	word(&m, FP + 8, V8_BUILTINS + 0x10);
 	word(&m, FP, FP); /* a loop */
 	assert_true(walk_at(&m, &w, V8_BUILTINS + 0x10, true) <= 2);
-	assert_int_equal(js_made_walk(&w, &m, V8_BUILTINS + 0x10, V8_STACK + 0x80, FP + 4, true),
-			 0);
-	assert_int_equal(js_made_walk(&w, &m, V8_BUILTINS + 0x10, V8_STACK + 0x80, V8_STACK, true),
-			 0);
+	assert_int_equal(
+		js_made_walk(&w, &m, V8_BUILTINS + 0x10, V8_STACK + 0x80, FP + 4, true, true), 0);
+	assert_int_equal(
+		js_made_walk(&w, &m, V8_BUILTINS + 0x10, V8_STACK + 0x80, V8_STACK, true, true), 0);
 	v8_memory_fini(&m);
 	/* names of functions that are built in */
 	make_numbered(&m);
@@ -513,13 +555,13 @@ static void test_versions(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_interpreted),     cmocka_unit_test(test_handler),
-		cmocka_unit_test(test_baseline),        cmocka_unit_test(test_optimized),
-		cmocka_unit_test(test_names),           cmocka_unit_test(test_lines),
-		cmocka_unit_test(test_partial_frames),  cmocka_unit_test(test_hostile),
-		cmocka_unit_test(test_words),           cmocka_unit_test(test_compiled_words),
-		cmocka_unit_test(test_innermost_words), cmocka_unit_test(test_hostile_words),
-		cmocka_unit_test(test_versions),
+		cmocka_unit_test(test_interpreted),    cmocka_unit_test(test_handler),
+		cmocka_unit_test(test_baseline),       cmocka_unit_test(test_optimized),
+		cmocka_unit_test(test_names),          cmocka_unit_test(test_lines),
+		cmocka_unit_test(test_partial_frames), cmocka_unit_test(test_hostile),
+		cmocka_unit_test(test_words),          cmocka_unit_test(test_compiled_words),
+		cmocka_unit_test(test_unlisted_words), cmocka_unit_test(test_innermost_words),
+		cmocka_unit_test(test_hostile_words),  cmocka_unit_test(test_versions),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -186,6 +186,8 @@ static void kernel_drain(struct engine *en, record_fn *fn, void *arg)
 	 * than these control records. */
 	ring_drain(&k->control, fn, arg, true);
 	ring_drain(&k->data, fn, arg, false);
+	if (k->unwind)
+		unwind_tables_learn(k->unwind);
 }
 
 static struct err *kernel_agg_read(struct engine *en, uint32_t agg, agg_fn *fn, void *arg)

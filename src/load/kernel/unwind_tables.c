@@ -24,10 +24,9 @@ enum {
 	RUNNING_NS = 500 * 1000 * 1000,
 	PRELOAD_NS = 50 * 1000 * 1000, /* CPU time, ns */
 	PRELOAD_FEW_NS = 10 * 1000 * 1000,
-	PRELOAD_STEP = 16,                /* files that are written to the kernel together */
-	MAPPED_MAX = 4096,                /* between two refreshes; walks report the files beyond */
-	SCAN_NS = 2000 * 1000 * 1000,     /* between two checks of all processes */
-	ASK_AGAIN_NS = 100 * 1000 * 1000, /* until names are requested again, at least */
+	PRELOAD_STEP = 16,            /* files that are written to the kernel together */
+	MAPPED_MAX = 4096,            /* between two refreshes; walks report the files beyond */
+	SCAN_NS = 2000 * 1000 * 1000, /* between two checks of all processes */
 };
 
 /* A process whose mappings will be read at at_ns. */
@@ -58,8 +57,7 @@ struct unwind_tables {
 	struct hash again_ns; /* pid -> when its mappings may be read again */
 	later_vec later;      /* each process once, after tidy_later() */
 	VEC(uint32_t) met;    /* processes whose first stack was taken */
-	uint64_t scan_ns, ask_again_ns;
-	bool unlearned; /* a name was not read, and may be if it is requested again */
+	uint64_t scan_ns;
 	bool preloaded, parent, overflowed; /* parent: a target has forked */
 	uint32_t mm, asked, language;       /* of the process that is being written to the map */
 	struct map_watch *watch;
@@ -451,9 +449,8 @@ static void wanted_record(void *arg, const struct wire_record *r, uint32_t size,
 	}
 	if (ask.what & WIRE_UNWIND_ASK_LIST)
 		want(t, ask.pid, ask.what & WIRE_UNWIND_ASK_NOW, now_ns());
-	if (ask.what & WIRE_UNWIND_ASK_CODE && t->languages && may_read(t, ask.pid) &&
-	    !languages_learn(t->languages, (pid_t)ask.pid, &ask))
-		t->unlearned = true;
+	if (ask.what & WIRE_UNWIND_ASK_CODE && t->languages && may_read(t, ask.pid))
+		languages_learn(t->languages, (pid_t)ask.pid, &ask);
 }
 
 void unwind_tables_met(struct unwind_tables *t, void (*fn)(void *arg, int pid), void *arg)
@@ -597,6 +594,11 @@ static void read_planned(struct unwind_tables *t, uint64_t now)
 	vec_fini(&planned);
 }
 
+void unwind_tables_learn(struct unwind_tables *t)
+{
+	ring_drain(&t->wanted, wanted_record, t, true);
+}
+
 void unwind_tables_refresh(struct unwind_tables *t)
 {
 	uint64_t now;
@@ -610,12 +612,9 @@ void unwind_tables_refresh(struct unwind_tables *t)
 	if (t->later.n)
 		tidy_later(t);
 	read_planned(t, now);
-	if (t->unlearned && now >= t->ask_again_ns) {
-		t->unlearned = false;
-		t->ask_again_ns = now + ASK_AGAIN_NS;
-		/* An empty chunk takes the place of the one with what was requested. */
+	/* An empty chunk takes the place of the one with what was requested. */
+	if (t->languages && languages_ask_again(t->languages, now))
 		(void)add_chunk_at(t, WIRE_UNWIND_CODES);
-	}
 	if (now - t->scan_ns >= SCAN_NS) {
 		t->scan_ns = now;
 		scan(t, now);

@@ -37,6 +37,9 @@ void unwind_tables_add_running(struct unwind_tables *t);
 /* Does the work that probes have requested since the last call. Cheap when there is none. Call it
  * whenever records are drained. */
 void unwind_tables_refresh(struct unwind_tables *t);
+/* Reads the names that were requested since. Called when records have been taken and before they
+ * are shown: a walk sends its requests before its record. */
+void unwind_tables_learn(struct unwind_tables *t);
 /* Calls fn for each process whose first stack was taken since the last call. */
 void unwind_tables_met(struct unwind_tables *t, void (*fn)(void *arg, int pid), void *arg);
 /* Watches new mappings from now on, so that a library's tables are there soon after it is

@@ -34,12 +34,17 @@ enum {
 	AGAIN_MS = 10, /* until the second of them; each time twice as long */
 	AGAIN_MAX_MS = 1000,
 };
+#define ASK_AGAIN_NS 2000000ull /* between requests for names that were not read */
+#define ASK_AGAIN_MAX_NS 128000000ull
+#define ASK_CALM_NS 1000000000ull /* without such a request: the waits are short again */
 
 struct languages {
 	size_t budget;
 	struct patience patience;
-	uint64_t left_out; /* interpreters and functions, because of a limit */
-	struct hash codes; /* struct code_key -> index in known */
+	uint64_t left_out;         /* interpreters and functions, because of a limit */
+	bool unlearned;            /* a name was not read, because its object had moved */
+	uint64_t ask_ns, ask_wait; /* when names may be requested again, and the last wait */
+	struct hash codes;         /* struct code_key -> index in known */
 	VEC(struct code) known;
 	struct hash tries;             /* pid -> how often no interpreter was found */
 	struct hash pids;              /* pid -> index in processes */
@@ -176,17 +181,17 @@ static void keep(struct languages *l, const struct code_key *key, struct code co
 	vec_push(&l->known, code);
 }
 
-bool languages_learn(struct languages *l, pid_t pid, const struct wire_unwind_ask *ask)
+void languages_learn(struct languages *l, pid_t pid, const struct wire_unwind_ask *ask)
 {
 	const struct code_key key = { ask->id, (uint32_t)pid, 0 };
 	struct process *p = find(l, pid);
 	const void *code;
 
 	if (!p || !p->runtime->type->learn || known(l, &key))
-		return true;
+		return;
 	if (l->known.n == KNOWN_MAX || !patience_left(&l->patience, now_ns())) {
 		l->left_out++;
-		return true;
+		return;
 	}
 	reading_begin(l, p->space, LEARN_READS, LEARN_MS);
 	code = p->runtime->type->learn(p->runtime, ask->code, ask->entry, ask->id);
@@ -194,7 +199,21 @@ bool languages_learn(struct languages *l, pid_t pid, const struct wire_unwind_as
 		l->left_out++;
 	if (code)
 		keep(l, &key, (struct code){ p->runtime, code, 0 });
-	return code || !p->runtime->type->moves;
+	else if (p->runtime->type->moves)
+		l->unlearned = true;
+}
+
+bool languages_ask_again(struct languages *l, uint64_t now_ns)
+{
+	if (!l->unlearned || now_ns < l->ask_ns)
+		return false;
+	l->unlearned = false;
+	if (now_ns - l->ask_ns > ASK_CALM_NS)
+		l->ask_wait = ASK_AGAIN_NS;
+	else if (l->ask_wait < ASK_AGAIN_MAX_NS)
+		l->ask_wait *= 2;
+	l->ask_ns = now_ns + l->ask_wait;
+	return true;
 }
 
 uint64_t languages_left_out(const struct languages *l)

@@ -20,9 +20,12 @@ void languages_free(struct languages *l);
  * which to call this again, because an interpreter seems to begin; 0: never. */
 bool languages_find(struct languages *l, pid_t pid, uint32_t space, struct wire_language *ret,
 		    uint32_t *ret_ms);
-/* Reads the names of a code object now, while it exists. Returns false when a read for another
- * request may have more success, because its runtime moves objects. */
-bool languages_learn(struct languages *l, pid_t pid, const struct wire_unwind_ask *ask);
+/* Reads the names of a code object now, while it exists. */
+void languages_learn(struct languages *l, pid_t pid, const struct wire_unwind_ask *ask);
+/* Returns true when the walks are to forget what they have requested: a runtime that moves objects
+ * had moved one before its names were read, so a new request may have more success. After such a
+ * request the next one waits 2 ms, and after each further one twice as long, up to 128 ms. */
+bool languages_ask_again(struct languages *l, uint64_t now_ns);
 /* Returns the number of interpreters and functions that could not be read because of a limit of
  * reads, time or memory. */
 uint64_t languages_left_out(const struct languages *l);

@@ -15,7 +15,6 @@ enum {
 	/* Reading the mappings of a process that asks again and again takes one part of this of
 	 * the time. */
 	AGAIN_SHARE = 4,
-	ASK_AGAIN_NS = 100 * 1000 * 1000, /* until names are requested again, at least */
 };
 
 /* A process in which an interpreter seems to begin, and the time to look at it again. */
@@ -34,8 +33,6 @@ struct inproc_unwind {
 	uint32_t language;              /* of the process that is being added */
 	uint64_t tails[INPROC_THREADS]; /* of MAP_UNWIND_WANTED's rings: how far they were read */
 	bool any;                       /* a name was asked for */
-	bool unlearned;                 /* ... and not read, and may be if it is requested again */
-	uint64_t ask_again_ns;
 	later_vec later;
 };
 
@@ -194,23 +191,10 @@ static void asked(void *arg, const void *record, uint32_t n)
 	for (uint32_t i = 0; i < e->processes.n; i++)
 		if (ask.what & WIRE_UNWIND_ASK_CODE && e->processes.v[i].attached &&
 		    e->processes.v[i].pid == (pid_t)ask.pid) {
-			e->unwind->unlearned |=
-				!languages_learn(e->languages, (pid_t)ask.pid, &ask);
+			languages_learn(e->languages, (pid_t)ask.pid, &ask);
 			e->unwind->any = true;
 			return;
 		}
-}
-
-/* Lets the processes forget which names they have requested. */
-static void ask_again(struct inproc_engine *e)
-{
-	const uint64_t now = now_ns();
-
-	if (!e->unwind->unlearned || now < e->unwind->ask_again_ns)
-		return;
-	e->unwind->unlearned = false;
-	e->unwind->ask_again_ns = now + ASK_AGAIN_NS;
-	__atomic_add_fetch(&e->area->codes_version, 1, __ATOMIC_RELAXED);
 }
 
 bool unwind_learn(struct inproc_engine *e)
@@ -231,7 +215,9 @@ bool unwind_learn(struct inproc_engine *e)
 					 e->maps[map].max_entries, &e->unwind->tails[i],
 					 &e->aggs.copy, asked, e);
 	}
-	ask_again(e);
+	/* The processes forget which names they have requested. */
+	if (languages_ask_again(e->languages, now_ns()))
+		__atomic_add_fetch(&e->area->codes_version, 1, __ATOMIC_RELAXED);
 	return e->unwind->any;
 }
 
