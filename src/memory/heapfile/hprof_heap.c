@@ -63,7 +63,7 @@ static bool root_read(struct hprof *h, uint8_t tag)
 
 static void references(struct hprof *h, const struct hprof_class *c, uint32_t n)
 {
-	const struct hprof_ref *r = h->refs.v + c->ref;
+	const struct hprof_ref *r = c->nrefs ? h->refs.v + c->ref : NULL;
 
 	/* In the order of `at`: an instance with fewer bytes than its class has no more. */
 	for (uint32_t i = 0; i < c->nrefs && r[i].at + h->id_size <= n; i++)
