@@ -43,6 +43,9 @@ static struct err *prepare_sites(struct run *r, bool *ret_end)
 	if (!ps->targets.n)
 		return err_new(ESRCH, "there is no process");
 	e = sites_program(&w->sites, ps, ps->targets.v[0].pid, &w->program);
+	if (!e && w->sites.sampled && (w->o->sample || w->o->garbage))
+		e = err_new(EINVAL, "--sample and --garbage are for Ruby and Python: of Java and "
+				    "Node.js, samples of what is made are recorded");
 	if (e)
 		return e;
 	if (w->o->show_d) {
@@ -76,8 +79,11 @@ static struct err *read_heap(struct watcher *w, struct graph **ret)
 static struct err *write_picture(struct watcher *w, struct graph *g)
 {
 	const struct stack_writer *writer = stack_writer_of(w->o->page);
-	struct flame_options picture = { .title = "Objects alive, by the lines that made them",
-					 .count_name = "bytes" };
+	struct flame_options picture = {
+		.title = w->sites.sampled ? "Allocated, by the lines that did it, from samples"
+					  : "Objects alive, by the lines that made them",
+		.count_name = "bytes"
+	};
 	struct stack_output output = { .picture = &picture };
 	struct stacktree tree;
 	struct err *e;
@@ -88,7 +94,10 @@ static struct err *write_picture(struct watcher *w, struct graph *g)
 	if (e)
 		return e;
 	stacktree_init(&tree);
-	sites_stacktree(&w->sites, g, w->o->garbage, &tree);
+	if (w->sites.sampled)
+		sites_samples_stacktree(&w->sites, &tree);
+	else
+		sites_stacktree(&w->sites, g, w->o->garbage, &tree);
 	output.tree = &tree;
 	writer->write(&output, &o);
 	e = tool_out_end(&o, w->o->page, file);
@@ -109,19 +118,26 @@ static struct err *show_sites(struct watcher *w, struct graph *g)
 	out_init(&o, stdout);
 	if (w->shown && !how.json)
 		out_char(&o, '\n');
-	sites_show(&w->sites, g, &how, &o);
+	if (w->sites.sampled)
+		sites_samples_show(&w->sites, &how, &o);
+	else
+		sites_show(&w->sites, g, &how, &o);
 	e = out_flush(&o);
 	out_fini(&o);
 	fflush(stdout);
 	return e;
 }
 
-/* Copies the heap, takes the records of up to that moment, and shows what they have in common. */
+/* Copies the heap, takes the records of up to that moment, and shows what they have in common. Of
+ * samples, shows those of up to now. */
 static struct err *take_stock(struct watcher *w)
 {
 	struct graph *g = NULL;
-	struct err *e = read_heap(w, &g);
+	struct err *e = NULL;
 
+	w->moment = now_ns();
+	if (!w->sites.sampled)
+		e = read_heap(w, &g);
 	if (e && e->code == ESRCH) {
 		err_free(e);
 		return err_new(ESRCH, "process %d has ended, and its heap with it",

@@ -133,9 +133,9 @@ static bool meta_read(struct snapshot *s)
 			return false;
 	}
 	s->described = s->node_fields && s->edge_fields && s->type < ABSENT && s->name < ABSENT &&
-		       s->id < ABSENT && s->size < ABSENT &&
-		       s->edges < ABSENT && s->edge_type < ABSENT && s->edge_name < ABSENT &&
-		       s->edge_to < ABSENT && s->node_types.n && s->edge_types.n;
+		       s->id < ABSENT && s->size < ABSENT && s->edges < ABSENT &&
+		       s->edge_type < ABSENT && s->edge_name < ABSENT && s->edge_to < ABSENT &&
+		       s->node_types.n && s->edge_types.n;
 	return !s->json.error;
 }
 

@@ -3,6 +3,9 @@
  * In: a process of Ruby or Python. Out: a D program that records the address and the innermost
  * functions of each object that is made, a sink that keeps the last record of each address, and a
  * table of the objects of a heap by these places.
+ * Of Java and Node.js: a program that records the objects for which the runtime leaves its fast way
+ * of making objects, each with the bytes that it stands for, and a table of these samples. Their
+ * collectors move each object soon, so what became of it is not known.
  * Always true: nothing is recorded when an object goes. Whether an object lives is seen in the heap
  * itself, which is copied at one moment (sites_hold()); records of later moments wait, so that an
  * address that is used again keeps its place of before. The traced process chooses what it records:
@@ -11,10 +14,12 @@
 #ifndef DESCRY_MEMORY_SITES_SITES_H
 #define DESCRY_MEMORY_SITES_SITES_H
 
+#include "base/hash.h"
 #include "base/out.h"
 #include "consume/sink.h"
 #include "memory/graph/graph.h"
 #include "probe/probe.h"
+#include "program/runtime/runtime.h"
 #include "view/stacktree.h"
 
 struct sites_address; /* an entry of the table of addresses */
@@ -30,10 +35,18 @@ struct sites_place {
 	uint32_t at, n;
 };
 
+/* Of sampled objects: those of a class that one place made. */
+struct sites_sample {
+	uint32_t place, class;   /* class: in `classes` */
+	uint64_t n;              /* samples */
+	uint64_t objects, bytes; /* for which they stand */
+};
+
 struct sites {
 	struct arena arena;
 	pid_t pid;
-	const char *language; /* "ruby" or "python" */
+	const char *language; /* "ruby", "python", "java" or "javascript" */
+	bool sampled;         /* Java, JavaScript: the records are samples of what is made */
 	uint32_t depth;       /* functions that are recorded for each object, at least 1 */
 	uint32_t sample;      /* the objects of one of so many addresses are recorded; 1: all */
 	struct sink *sink;    /* borrowed from the session; NULL before and after */
@@ -43,6 +56,11 @@ struct sites {
 	struct hash by_words; /* words of a place -> its number */
 	struct sites_address *table;
 	uint64_t naddresses, mask;
+
+	struct intern classes;
+	uint32_t classes_seen, last_class;
+	struct hash by_class; /* place, class -> index in samples */
+	VEC(struct sites_sample) samples;
 
 	uint64_t until; /* records of later moments wait; UINT64_MAX: none does */
 	VEC(struct sites_later) later;
@@ -58,6 +76,11 @@ void sites_fini(struct sites *s);
 /* sites_program.c: makes the D program for process pid of the set, malloc()ed. ENOENT: no
  * interpreter runs in it of which descry knows where it makes objects. */
 struct err *sites_program(struct sites *s, struct probe_set *ps, pid_t pid, char **ret);
+/* sites_slow_way.c: the same for an object of a process that is Java's or Node.js's. Returns false
+ * when it is neither. */
+struct process_object;
+bool sites_slow_way(struct sites *s, const struct process_object *po, char **ret,
+		    struct err **ret_error);
 
 /* sites_sink.c: the records go to s, which the sink borrows. */
 struct sink *sites_sink(struct sites *s);
@@ -72,6 +95,11 @@ void sites_forget(struct sites *s, bool (*keep)(void *arg, uint64_t address), vo
 /* Calls fn for each address, in any order. */
 void sites_each(const struct sites *s, void (*fn)(void *arg, uint64_t address, uint32_t place),
 		void *arg);
+
+/* sites_samples.c: adds a sample of an object of `size` bytes that stands for `bytes`. text: its
+ * class, as the runtime names it; n 0: not known. */
+void sites_sample_add(struct sites *s, uint32_t place, const char *text, size_t n, uint64_t size,
+		      uint64_t bytes);
 
 /* ---- sites_show.c: the answers ---- */
 
@@ -97,6 +125,15 @@ void sites_rows(struct sites *s, struct graph *g, bool garbage, struct sites_row
 void sites_rows_fini(struct sites_rows *r);
 /* Writes them in the form of memprof, `COUNT FILE:LINE:CLASS`, or as JSON lines. */
 void sites_show(struct sites *s, struct graph *g, const struct sites_shown *how, struct out *o);
+/* sites_samples.c: the same of samples, without a heap. */
+void sites_samples_show(struct sites *s, const struct sites_shown *how, struct out *o);
+void sites_samples_stacktree(struct sites *s, struct stacktree *ret);
+/* Finds the function at position i of a place, from the innermost on, and in *ret_n the number of
+ * functions that stand there, of which this is number k. */
+struct runtime_frame sites_frame(const struct sites *s, uint32_t place, uint32_t i, uint32_t k,
+				 uint32_t *ret_n);
+/* Adds a frame to a tree; ';' in its text would end it. */
+uint32_t sites_tree_text(struct stacktree *t, enum frame_kind kind, char *text);
 /* Adds the bytes of the same objects by the functions that made them, with the class as leaf. */
 void sites_stacktree(struct sites *s, struct graph *g, bool garbage, struct stacktree *ret);
 

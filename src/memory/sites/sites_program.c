@@ -109,9 +109,12 @@ struct err *sites_program(struct sites *s, struct probe_set *ps, pid_t pid, char
 	const struct process_objects *objects;
 	struct err *e = process_objects(ps, pid, &objects);
 
+	s->pid = pid;
 	for (uint32_t i = 0; !e && i < objects->n; i++) {
 		const struct process_object *po = &objects->v[i];
 
+		if (sites_slow_way(s, po, ret, &e))
+			return e;
 		for (size_t k = 0; k < ARRAY_SIZE(interpreters); k++) {
 			instruction_vec v = { 0 };
 			uint64_t value;
@@ -120,7 +123,6 @@ struct err *sites_program(struct sites *s, struct probe_set *ps, pid_t pid, char
 			if (!object_symbol_value(po->object, interpreters[k].symbol, &value))
 				continue;
 			s->language = interpreters[k].language;
-			s->pid = pid;
 			reason = interpreters[k].places(po->object, &v);
 			e = reason ? err_new(ENOENT, "process %d, %s: %s", (int)pid, po->name,
 					     reason)
@@ -131,7 +133,7 @@ struct err *sites_program(struct sites *s, struct probe_set *ps, pid_t pid, char
 	}
 	return e
 		       ?: err_new(ENOENT,
-				  "process %d: descry knows where objects are made in Ruby and Python "
-				  "alone, and it runs neither",
+				  "process %d: descry knows where objects are made in Ruby, Python, "
+				  "Java and Node.js, and it runs none of them",
 				  (int)pid);
 }

@@ -63,16 +63,25 @@ static void join_fini(struct join *j)
 	vec_fini(&j->sums);
 }
 
-/* The function at position i of a place, from the innermost on. */
-static struct runtime_frame place_frame(const struct sites *s, uint32_t place, uint32_t i)
+struct runtime_frame sites_frame(const struct sites *s, uint32_t place, uint32_t i, uint32_t k,
+				 uint32_t *ret_n)
 {
 	const struct sites_place *p = &s->places.v[place];
 	struct runtime_frame f = { 0 };
-	uint32_t n = 1;
 
+	*ret_n = 1;
 	if (i < p->n && s->sink && s->sink->languages)
-		(void)languages_frame(s->sink->languages, s->pid, s->words.v[p->at + i], 0, &n, &f);
+		(void)languages_frame(s->sink->languages, s->pid, s->words.v[p->at + i], k, ret_n,
+				      &f);
 	return f;
+}
+
+/* One word is one function of Ruby or Python. */
+static struct runtime_frame place_frame(const struct sites *s, uint32_t place, uint32_t i)
+{
+	uint32_t n;
+
+	return sites_frame(s, place, i, 0, &n);
 }
 
 /* --- rows --- */
@@ -176,7 +185,7 @@ void sites_show(struct sites *s, struct graph *g, const struct sites_shown *how,
 
 /* --- by stack --- */
 
-static uint32_t tree_text(struct stacktree *t, enum frame_kind kind, char *text)
+uint32_t sites_tree_text(struct stacktree *t, enum frame_kind kind, char *text)
 {
 	for (char *c = text; *c; c++)
 		if (*c == ';')
@@ -195,14 +204,14 @@ void sites_stacktree(struct sites *s, struct graph *g, bool garbage, struct stac
 		uint32_t ids[WIRE_STACK_FRAMES + 1], n = 0;
 		cleanup_free char *class = xstrdup(graph_class_text(g, sum->class));
 
-		ids[n++] = tree_text(ret, FRAME_NATIVE, class);
+		ids[n++] = sites_tree_text(ret, FRAME_NATIVE, class);
 		for (uint32_t k = 0; k < s->places.v[sum->place].n; k++) {
 			struct runtime_frame f = place_frame(s, sum->place, k);
 			cleanup_free char *text = f.file ? xasprintf("%s:%u:%s", path_base(f.file),
 								     f.line, f.function ?: "?")
 							 : xasprintf("[%s]", s->language);
 
-			ids[n++] = tree_text(ret, kind, text);
+			ids[n++] = sites_tree_text(ret, kind, text);
 		}
 		stacktree_add(ret, ids, n, sum->bytes);
 	}

@@ -4,6 +4,7 @@
 #include "base/hash.h"
 #include "data/record.h"
 #include "render/render.h"
+#include "wire/language.h"
 
 enum {
 	TABLE_FIRST = 1 << 16,
@@ -19,10 +20,16 @@ struct sites_address {
 	uint32_t place;
 };
 
+enum { NUMBERS = 2 };
+
 struct sites_sink {
 	struct sink s; /* first */
 	struct sites *sites;
-	uint64_t address; /* of the record at hand */
+	/* of the record at hand: the object's address, or the bytes that it stands for and its
+	 * size; and its class */
+	uint64_t numbers[NUMBERS];
+	uint32_t nnumbers, ntext;
+	const char *text;
 	uint32_t place;
 };
 
@@ -35,6 +42,7 @@ void sites_init(struct sites *s)
 {
 	*s = (struct sites){ .depth = 1, .sample = 1, .until = UINT64_MAX };
 	arena_init(&s->arena);
+	intern_init(&s->classes);
 	vec_push(&s->places, (struct sites_place){ 0 });
 }
 
@@ -44,7 +52,10 @@ void sites_fini(struct sites *s)
 	vec_fini(&s->places);
 	vec_fini(&s->words);
 	vec_fini(&s->later);
+	vec_fini(&s->samples);
 	hash_fini(&s->by_words);
+	hash_fini(&s->by_class);
+	intern_fini(&s->classes);
 	free(s->table);
 }
 
@@ -141,18 +152,21 @@ static uint32_t number_place(struct sites *s, const uint64_t *words, uint32_t n)
 	return s->places.n - 1;
 }
 
+/* Native frames may stand among those of the language. */
 static uint32_t place_of(struct sites *s, const struct field *f, const uint8_t *data)
 {
 	struct field_stack st;
 	uint64_t words[WIRE_STACK_FRAMES];
-	uint32_t n;
+	uint32_t n = 0;
 
 	if (!field_stack(f, data, &st) || !st.pcs || st.error)
 		return 0;
-	n = st.n < s->depth ? st.n : s->depth;
-	memcpy(words, st.pcs, n * sizeof(*words));
-	while (n && !words[n - 1])
-		n--;
+	for (uint32_t i = 0; i < st.n && i < WIRE_STACK_FRAMES && n < s->depth; i++) {
+		uint64_t word = read_u64(st.pcs + i * sizeof(word));
+
+		if (word & WIRE_LANGUAGE_FRAME && word != WIRE_LANGUAGE_HIDDEN)
+			words[n++] = word;
+	}
 	return number_place(s, words, n);
 }
 
@@ -160,8 +174,10 @@ static uint32_t place_of(struct sites *s, const struct field *f, const uint8_t *
 
 static struct err *begin_record(struct sink *s, const struct record_view *r)
 {
-	sink_of(s)->address = 0;
-	sink_of(s)->place = 0;
+	struct sites_sink *k = sink_of(s);
+
+	k->nnumbers = k->ntext = 0;
+	k->place = 0;
 	return NULL;
 }
 
@@ -174,8 +190,9 @@ static struct err *take_action(struct sink *s, const struct record_view *r, cons
 
 		if (a->kind == ACT_USTACK)
 			k->place = place_of(k->sites, f, r->data);
-		else
-			k->address = field_uint(f, r->data);
+		else if (!field_text(r->image, f, r->data, &k->text, &k->ntext) &&
+			 k->nnumbers < NUMBERS)
+			k->numbers[k->nnumbers++] = field_uint(f, r->data);
 	}
 	return NULL;
 }
@@ -185,14 +202,16 @@ static struct err *end_record(struct sink *s, const struct record_view *r)
 	struct sites_sink *k = sink_of(s);
 	struct sites *t = k->sites;
 
-	if (!k->address)
+	if (!k->nnumbers || !k->numbers[0])
 		return NULL;
 	t->recorded++;
 	t->nowhere += !k->place;
-	if (r->head->time <= t->until)
-		put_address(t, k->address, k->place);
+	if (t->sampled)
+		sites_sample_add(t, k->place, k->text, k->ntext, k->numbers[1], k->numbers[0]);
+	else if (r->head->time <= t->until)
+		put_address(t, k->numbers[0], k->place);
 	else if (t->later.n < LATER_MAX)
-		vec_push(&t->later, ((struct sites_later){ k->address, k->place }));
+		vec_push(&t->later, ((struct sites_later){ k->numbers[0], k->place }));
 	else
 		t->lost++;
 	return NULL;
