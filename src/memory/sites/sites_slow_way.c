@@ -1,6 +1,6 @@
 /* The D programs of `descry heap alloc` for Java and Node.js.
  *
- * Their code makes an object by moving a pointer in a part of memory that belongs to the thread, and
+ * Their code makes an object by moving a pointer in a part of memory that belongs to the thread. It
  * calls the runtime only when that part is used up. These calls are a sample of all objects: each
  * stands for the bytes of such a part. */
 #include <errno.h>
