@@ -315,6 +315,7 @@ static int heap_ask(struct heap_options *a, char **files, int nfiles)
 	w = (struct graph_wanted){
 		.labels = asked & (ASK_PATHS | ASK_REFS | ASK_HPROF | ASK_SUMMARY),
 		.contents = asked & ASK_DUPLICATES,
+		.values = asked & ASK_HPROF || (asked & ASK_FIND && strstr(a->find, "text")),
 		.counts = asked && !(asked & ~(uint32_t)(ASK_HISTOGRAM | ASK_COUNTS)),
 	};
 	a->shown.name = files[0];

@@ -4,6 +4,7 @@
 
 #include "input_file.h"
 #include "memory/heap/heap.h"
+#include "memory/heapfile/hprof_write.h"
 
 static inline bool dump_wanted(void *arg, graph_id id)
 {
@@ -41,7 +42,8 @@ static inline int dump_ask(const struct heap_source *source, const uint8_t *data
 	const struct heap_shown json = {
 		.name = "x", .source = source, .most = 20, .percent = 10, .json = true
 	};
-	struct graph *g = graph_new(&(struct graph_wanted){ .labels = true, .contents = true });
+	struct graph *g = graph_new(
+		&(struct graph_wanted){ .labels = true, .contents = true, .values = true });
 	struct graph_paths paths;
 	char path[INPUT_PATH];
 	int fd = input_file(data, size, path);
@@ -64,6 +66,9 @@ static inline int dump_ask(const struct heap_source *source, const uint8_t *data
 		heap_show_diff(g, g, &shown, &o);
 		err_free(heap_show_paths(g, "1", &shown, &o));
 		err_free(heap_show_find(g, "size > 10 && class != \"x\"", &shown, &o));
+		err_free(heap_show_find(g, "text > \"x\"", &json, &o));
+		o.n = 0;
+		hprof_write(g, &o);
 		stacktree_init(&tree);
 		heap_stacktree(g, &tree);
 		stacktree_fini(&tree);

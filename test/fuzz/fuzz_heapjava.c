@@ -13,7 +13,7 @@ enum { PATCH = 10 };
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static struct heap_memory m;
-	const struct graph_wanted w = { .labels = true, .contents = true };
+	const struct graph_wanted w = { .labels = true, .contents = true, .values = true };
 	struct memory_copy *c = NULL;
 	struct java_reader x;
 	struct graph *g;

@@ -575,9 +575,50 @@ static void duplicates(void **state)
 	graph_free(g);
 }
 
+/* Numbers stay with their objects, whatever the order, and those of a repeated one go. */
+static void values(void **state)
+{
+	struct graph *g = graph_new(&(struct graph_wanted){ .values = true });
+	const uint64_t at[] = { 0x3000, 0x1000, 0x2000, 0x1000, 0x4000 };
+	uint32_t class = graph_class(g, 7), other = graph_class(g, 8);
+	const uint8_t *p;
+	size_t n;
+
+	(void)state;
+	graph_class_field(g, other, false, 'J', "other", 5, 0);
+	graph_class_field(g, class, false, 'B', "small", 5, 0);
+	graph_class_field(g, class, true, 'I', "fixed", 5, 4711);
+	graph_class_field(g, class, false, 'S', "big", 3, 0);
+	for (uint8_t i = 0; i < ARRAY_SIZE(at); i++) {
+		graph_object(g, at[i], class, 16);
+		if (i == 4)
+			continue;
+		memset(graph_values(g, 1), i, 1);
+		memset(graph_values(g, 2), i + 10, 2);
+	}
+	assert_null(graph_finish(g));
+	for (uint8_t i = 0; i < 3; i++) {
+		const uint8_t wanted[] = { i, i + 10, i + 10 };
+
+		p = graph_values_of(g, graph_find(g, at[i]), &n);
+		assert_int_equal(n, 3);
+		assert_memory_equal(p, wanted, 3);
+	}
+	assert_null(graph_values_of(g, graph_find(g, at[4]), &n));
+	assert_int_equal(n, 0);
+	assert_int_equal(graph_fields(g, class, false), 2);
+	assert_string_equal(graph_field_at(g, class, false, 0).name, "small");
+	assert_int_equal(graph_field_at(g, class, false, 1).type, 'S');
+	assert_int_equal(graph_fields(g, class, true), 1);
+	assert_int_equal(graph_field_at(g, class, true, 0).value, 4711);
+	assert_int_equal(graph_fields(g, other, true), 0);
+	graph_free(g);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(values),
 		cmocka_unit_test(random_graphs),
 		cmocka_unit_test(deep),
 		cmocka_unit_test(weak_and_unreachable),

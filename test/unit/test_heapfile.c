@@ -214,7 +214,7 @@ static void check_dump(struct graph *g)
 	free(d);
 }
 
-static const struct graph_wanted all = { .labels = true, .contents = true };
+static const struct graph_wanted all = { .labels = true, .contents = true, .values = true };
 
 static void hprof(void **state)
 {

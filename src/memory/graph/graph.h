@@ -31,6 +31,7 @@ typedef uint32_t graph_id;
 struct graph_wanted {
 	bool labels;   /* the names of references are kept: 4 bytes for each */
 	bool contents; /* equal strings and arrays are counted (graph_content()) */
+	bool values;   /* the numbers of objects are kept (graph_values()), and texts */
 	/* Only the objects and bytes of each class are counted: graph_histogram(GRAPH_ALL),
 	 * graph_totals() and the remarks answer, and nothing else. References and roots are
 	 * dropped, and a repeated address counts again. */
@@ -70,6 +71,21 @@ void graph_count(struct graph *g, uint32_t class, uint64_t n, uint64_t bytes);
 void graph_object_add(struct graph *g, uint64_t more);
 /* Gives the contents of the string or array that was added last, for graph_duplicates(). */
 void graph_content(struct graph *g, const void *p, size_t n);
+
+/* Numbers have the types of the JVM: Z and B (1 byte), C and S (2), I and F (4), J and D (8). 0:
+ * there is no such type. */
+unsigned graph_type_size(char type);
+/* Adds a field with a number to a class: one that each of its instances has, behind those that were
+ * added before; or a static one, with its value. */
+void graph_class_field(struct graph *g, uint32_t class, bool is_static, char type, const char *name,
+		       size_t n, uint64_t value);
+/* Returns room for n more bytes of the numbers of the object that was added last, or NULL when they
+ * are not wanted: of an instance its fields, packed, in their order; of an array its elements; of a
+ * text its bytes. Little-endian. Fields without bytes are 0. Valid until the next call. */
+uint8_t *graph_values(struct graph *g, size_t n);
+
+/* Gives the contents of the text that was added last, for both. */
+void graph_text(struct graph *g, const char *text);
 
 enum graph_strength { GRAPH_STRONG, GRAPH_WEAK, GRAPH_SOFT, GRAPH_PHANTOM };
 /* Adds a reference from the object that was added last. The object at `to` may come later. A
@@ -122,6 +138,18 @@ graph_id graph_class_id(const struct graph *g, uint32_t class);
 uint32_t graph_is_class(const struct graph *g, graph_id id);
 /* Writes the text of a label: "name", "[7]", "" for none. */
 const char *graph_label_text(const struct graph *g, uint32_t label, char *buf, size_t size);
+
+struct graph_field {
+	const char *name;
+	char type;
+	uint64_t value; /* of a static field */
+};
+/* The fields with numbers of a class. */
+uint32_t graph_fields(const struct graph *g, uint32_t class, bool is_static);
+struct graph_field graph_field_at(const struct graph *g, uint32_t class, bool is_static,
+				  uint32_t k);
+/* Returns the bytes of an object's numbers, or NULL when there are none. */
+const uint8_t *graph_values_of(const struct graph *g, graph_id id, size_t *ret_n);
 
 struct graph_root_of {
 	graph_id id;

@@ -135,6 +135,7 @@ static void objects_order(struct graph *g, graph_id *ids)
 	}
 	free(g->degree);
 	g->degree = NULL;
+	graph_values_order(g, ids);
 	if (!ids)
 		return;
 	g->class = objects_move(g, ids, g->class);

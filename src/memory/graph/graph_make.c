@@ -19,6 +19,7 @@ struct graph *graph_new(const struct graph_wanted *w)
 	if (w)
 		g->wanted = *w;
 	g->wanted.contents &= !g->wanted.counts;
+	g->wanted.values &= !g->wanted.counts;
 	g->references_max = GRAPH_OBJECTS_MAX;
 	intern_init(&g->names);
 	intern_init(&g->label_names);
@@ -63,6 +64,7 @@ void graph_free(struct graph *g)
 	free(g->child_offset);
 	free(g->children);
 	graph_content_fini(g);
+	graph_values_fini(g);
 	err_free(g->failed);
 	free(g);
 }
@@ -97,11 +99,13 @@ bool graph_room(struct graph *g, uint64_t more)
 	return !g->failed;
 }
 
-static void *list_add(struct graph *g, struct graph_list *l, size_t size, size_t n)
+void *graph_list_add(struct graph *g, struct graph_list *l, size_t size, size_t n)
 {
 	if (l->n + n > l->cap) {
 		size_t cap = l->cap ? l->cap * 2 : 1024;
 
+		while (cap < l->n + n)
+			cap *= 2;
 		if (!graph_room(g, (cap - l->cap) * size / 2))
 			return NULL;
 		l->v = xrealloc(l->v, cap * size);
@@ -232,12 +236,12 @@ static bool code_edge(struct graph *g, uint64_t to)
 
 	if (far > INT32_MIN && far <= INT32_MAX &&
 	    ((uint64_t)far << g->code_shift) == to - g->code_base) {
-		w = list_add(g, &g->to, sizeof(*w), 1);
+		w = graph_list_add(g, &g->to, sizeof(*w), 1);
 		if (w)
 			*w = (uint32_t)far;
 		return w;
 	}
-	w = list_add(g, &g->to, sizeof(*w), 3);
+	w = graph_list_add(g, &g->to, sizeof(*w), 3);
 	if (!w)
 		return false;
 	w[0] = CODE_ESCAPE;
@@ -278,7 +282,7 @@ void graph_edge(struct graph *g, uint64_t to, uint32_t label, enum graph_strengt
 	g->degree[g->nobjects - 1]++;
 	if (!g->wanted.labels)
 		return;
-	l = list_add(g, &g->labels, sizeof(*l), 1);
+	l = graph_list_add(g, &g->labels, sizeof(*l), 1);
 	if (l)
 		*l = label;
 }
@@ -309,7 +313,7 @@ void graph_root(struct graph *g, uint64_t address, const char *kind)
 
 	if (g->failed || g->wanted.counts)
 		return;
-	r = list_add(g, &g->raw_roots, sizeof(*r), 1);
+	r = graph_list_add(g, &g->raw_roots, sizeof(*r), 1);
 	if (r)
 		*r = (struct graph_raw_root){ address,
 					      intern_text(&g->names, intern_str(&g->names, kind)) };

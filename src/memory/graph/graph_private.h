@@ -73,6 +73,20 @@ struct graph_raw_root {
 	const char *kind;
 };
 
+/* A field with a number, of a class. */
+struct graph_field_of {
+	uint32_t class, order, name; /* name: in names */
+	struct graph_field f;
+};
+struct graph_fields {
+	VEC(struct graph_field_of) v; /* later by class, in the order of arrival */
+};
+/* Where the numbers of an object are in `values`. */
+struct graph_values_at {
+	uint32_t object; /* number by arrival, later its id */
+	uint64_t at, n;
+};
+
 struct graph {
 	struct graph_wanted wanted;
 	struct graph_totals totals;
@@ -128,6 +142,11 @@ struct graph {
 	uint32_t *child_offset; /* nobjects + 2; the children of GRAPH_NONE are at [nobjects] */
 	graph_id *children;
 
+	/* values.c */
+	struct graph_fields fields[2]; /* of instances, static ones */
+	VEC(struct graph_values_at) values_at;
+	struct graph_list values; /* bytes */
+
 	/* content.c */
 	struct graph_duplicate *contents;
 	uint64_t *content_hash;
@@ -153,6 +172,13 @@ uint64_t graph_index_address(const struct graph_index *x, graph_id id);
 void graph_fail(struct graph *g, struct err *e);
 /* graph_make.c: reads the address at *at, and moves *at behind it. */
 uint64_t graph_decode(const struct graph *g, size_t *at);
+
+/* Adds n elements of `size` bytes. Returns NULL when there is no room. */
+void *graph_list_add(struct graph *g, struct graph_list *l, size_t size, size_t n);
+
+/* graph_values.c: puts them in the order of ids; NULL: they are. */
+void graph_values_order(struct graph *g, const graph_id *ids);
+void graph_values_fini(struct graph *g);
 
 /* graph_content.c */
 void graph_content_fini(struct graph *g);

@@ -61,6 +61,11 @@ struct err *heap_show_refs(struct graph *g, const char *address, const struct he
 struct err *heap_show_find(struct graph *g, const char *expression, const struct heap_shown *how,
 			   struct out *o);
 
+/* heap_text.c: puts the text that an object is, in UTF-8 and with a NUL behind it, in place of what
+ * `ret` has; the first part of a long one. Returns false when the object is no text, or the graph
+ * has no values. */
+bool heap_text(const struct graph *g, graph_id id, struct out *ret);
+
 /* heap_tree.c: the dominator tree, objects of one class under the same parent merged, as a stack
  * tree with retained bytes. */
 void heap_stacktree(struct graph *g, struct stacktree *ret);

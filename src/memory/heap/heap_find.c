@@ -1,11 +1,14 @@
 /* Finds the objects for which an expression of D is true. Knows the names class, size, retained,
- * address, reachable and root, numbers, texts, comparisons, arithmetic and logic.
+ * address, reachable, root and text, numbers, texts, comparisons, arithmetic and logic.
  */
 #define _GNU_SOURCE
 #include <errno.h>
 
 #include "compile/parse/parse.h"
 #include "memory/heap/heap.h"
+#include "render/json.h"
+
+enum { SHOWN_MAX = 200 /* bytes of a text */ };
 
 /* A value of an expression: a number, or a text when text is not NULL. */
 struct find_value {
@@ -16,6 +19,8 @@ struct find_value {
 struct finder {
 	struct graph *g;
 	graph_id id;
+	struct out text; /* of the object at hand, if has_text */
+	bool has_text, text_known;
 	struct err *error;
 };
 
@@ -39,6 +44,15 @@ static struct find_value find_bad(struct finder *f, const char *why, const char 
 	return find_number(0);
 }
 
+/* "" when the object is no text. */
+static const char *find_text(struct finder *f)
+{
+	if (!f->text_known)
+		f->has_text = heap_text(f->g, f->id, &f->text);
+	f->text_known = true;
+	return f->has_text ? f->text.v : "";
+}
+
 static struct find_value find_name(struct finder *f, const char *name)
 {
 	if (!strcmp(name, "class"))
@@ -54,8 +68,11 @@ static struct find_value find_name(struct finder *f, const char *name)
 		return find_number(graph_reachable(f->g, f->id));
 	if (!strcmp(name, "root"))
 		return (struct find_value){ .text = graph_root_kind(f->g, f->id) ?: "" };
-	return find_bad(f, "there are class, size, retained, address, reachable and root, and no ",
-			name);
+	if (!strcmp(name, "text"))
+		return (struct find_value){ .text = find_text(f) };
+	return find_bad(
+		f, "there are class, size, retained, address, reachable, root and text, and no ",
+		name);
 }
 
 static struct find_value find_eval(struct finder *f, const struct node *n);
@@ -184,12 +201,26 @@ static void find_show(struct finder *f, const struct heap_shown *how, struct out
 		heap_json_text(o, "class", graph_class_text(g, graph_class_of(g, f->id)));
 		heap_json_number(o, "size", graph_size(g, f->id));
 		heap_json_number(o, "retained", graph_retained(g, f->id));
+		if (*find_text(f))
+			heap_json_text(o, "text", find_text(f));
 		out_str(o, "}\n");
 		return;
 	}
 	out_printf(o, "%14llu %14llu  ", (unsigned long long)graph_retained(g, f->id),
 		   (unsigned long long)graph_size(g, f->id));
 	heap_put_object(g, f->id, o);
+	if (*find_text(f)) {
+		const char *text = find_text(f);
+		size_t n = strlen(text);
+
+		if (n > SHOWN_MAX)
+			n = SHOWN_MAX;
+		while (n && ((uint8_t)text[n] & 0xc0) == 0x80) /* within a character */
+			n--;
+		out_char(o, ' ');
+		json_string(o, text, n);
+		out_str(o, text[n] ? "..." : "");
+	}
 	out_char(o, '\n');
 }
 
@@ -201,13 +232,16 @@ static struct err *find_all(struct graph *g, const struct node *predicate,
 
 	if (!how->json)
 		out_printf(o, "%14s %14s  OBJECT\n", "RETAINED", "SIZE");
+	out_init(&f.text, NULL);
 	for (; f.id < graph_totals(g)->objects && !f.error; f.id++) {
+		f.text_known = false;
 		if (!find_true(&f, predicate))
 			continue;
 		bytes += graph_size(g, f.id);
 		if (n++ < how->most)
 			find_show(&f, how, o);
 	}
+	out_fini(&f.text);
 	if (f.error)
 		return f.error;
 	if (!how->json) {

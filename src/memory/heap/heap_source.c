@@ -45,7 +45,9 @@ struct err *heap_read_file(const char *path, const struct graph_wanted *w, struc
 			   const struct heap_source **ret_source)
 {
 	/* a file can have an object twice, which only a whole graph finds out */
-	const struct graph_wanted whole = { .labels = w->labels, .contents = w->contents };
+	const struct graph_wanted whole = { .labels = w->labels,
+					    .contents = w->contents,
+					    .values = w->values };
 	uint8_t head[HEAD];
 	size_t n = 0;
 	struct err *e = read_head(path, head, &n);

@@ -239,9 +239,10 @@ static enum node_type node_add(struct snapshot *s, const struct snapshot_node *n
 	graph_object(s->graph, n->id, class, n->size);
 	if (kind == NODE_SYNTHETIC)
 		graph_root(s->graph, n->id, "root");
-	else if (kind == NODE_BY_TYPE && graph_wanted(s->graph)->contents &&
+	else if (kind == NODE_BY_TYPE &&
+		 (graph_wanted(s->graph)->contents || graph_wanted(s->graph)->values) &&
 		 !strcmp(intern_text(&s->texts, s->node_types.v[n->type]), "string"))
-		graph_content(s->graph, string_of(s, n->name), strlen(string_of(s, n->name)));
+		graph_text(s->graph, string_of(s, n->name));
 	return kind;
 }
 

@@ -201,6 +201,7 @@ static struct err *hprof_read_file(const char *path, struct graph *g)
 	vec_fini(&h.classes);
 	vec_fini(&h.fields);
 	vec_fini(&h.refs);
+	vec_fini(&h.numbers);
 	vec_fini(&h.locals);
 	vec_fini(&h.threads);
 	free(h.class_hash);

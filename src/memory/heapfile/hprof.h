@@ -33,14 +33,21 @@ struct hprof_ref {
 	enum graph_strength strength;
 };
 
+/* A field of an instance that has a number. */
+struct hprof_number {
+	uint32_t at; /* in the bytes of the instance */
+	uint32_t size;
+};
+
 struct hprof_class {
 	uint64_t id, super;
 	uint32_t name;           /* in names; 0: not known */
 	uint32_t field, nfields; /* in fields, of the class itself */
 	bool described;          /* there was a class dump */
 	bool laid_out;
-	uint32_t ref, nrefs;  /* in refs, those of the classes above too */
-	uint32_t bytes;       /* of an instance in the file */
+	uint32_t ref, nrefs;       /* in refs, those of the classes above too */
+	uint32_t number, nnumbers; /* in numbers, likewise, when they are wanted */
+	uint32_t bytes;            /* of an instance in the file */
 	uint64_t least;       /* from an instance to the next object, at least; 0: none was seen */
 	uint32_t graph_class; /* + 1; 0: none yet */
 };
@@ -69,6 +76,7 @@ struct hprof {
 		uint8_t type;
 	}) fields;
 	VEC(struct hprof_ref) refs;
+	VEC(struct hprof_number) numbers;
 	uint64_t laid_out;                  /* fields that lay_out() went over */
 	uint64_t class_class;               /* the id of java.lang.Class */
 	uint32_t array_class[HPROF_NTYPES]; /* of arrays of numbers: of the graph, + 1 */
@@ -129,6 +137,13 @@ static inline unsigned hprof_type_size(const struct hprof *h, unsigned type)
 	static const uint8_t sizes[HPROF_NTYPES] = { 0, 0, 0, 0, 1, 2, 4, 8, 1, 2, 4, 8 };
 
 	return type == HPROF_OBJECT ? h->id_size : type < HPROF_NTYPES ? sizes[type] : 0;
+}
+
+/* Copies a number of the file to the byte order of graph_values(). */
+static inline void hprof_turn(uint8_t *to, const uint8_t *from, uint32_t size)
+{
+	while (size--)
+		*to++ = from[size];
 }
 
 /* Makes sure that n bytes are at in.pos; else sets the error: the file is truncated. */

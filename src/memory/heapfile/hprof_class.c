@@ -75,12 +75,29 @@ static enum graph_strength strength_of(struct hprof *h, const struct hprof_class
 	return GRAPH_STRONG;
 }
 
+/* The letters of types of arrays in names such as "[[I". */
+static const char letters[HPROF_NTYPES + 1] = "????ZCFDBSIJ";
+
+static void number_field(struct hprof *h, struct hprof_class *c, uint8_t type, const char *name,
+			 uint32_t at)
+{
+	uint32_t size = hprof_type_size(h, type);
+
+	if (!graph_wanted(h->graph)->values)
+		return;
+	vec_push(&h->numbers, ((struct hprof_number){ at, size }));
+	c->nnumbers++;
+	graph_class_field(h->graph, hprof_graph_class(h, c), false, letters[type], name,
+			  strlen(name), 0);
+}
+
 static bool lay_out(struct hprof *h, struct hprof_class *c)
 {
 	const struct hprof_class *above = c;
 	uint32_t at = 0;
 
 	c->ref = h->refs.n;
+	c->number = h->numbers.n;
 	for (int depth = 0; above && depth < SUPERS_MAX; depth++) {
 		bool reference =
 			!strcmp(intern_text(&h->names, above->name), "java/lang/ref/Reference");
@@ -96,10 +113,12 @@ static bool lay_out(struct hprof *h, struct hprof_class *c)
 						 reference && !strcmp(name, "referent")
 							 ? strength_of(h, c)
 							 : GRAPH_STRONG });
+			else
+				number_field(h, c, f->type, name, at);
 			at += hprof_type_size(h, f->type);
 		}
 		h->laid_out += above->nfields + 1;
-		if (h->refs.n > 8ull * h->fields.n + REFS_SPARE ||
+		if ((uint64_t)h->refs.n + h->numbers.n > 8ull * h->fields.n + REFS_SPARE ||
 		    h->laid_out > 64ull * h->fields.n + STEPS_SPARE)
 			return hprof_bad(h, "the classes have too many fields");
 		above = above->super ? class_find(h, above->super) : NULL;
@@ -130,9 +149,6 @@ uint32_t hprof_graph_class(struct hprof *h, struct hprof_class *c)
 	return c->graph_class - 1;
 }
 
-/* The letters of types of arrays in names such as "[[I". */
-static const char letters[HPROF_NTYPES + 1] = "????ZCFDBSIJ";
-
 uint32_t hprof_array_class(struct hprof *h, unsigned type)
 {
 	char name[3] = { '[', letters[type], 0 };
@@ -154,6 +170,18 @@ uint32_t hprof_array_class(struct hprof *h, unsigned type)
 	return h->array_class[type] - 1;
 }
 
+/* Adds the number of a static field at in.pos to a class of the graph. */
+static void static_number(struct hprof *h, uint32_t class, unsigned type, uint64_t name_id)
+{
+	const char *name = intern_text(&h->names, hprof_name(h, name_id));
+	uint8_t bytes[8] = { 0 };
+	uint64_t value;
+
+	hprof_turn(bytes, h->in.pos, hprof_type_size(h, type));
+	memcpy(&value, bytes, sizeof(value));
+	graph_class_field(h->graph, class, true, letters[type], name, strlen(name), value);
+}
+
 /* The value of a static field or constant at in.pos, behind its type: an edge from the class. */
 static bool static_value(struct hprof *h, unsigned type, uint32_t label, uint32_t *bytes)
 {
@@ -170,7 +198,7 @@ static bool static_value(struct hprof *h, unsigned type, uint32_t label, uint32_
 	return true;
 }
 
-static bool statics_read(struct hprof *h, uint32_t *bytes)
+static bool statics_read(struct hprof *h, uint32_t class, uint32_t *bytes)
 {
 	unsigned s = h->id_size;
 
@@ -199,6 +227,18 @@ static bool statics_read(struct hprof *h, uint32_t *bytes)
 			label = graph_label(h->graph, name, strlen(name));
 		}
 		h->in.pos += s + 1;
+		if (!h->skim && graph_wanted(h->graph)->values && h->in.pos[-1] != HPROF_OBJECT &&
+		    hprof_type_size(h, h->in.pos[-1])) {
+			unsigned type = h->in.pos[-1];
+			uint64_t name = hprof_id(h, h->in.pos - s - 1);
+
+			if (!hprof_need(h, hprof_type_size(h, type)))
+				return false;
+			static_number(h, class, type, name);
+			if (!static_value(h, type, label, bytes))
+				return false;
+			continue;
+		}
 		if (!static_value(h, h->in.pos[-1], label, bytes))
 			return false;
 	}
@@ -239,7 +279,7 @@ bool hprof_class_dump(struct hprof *h)
 {
 	unsigned s = h->id_size;
 	const char *const labels[] = { "<super>", "<loader>", "<signers>", "<domain>" };
-	uint32_t number, bytes = 0;
+	uint32_t number, bytes = 0, of_graph = 0;
 	const uint8_t *p;
 	struct hprof_class *c;
 	uint64_t id;
@@ -263,10 +303,11 @@ bool hprof_class_dump(struct hprof *h)
 				   graph_label(h->graph, labels[i], strlen(labels[i])),
 				   GRAPH_STRONG);
 		c = &h->classes.v[number];
-		graph_class_object(h->graph, hprof_graph_class(h, c), id);
+		of_graph = hprof_graph_class(h, c);
+		graph_class_object(h->graph, of_graph, id);
 	}
 	h->in.pos += 7 * s + 8;
-	if (!statics_read(h, &bytes) || !fields_read(h, number))
+	if (!statics_read(h, of_graph, &bytes) || !fields_read(h, number))
 		return false;
 	if (!h->skim)
 		graph_object_add(h->graph, bytes);

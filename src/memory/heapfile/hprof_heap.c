@@ -70,6 +70,39 @@ static void references(struct hprof *h, const struct hprof_class *c, uint32_t n)
 		graph_edge(h->graph, hprof_id(h, h->in.pos + r[i].at), r[i].label, r[i].strength);
 }
 
+/* An instance with fewer bytes than its class has no more numbers than these. */
+static void numbers(struct hprof *h, const struct hprof_class *c, uint32_t n)
+{
+	const struct hprof_number *f = c->nnumbers ? h->numbers.v + c->number : NULL;
+	uint32_t bytes = 0, k = 0;
+	uint8_t *to;
+
+	while (k < c->nnumbers && f[k].at + (uint64_t)f[k].size <= n)
+		bytes += f[k++].size;
+	to = bytes ? graph_values(h->graph, bytes) : NULL;
+	for (uint32_t i = 0; to && i < k; to += f[i++].size)
+		hprof_turn(to, h->in.pos + f[i].at, f[i].size);
+}
+
+/* Reads the elements of an array of numbers. Returns false at the end of the file. */
+static bool elements_read(struct hprof *h, uint32_t n, unsigned element)
+{
+	while (n) {
+		uint32_t some = n < ELEMENTS ? n : ELEMENTS;
+		uint8_t *to;
+
+		if (!hprof_need(h, (size_t)some * element))
+			return false;
+		to = graph_values(h->graph, (size_t)some * element);
+		if (!to)
+			break;
+		for (uint32_t i = 0; i < some; i++, to += element, h->in.pos += element)
+			hprof_turn(to, h->in.pos, element);
+		n -= some;
+	}
+	return hprof_skip(h, (uint64_t)n * element);
+}
+
 static bool instance_read(struct hprof *h)
 {
 	unsigned s = h->id_size;
@@ -104,6 +137,7 @@ static bool instance_read(struct hprof *h)
 		if (!hprof_need(h, n))
 			return false;
 		references(h, c, n);
+		numbers(h, c, n);
 	} else if (c->nrefs) {
 		return hprof_bad(h, "an instance of %u bytes", n);
 	}
@@ -180,6 +214,8 @@ static bool numbers_read(struct hprof *h, bool contents)
 				return false;
 			graph_content(h->graph, h->in.pos, bytes);
 		}
+		if (bytes && graph_wanted(h->graph)->values)
+			return elements_read(h, n, element);
 	}
 	return hprof_skip(h, bytes);
 }

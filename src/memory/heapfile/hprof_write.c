@@ -20,6 +20,7 @@ enum {
 	ROOT_THREAD = 0x08,
 	SEGMENT = 1 << 20,
 	SLOTS_MAX = 1 << 10,   /* references of a class */
+	NUMBERS_MAX = 1 << 10, /* fields of a class with numbers */
 	PADS_MAX = 1 << 14,    /* of 8 bytes */
 	STATICS_MAX = 1 << 15, /* of a class that is an object */
 	HEADER = 12,           /* of an instance, as the reader expects it */
@@ -31,6 +32,7 @@ enum {
 #define LABEL_NAME (1ull << 40)
 #define CLASS_NAME (1ull << 41)
 #define PAD_NAME (1ull << 42)
+#define NUMBER_NAME (1ull << 43)             /* + (class * 2 + is static) * NUMBERS_MAX + field */
 #define ARRAY_BYTES_MAX (UINT32_MAX - 64ull) /* of the elements in the file */
 
 /* A field of a class. */
@@ -49,6 +51,9 @@ struct write_class {
 	uint32_t first, last, n; /* slots: index + 1 */
 	uint64_t size;           /* of its instances */
 	uint64_t pad;            /* bytes of fields that make up the size */
+	uint32_t number_at,
+		nnumbers; /* in number_sizes: fields with numbers that there is room for */
+	uint32_t number_bytes;
 	uint64_t loader;
 	uint32_t super;        /* index + 1 */
 	uint8_t element;       /* of an array: enum hprof_type */
@@ -67,9 +72,10 @@ struct writer {
 	struct write_class *classes;
 	uint32_t nclasses;
 	VEC(struct slot) slots;
-	struct hash slot_of; /* class << 32 | label -> the first slot: index + 1 */
-	uint32_t base;       /* java.lang.ref.Reference: index + 1 */
-	uint32_t referent;   /* label of weak references */
+	VEC(uint8_t) number_sizes; /* of the fields of all classes */
+	struct hash slot_of;       /* class << 32 | label -> the first slot: index + 1 */
+	uint32_t base;             /* java.lang.ref.Reference: index + 1 */
+	uint32_t referent;         /* label of weak references */
 	uint64_t lost;
 	struct {
 		uint64_t label; /* + 1 */
@@ -109,6 +115,14 @@ static const struct {
 	{ "byte", 'B', HPROF_BYTE, 1 },       { "short", 'S', HPROF_SHORT, 2 },
 	{ "int", 'I', HPROF_INT, 4 },         { "long", 'J', HPROF_LONG, 8 },
 };
+
+static uint8_t type_of_letter(char letter)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(element_types); i++)
+		if (element_types[i].letter == letter)
+			return element_types[i].type;
+	return HPROF_BYTE;
+}
 
 /* Returns how often "[]" stands at the end of a name. Sets *ret_n to the length in front. */
 static uint32_t name_dims(const char *name, size_t *ret_n)
@@ -337,6 +351,27 @@ static void supers_set(struct writer *w)
 	}
 }
 
+/* Takes the bytes of the class's numbers from those that make up its size. The classes above others
+ * keep theirs as padding: the graph has the numbers of a class and those above it together. */
+static void numbers_fit(struct writer *w, struct write_class *c)
+{
+	uint32_t class = (uint32_t)(c - w->classes),
+		 n = c->is_strength ? 0 : graph_fields(w->g, class, false);
+
+	c->number_at = w->number_sizes.n;
+	while (c->nnumbers < n && c->nnumbers < NUMBERS_MAX) {
+		unsigned size =
+			graph_type_size(graph_field_at(w->g, class, false, c->nnumbers).type);
+
+		if (size > c->pad)
+			break;
+		vec_push(&w->number_sizes, (uint8_t)size);
+		c->pad -= size;
+		c->number_bytes += size;
+		c->nnumbers++;
+	}
+}
+
 /* Makes the fields of all classes; those of the classes above first. */
 static void fields_make(struct writer *w)
 {
@@ -355,6 +390,7 @@ static void fields_make(struct writer *w)
 				bytes += (uint64_t)k->n * w->ref + (k == c ? 0 : k->pad);
 			if (c->size > bytes && i + 1 != w->base)
 				c->pad = c->size - bytes;
+			numbers_fit(w, c);
 		}
 	}
 	for (uint32_t i = 0; i < w->slots.n; i++)
@@ -381,6 +417,18 @@ static void put_label(struct writer *w, struct hash *known, uint32_t label)
 		put_text(w, LABEL_NAME + label, text, strlen(text));
 }
 
+static uint32_t numbers_of(const struct writer *w, uint32_t class, bool is_static)
+{
+	uint32_t n = is_static ? graph_fields(w->g, class, true) : w->classes[class].nnumbers;
+
+	return n < NUMBERS_MAX ? n : NUMBERS_MAX;
+}
+
+static uint64_t number_name(uint32_t class, bool is_static, uint32_t k)
+{
+	return NUMBER_NAME + (((uint64_t) class * 2 + is_static) * NUMBERS_MAX + k);
+}
+
 static void put_names(struct writer *w)
 {
 	struct hash known = { 0 };
@@ -401,7 +449,14 @@ static void put_names(struct writer *w)
 	}
 	for (uint32_t i = 0; i < w->slots.n; i++)
 		put_label(w, &known, w->slots.v[i].label);
-	put_text(w, PAD_NAME, "(numbers)", 9);
+	for (uint32_t i = 0; i < w->nclasses; i++)
+		for (int is_static = 0; is_static < 2; is_static++)
+			for (uint32_t k = 0; k < numbers_of(w, i, is_static); k++) {
+				const char *text = graph_field_at(w->g, i, is_static, k).name;
+
+				put_text(w, number_name(i, is_static, k), text, strlen(text));
+			}
+	put_text(w, PAD_NAME, "(padding)", 9);
 	for (uint32_t i = 0; i < w->nclasses; i++) {
 		out_char(w->o, TAG_LOAD_CLASS);
 		put_number(w->o, 0, 4);
@@ -442,7 +497,7 @@ static struct out *record_begin(struct writer *w, uint64_t n)
 	return w->o;
 }
 
-static void put_statics(struct writer *w, graph_id id, uint64_t super)
+static void put_statics(struct writer *w, graph_id id, uint32_t class, uint64_t super)
 {
 	struct graph_edge_to e;
 	uint32_t n = 0;
@@ -461,6 +516,14 @@ static void put_statics(struct writer *w, graph_id id, uint64_t super)
 		put_number(&statics, graph_address(w->g, e.id), 8);
 		n++;
 	}
+	for (uint32_t k = 0; k < numbers_of(w, class, true); k++) {
+		struct graph_field f = graph_field_at(w->g, class, true, k);
+
+		put_number(&statics, number_name(class, true, k), 8);
+		out_char(&statics, (char)type_of_letter(f.type));
+		put_number(&statics, f.value, graph_type_size(f.type));
+		n++;
+	}
 	put_number(&w->part, n, 2);
 	out_mem(&w->part, statics.v, statics.n);
 	out_fini(&statics);
@@ -471,12 +534,18 @@ static void put_fields(struct writer *w, const struct write_class *c)
 {
 	static const uint8_t types[] = { HPROF_LONG, HPROF_INT, HPROF_SHORT, HPROF_BYTE };
 	uint64_t longs = c->pad / 8 < PADS_MAX ? c->pad / 8 : PADS_MAX;
-	uint64_t n = c->n + longs + (uint64_t)__builtin_popcount(c->pad & 7);
+	uint32_t class = (uint32_t)(c - w->classes);
+	uint64_t n = c->n + c->nnumbers + longs + (uint64_t)__builtin_popcount(c->pad & 7);
 
 	put_number(&w->part, n, 2);
 	for (uint32_t i = c->first; i; i = w->slots.v[i - 1].next) {
 		put_number(&w->part, LABEL_NAME + w->slots.v[i - 1].label, 8);
 		out_char(&w->part, HPROF_OBJECT);
+	}
+	for (uint32_t k = 0; k < c->nnumbers; k++) {
+		put_number(&w->part, number_name(class, false, k), 8);
+		out_char(&w->part,
+			 (char)type_of_letter(graph_field_at(w->g, class, false, k).type));
 	}
 	for (uint32_t i = 0; i < ARRAY_SIZE(types); i++) {
 		uint64_t times = i ? c->pad >> (3 - i) & 1 : longs;
@@ -510,8 +579,23 @@ static void put_class(struct writer *w, uint32_t class)
 	if (id == GRAPH_NONE)
 		put_number(&w->part, 0, 2);
 	else
-		put_statics(w, id, c->super ? class_id(w, c->super - 1) : 0);
+		put_statics(w, id, class, c->super ? class_id(w, c->super - 1) : 0);
 	put_fields(w, c);
+}
+
+/* Writes the numbers of an object's own class, among which are those of the classes above. */
+static void put_values(struct writer *w, const struct write_class *c, graph_id id, struct out *to)
+{
+	size_t n, at = 0;
+	const uint8_t *values = graph_values_of(w->g, id, &n);
+
+	for (uint32_t k = 0; k < c->nnumbers; k++) {
+		unsigned size = w->number_sizes.v[c->number_at + k];
+
+		for (unsigned i = size; i-- > 0;)
+			out_char(to, at + size <= n ? (char)values[at + i] : 0);
+		at += size;
+	}
 }
 
 static void put_instance(struct writer *w, graph_id id)
@@ -523,7 +607,7 @@ static void put_instance(struct writer *w, graph_id id)
 
 	slots_fill(w, id, true);
 	for (const struct write_class *k = c; k; k = k->super ? &w->classes[k->super - 1] : NULL)
-		bytes += 8ull * k->n + pad_bytes(k);
+		bytes += 8ull * k->n + k->number_bytes + pad_bytes(k);
 	to = record_begin(w, bytes + 25);
 	out_char(to, INSTANCE_DUMP);
 	put_number(to, graph_address(w->g, id), 8);
@@ -536,8 +620,25 @@ static void put_instance(struct writer *w, graph_id id)
 				   w->slots.v[i - 1].object == id + 1ull ? w->slots.v[i - 1].value
 									 : 0,
 				   8);
+		put_values(w, k, id, to);
 		out_fill(to, 0, pad_bytes(k));
 	}
+}
+
+/* Writes the elements that are known, at most `most`. Returns their number. */
+static uint64_t put_elements(struct writer *w, graph_id id, unsigned size, uint64_t most,
+			     struct out *to)
+{
+	size_t n;
+	const uint8_t *values = graph_values_of(w->g, id, &n);
+
+	n /= size;
+	if (n > most)
+		n = most;
+	for (size_t i = 0; i < n; i++)
+		for (unsigned k = size; k-- > 0;)
+			out_char(to, (char)values[i * size + k]);
+	return n;
 }
 
 static void put_array(struct writer *w, graph_id id)
@@ -547,11 +648,16 @@ static void put_array(struct writer *w, graph_id id)
 	uint64_t size = graph_size(w->g, id), n, at = 0;
 	struct graph_edge_to e;
 	struct out *to;
+	size_t known;
 
 	for (size_t i = 0; i < ARRAY_SIZE(element_types); i++)
 		if (element_types[i].type == type)
 			in_memory = in_file = element_types[i].size;
 	n = size > ARRAY_HEADER ? (size - ARRAY_HEADER) / in_memory : 0;
+	/* the size is rounded up to 8 bytes */
+	(void)graph_values_of(w->g, id, &known);
+	if (known && known / in_memory <= n && n * in_memory - known < 8)
+		n = known / in_memory;
 	if (n * in_file > ARRAY_BYTES_MAX)
 		n = ARRAY_BYTES_MAX / in_file;
 	to = record_begin(w, n * in_file + (type == HPROF_OBJECT ? 25 : 18));
@@ -575,6 +681,8 @@ static void put_array(struct writer *w, graph_id id)
 		put_number(to, graph_address(w->g, e.id), 8);
 		at = i + 1ull;
 	}
+	if (type != HPROF_OBJECT)
+		at = put_elements(w, id, in_file, n, to);
 	for (uint64_t left = (n - at) * in_file; left;) {
 		size_t some = left < SEGMENT ? left : SEGMENT;
 
@@ -653,6 +761,7 @@ uint64_t hprof_write(struct graph *g, struct out *o)
 	put_number(o, 0, 8);
 	out_fini(&w.part);
 	vec_fini(&w.slots);
+	vec_fini(&w.number_sizes);
 	hash_fini(&w.slot_of);
 	free(w.classes);
 	return w.lost;

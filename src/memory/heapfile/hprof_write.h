@@ -5,8 +5,8 @@
 #include "base/out.h"
 #include "memory/graph/graph.h"
 
-/* The graph has labels. Numbers and the contents of strings and arrays are zeros: a graph does not
- * have them. Returns how many references had no place. */
+/* The graph has labels. Numbers, strings and the contents of arrays are written if the graph
+ * has them; else they are zeros. Returns how many references had no place. */
 uint64_t hprof_write(struct graph *g, struct out *o);
 
 #endif

@@ -149,7 +149,7 @@ static void object_take(struct rubydump *r)
 			graph_class_name(g, class, o->name, strlen(o->name));
 	}
 	if (!strcmp(o->type, "STRING") && o->has_value)
-		graph_content(g, o->value, strlen(o->value));
+		graph_text(g, o->value);
 }
 
 static struct err *rubydump_read_file(const char *path, struct graph *g)

@@ -62,10 +62,36 @@ static void ref_add(struct java_reader *x, uint32_t at, uint32_t label,
 		vec_push(&x->refs, (struct java_ref){ at, label, strength });
 }
 
+/* Adds a field with a number to the class, unless the fields before it fill an instance. */
+static void number_add(struct java_reader *x, struct java_class *c, uint64_t constants,
+		       const uint16_t *f, char type, uint32_t at, bool of_mirror)
+{
+	uint32_t size = graph_type_size(type), n;
+	char name[NAME_BYTES];
+	uint64_t value = 0;
+
+	if (!size || !graph_wanted(x->graph)->values || !java_afford(x, 8) ||
+	    (!of_mirror && (c->number_bytes + size > c->size || x->numbers.n >= REFS_MAX)))
+		return;
+	n = symbol_read(x, constants, f[FIELD_NAME], name);
+	if (!java_afford(x, n))
+		return;
+	if (of_mirror) {
+		if (c->mirror)
+			value = jvm_get(x->jvm, c->mirror,
+					(struct jvm_member){ at, (uint8_t)size });
+	} else {
+		vec_push(&x->numbers, ((struct java_number){ at, size }));
+		c->nnumbers++;
+		c->number_bytes += size;
+	}
+	graph_class_field(x->graph, c->number, of_mirror, type, name, n, value);
+}
+
 /* Adds the references among the fields that `owner` declares, to an instance of c or to owner's
- * mirror. */
-static void fields_add(struct java_reader *x, const struct java_class *owner,
-		       const struct java_class *c, bool of_mirror)
+ * mirror; also the numbers. */
+static void fields_add(struct java_reader *x, const struct java_class *owner, struct java_class *c,
+		       bool of_mirror)
 {
 	const struct java_layout *l = &x->layout;
 	uint64_t constants = jvm_get(x->jvm, owner->address, x->jvm->layout.class_constants),
@@ -81,10 +107,13 @@ static void fields_add(struct java_reader *x, const struct java_class *owner,
 				    sizeof(f)) != sizeof(f))
 			return;
 		if (!(f[FIELD_ACCESS] & FIELD_STATIC) == of_mirror ||
-		    !symbol_read(x, constants, f[FIELD_SIGNATURE], signature) ||
-		    (*signature != 'L' && *signature != '['))
+		    !symbol_read(x, constants, f[FIELD_SIGNATURE], signature))
 			continue;
 		at = (f[FIELD_OFFSET] | (uint32_t)f[FIELD_OFFSET + 1] << 16) >> FIELD_TAG_BITS;
+		if (*signature != 'L' && *signature != '[') {
+			number_add(x, c, constants, f, *signature, at, of_mirror);
+			continue;
+		}
 		ref_add(x, at, field_label(x, constants, f[FIELD_NAME]),
 			!of_mirror && is_referent(x, owner, constants, f[FIELD_NAME])
 				? c->strength
@@ -137,6 +166,7 @@ void java_lay_out(struct java_reader *x, struct java_class *c)
 	if (c->kind == JAVA_REFERENCES || c->kind == JAVA_NUMBERS)
 		return;
 	c->ref = x->refs.n;
+	c->number_at = x->numbers.n;
 	for (int depth = 0; owner && depth < SUPERS_MAX && x->refs.n - c->ref <= most; depth++) {
 		if (java_afford(x, 4))
 			fields_add(x, owner, c, false);

@@ -104,6 +104,12 @@ struct java_ref {
 	enum graph_strength strength;
 };
 
+/* A number in the objects of a class. */
+struct java_number {
+	uint32_t at; /* bytes from the object's address */
+	uint32_t size;
+};
+
 enum java_kind { JAVA_INSTANCE, JAVA_MIRROR, JAVA_REFERENCES, JAVA_NUMBERS };
 
 struct java_class {
@@ -115,10 +121,12 @@ struct java_class {
 	bool laid_out;                /* refs are known */
 	enum graph_strength strength; /* of Reference.referent in its instances */
 	uint64_t super, mirror, constants;
-	uint32_t ref, nrefs;       /* of refs: of an instance */
-	uint32_t static_, nstatic; /* of refs: of its mirror */
-	const char *name;          /* as the JVM has it */
-	uint64_t n, bytes;         /* of a graph that counts: its objects */
+	uint32_t ref, nrefs;          /* of refs: of an instance */
+	uint32_t static_, nstatic;    /* of refs: of its mirror */
+	uint32_t number_at, nnumbers; /* of numbers: of an instance, when they are wanted */
+	uint32_t number_bytes;
+	const char *name;  /* as the JVM has it */
+	uint64_t n, bytes; /* of a graph that counts: its objects */
 };
 
 /* A part of the heap that has objects one behind the other. */
@@ -157,6 +165,7 @@ struct java_reader {
 	VEC(struct java_class) classes;
 	uint32_t *class_slots, class_mask;
 	VEC(struct java_ref) refs;
+	VEC(struct java_number) numbers;
 	uint64_t budget;  /* words of the JVM's own structures that may still be read */
 	uint64_t holds;   /* roots, and references of threads and loaders, there is room for */
 	uint64_t unheld;  /* those for which there was none */

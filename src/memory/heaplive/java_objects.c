@@ -154,6 +154,29 @@ static void content_add(struct java_reader *x, const struct java_class *c, const
 
 	if (n && n <= CONTENT_MAX && graph_wanted(x->graph)->contents)
 		graph_content(x->graph, p + c->size, n);
+	if (n && graph_wanted(x->graph)->values) {
+		uint8_t *to = graph_values(x->graph, n);
+
+		if (to)
+			memcpy(to, p + c->size, n);
+	}
+}
+
+/* A number that would lie behind the object's end is 0. */
+static void numbers_add(struct java_reader *x, const struct java_class *c, const uint8_t *p,
+			uint64_t size)
+{
+	uint8_t *to = c->nnumbers ? graph_values(x->graph, c->number_bytes) : NULL;
+
+	for (uint32_t i = 0; to && i < c->nnumbers; i++) {
+		const struct java_number *n = &x->numbers.v[c->number_at + i];
+
+		if (n->at + (uint64_t)n->size <= size)
+			memcpy(to, p + n->at, n->size);
+		else
+			memset(to, 0, n->size);
+		to += n->size;
+	}
 }
 
 static void object_add(struct java_reader *x, struct java_part *part, uint64_t addr,
@@ -171,10 +194,14 @@ static void object_add(struct java_reader *x, struct java_part *part, uint64_t a
 		java_lay_out(x, c);
 	switch (c->kind) {
 	case JAVA_MIRROR:
+		numbers_add(x, c, p, size);
 		instance_refs(x, p, size, c->ref, c->nrefs);
 		mirror_refs(x, addr, p, size);
 		break;
-	case JAVA_INSTANCE: instance_refs(x, p, size, c->ref, c->nrefs); break;
+	case JAVA_INSTANCE:
+		numbers_add(x, c, p, size);
+		instance_refs(x, p, size, c->ref, c->nrefs);
+		break;
 	case JAVA_REFERENCES:
 		array_refs(x, addr, p, c->size, c->size + elements_size(x, c, p));
 		break;

@@ -82,6 +82,7 @@ void java_reader_fini(struct java_reader *x)
 	vec_fini(&x->buffers);
 	vec_fini(&x->classes);
 	vec_fini(&x->refs);
+	vec_fini(&x->numbers);
 	free(x->class_slots);
 }
 
