@@ -85,7 +85,8 @@ static void instance_refs(struct java_reader *x, const uint8_t *p, uint64_t size
 {
 	uint32_t width = x->narrow ? 4 : 8;
 
-	for (const struct java_ref *r = x->refs.v + ref, *end = r + n; r < end; r++) {
+	for (uint32_t i = 0; i < n; i++) {
+		const struct java_ref *r = &x->refs.v[ref + i];
 		uint64_t to = r->at + (uint64_t)width <= size ? java_ref(x, p + r->at) : 0;
 
 		if (to)
