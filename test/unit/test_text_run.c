@@ -141,6 +141,52 @@ static void test_run_entry_return(void **state)
 	run_end(&m);
 }
 
+/* Probes of a program that sleeps leave the way into it out; its neighbours fire, in their order. */
+static void test_run_asleep(void **state)
+{
+	/* mov D(%rip),%rax; add %rdi,%rax; push %rbx; pop %rbx; ret; padding */
+	uint64_t data = 1000;
+	struct made m = make(CODE("\x48\x8b\x05\xf9\x21\0\0\x48\x01\xf8\x53\x5b\xc3\x90\x90"),
+			     &data, 8, SYMBOLS(FUNC("f", 0, 13)));
+	struct text_point p[3], e[2];
+	struct text_site site;
+	uint8_t *awake;
+
+	run_begin(&m);
+	awake = run + RUN_GATE + 0x100;
+	assert_int_equal(returns(&m, 0), 1);
+	for (uint32_t i = 0; i < 3; i++) {
+		p[i] = point(exits[0].at, WIRE_STUB_RETURN, i);
+		p[i].awake = i == 1 ? 0 : (uint64_t)(uintptr_t)&awake[i];
+	}
+	place(&exits[0], p, 3);
+	/* at the entry, such a block is the first of the stub */
+	e[0] = point(0, WIRE_STUB_ENTRY, 3);
+	e[0].awake = (uint64_t)(uintptr_t)&awake[0];
+	e[1] = point(0, WIRE_STUB_ENTRY, 4);
+	site = entry(&m, 0);
+	place(&site, e, 2);
+	assert_int_equal(stub_moved[0], 0);
+	for (uint32_t round = 0; round < 4; round++) {
+		uint32_t n = 0;
+
+		awake[0] = round & 1;
+		awake[2] = round >> 1;
+		nfired = 0;
+		assert_int_equal(call(0, 7, 0), 1007);
+		if (awake[0])
+			expect_fired(n++, 0, 3, WIRE_STUB_ENTRY);
+		expect_fired(n++, 0, 4, WIRE_STUB_ENTRY);
+		if (awake[0])
+			expect_fired(n++, 12, 0, WIRE_STUB_RETURN);
+		expect_fired(n++, 12, 1, WIRE_STUB_RETURN);
+		if (awake[2])
+			expect_fired(n++, 12, 2, WIRE_STUB_RETURN);
+		assert_int_equal(nfired, n);
+	}
+	run_end(&m);
+}
+
 static void test_run_return_moves_pops(void **state)
 {
 	/* push %rbx; mov %rdi,%rbx; lea 1(%rbx),%rax; pop %rbx; ret, g behind it */
@@ -422,6 +468,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_run_entry_return),
+		cmocka_unit_test(test_run_asleep),
 		cmocka_unit_test(test_run_return_moves_pops),
 		cmocka_unit_test(test_run_branches),
 		cmocka_unit_test(test_run_mid),

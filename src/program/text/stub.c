@@ -40,15 +40,30 @@ static void put_jmp(struct out *o, uint64_t target)
 	put_rel32(o, target, 0);
 }
 
+/* A block that stands behind the stub, because its program sleeps most of the time. */
+struct far_block {
+	const struct text_point *point;
+	uint64_t site;
+	uint32_t back; /* end of the jump to it, in the stub: the block jumps back there */
+};
+
+struct moving {
+	struct out *o;
+	const struct text_site *s;
+	uint64_t site; /* run-time address */
+	int64_t bias;
+	uint32_t code; /* the first code in the stub, when it begins with a block */
+	struct far_block far[TEXT_POINTS_MAX];
+	uint32_t nfar;
+};
+
 /* Writes one probe. The thunk finds struct wire_stub in front of the call (and of the lea). */
-static void put_block(struct out *o, const struct text_point *p, uint64_t site, bool first)
+static void put_block(struct out *o, const struct text_point *p, uint64_t site)
 {
 	struct wire_stub stub = { .site = p->shown ? p->shown : site,
 				  .probe = p->probe,
 				  .kind = (uint32_t)p->kind | p->call << WIRE_STUB_CALL_SHIFT };
 
-	if (!first)
-		stub_put(o, "\xeb\x10", 2);
 	stub_put(o, &stub, sizeof(stub));
 	if (p->kind >= WIRE_STUB_MID)
 		stub_put(o, "\x48\x8d\x64\x24\x80", WIRE_STUB_LEA);
@@ -58,12 +73,38 @@ static void put_block(struct out *o, const struct text_point *p, uint64_t site, 
 		stub_put(o, "\x48\x8d\xa4\x24\x80\x00\x00\x00", 8);
 }
 
-struct moving {
-	struct out *o;
-	const struct text_site *s;
-	uint64_t site; /* run-time address */
-	int64_t bias;
-};
+/* Writes a probe, or the look at its program's `awake`, with the probe behind the stub. */
+static void put_point(struct moving *m, const struct text_point *p, uint64_t site, bool first)
+{
+	struct out *o = m->o;
+
+	if (p->awake && p->kind < WIRE_STUB_MID) {
+		stub_put(o, "\x80\x3d", 2); /* cmpb $0, awake(%rip) */
+		put_rel32(o, p->awake, 1);
+		stub_put(o, "\0\x0f\x85\0\0\0\0", 7); /* jne */
+		m->far[m->nfar++] = (struct far_block){ p, site, o->n };
+		return;
+	}
+	if (first)
+		m->code = sizeof(struct wire_stub);
+	else
+		stub_put(o, "\xeb\x10", 2);
+	put_block(o, p, site);
+}
+
+static void put_far_blocks(struct moving *m)
+{
+	struct out *o = m->o;
+
+	for (uint32_t i = 0; i < m->nfar && !o->error; i++) {
+		const struct far_block *f = &m->far[i];
+		int32_t rel = (int32_t)(o->n + sizeof(struct wire_stub) - f->back);
+
+		memcpy(o->p + f->back - 4, &rel, 4);
+		put_block(o, f->point, f->site);
+		put_jmp(o, o->base + f->back);
+	}
+}
 
 /* Returns the run-time target of a direct branch in the displaced bytes. A branch to the first byte
  * meets the patch again, as it would meet a breakpoint. */
@@ -181,7 +222,7 @@ static uint32_t put_points(struct moving *m, const struct text_point *points, ui
 	for (uint32_t i = 0; i < n; i++) {
 		if (points[i].at != at || !(which_of(&points[i]) & which))
 			continue;
-		put_block(m->o, &points[i], m->site + at, first && !put_n);
+		put_point(m, &points[i], m->site + at, first && !put_n);
 		put_n++;
 		++*ret_done;
 	}
@@ -285,7 +326,7 @@ struct err *text_stub_points(const struct text_site *s, uint64_t bias, uint64_t 
 			uint32_t blocks = put_points(&m, points, n, at, !o.n, ALWAYS, &done);
 
 			if (!at && blocks)
-				code = sizeof(struct wire_stub);
+				code = m.code;
 			moved[at] = (uint16_t)(blocks && !at ? code : begun);
 			put_taken(&m, &k, &z, &decoder, points, n, &done);
 		} else {
@@ -295,7 +336,7 @@ struct err *text_stub_points(const struct text_site *s, uint64_t bias, uint64_t 
 
 			/* The first block begins with its data. */
 			if (blocks && !begun)
-				code = begun + sizeof(struct wire_stub);
+				code = m.code;
 			moved[at] = (uint16_t)(blocks && !begun ? code : begun);
 			if (split && k.kind == INSN_JMP)
 				put_split(&m, split, &decoder, points, n, at, &done);
@@ -313,7 +354,7 @@ struct err *text_stub_points(const struct text_site *s, uint64_t bias, uint64_t 
 							  ALWAYS | LEAVING, &done);
 
 		if (blocks && !begun)
-			code = sizeof(struct wire_stub);
+			code = m.code;
 		if (blocks && s->moved < TEXT_SITE_MAX)
 			moved[s->moved] = (uint16_t)(begun ? begun : code);
 		if (split)
@@ -321,6 +362,7 @@ struct err *text_stub_points(const struct text_site *s, uint64_t bias, uint64_t 
 		else
 			put_jmp(&o, m.site + s->moved);
 	}
+	put_far_blocks(&m);
 	/* Nops before the first block were dropped. Threads there continue at the block's code, not
 	 * at its data. */
 	for (uint32_t i = 0; i < s->moved && code; i++)

@@ -121,6 +121,9 @@ struct text_point {
 	enum wire_stub_kind kind;
 	uint32_t probe;
 	uint64_t gate; /* run-time address of the thunk or of a jump to it; within 2 GB of the stub */
+	/* 0, or the address of a byte that is 0 while the program does nothing; within 2 GB of the
+	 * stub. Kinds before WIRE_STUB_MID look at it, because the flags are free there. */
+	uint64_t awake;
 	uint64_t shown; /* run-time address that programs see; 0: the instruction's */
 	uint32_t call;  /* WIRE_STUB_SYSRET: the call, see struct wire_stub */
 	const struct text_split *split; /* NULL, or ret 0: none. As the site's */
@@ -132,7 +135,11 @@ struct text_point {
  *
  *	[jmp over]  struct wire_stub  [lea -128(%rsp),%rsp]  call gate  [lea 128(%rsp),%rsp]
  *
- * with lea for WIRE_STUB_MID and later kinds only. The first block needs no jmp over when nothing
+ * with lea for WIRE_STUB_MID and later kinds only. When the point has `awake`, the block is
+ *
+ *	cmpb $0, awake   jne far   ...   far: struct wire_stub  call gate  jmp back
+ *
+ * with the far part behind all others. The first block needs no jmp over when nothing
  * runs before it. A conditional tail jump (TAIL at a jcc) calls its probes only when it is taken,
  * and so does a branch to a return (struct text_split).
  * *ret_moved: for each displaced byte, the offset in the stub at which a thread there continues

@@ -24,6 +24,7 @@ enum {
 };
 enum {
 	PAGE = 4096,
+	LINE = 64, /* of the cache */
 	STUB_ALIGN = 16,
 	STUB_ROOM = 128,    /* room for the moved instructions and the jump back */
 	STUB_PROBE = 96,    /* for each probe of a stub, with the copy of a return */
@@ -92,9 +93,20 @@ static uint64_t find_gap(const struct ranges *r, uint64_t lo, uint64_t hi, uint6
 	return best;
 }
 
+/* Behind the gates stands a byte for each program: is it awake? Stubs of programs that sleep look at
+ * it, where the flags are free, and so save the way to the gate and back. */
+static uint64_t awake_at(uint32_t nprogs, uint32_t prog)
+{
+	return round_up(((uint64_t)nprogs * WIRE_STUB_ALL + GATES) * sizeof(struct gate), LINE) +
+	       prog;
+}
+
+/* Bytes of gates and of the programs' bytes. */
 static uint64_t gates_size(const struct inproc_engine *e)
 {
-	return ((uint64_t)e->base.image->nprogs * WIRE_STUB_ALL + GATES) * sizeof(struct gate);
+	const uint32_t n = e->base.image->nprogs;
+
+	return round_up(awake_at(n, n), LINE);
 }
 
 static void write_gate(struct inproc_module *m, uint64_t i, uint64_t target)
@@ -131,6 +143,10 @@ static void turn_gates(struct inproc_engine *e, uint32_t prog)
 			for (uint32_t kind = 0; gates && kind < WIRE_STUB_ALL; kind++)
 				__atomic_store_n(&gates[first_gate(prog) + kind].target,
 						 gate_target(e, m, prog, kind), __ATOMIC_RELEASE);
+			if (gates)
+				__atomic_store_n(m->island_mem +
+							 awake_at(e->base.image->nprogs, prog),
+						 !e->progs[prog].asleep, __ATOMIC_RELEASE);
 		}
 	}
 }
@@ -219,9 +235,17 @@ static uint32_t call_of(const struct inproc_point *points, uint32_t n, uint32_t 
 	return 0;
 }
 
-static struct err *write_stub(const struct inproc_module *m, struct inproc_site *s, uint64_t at,
-			      uint32_t nprogs)
+static bool runs_guarded(const struct inproc_engine *e, const struct inproc_point *p)
 {
+	const struct image *image = e->base.image;
+
+	return p->probe < image->nprobes && image->progs[p->prog].nguards;
+}
+
+static struct err *write_stub(const struct inproc_engine *e, const struct inproc_module *m,
+			      struct inproc_site *s, uint64_t at)
+{
+	const struct image *image = e->base.image;
 	struct text_point points[TEXT_POINTS_MAX];
 	uint32_t code = 0, n = s->points.n;
 	struct err *err;
@@ -239,7 +263,9 @@ static struct err *write_stub(const struct inproc_module *m, struct inproc_site 
 			.probe = p->probe,
 			.shown = p->shown ? p->shown + s->bias : 0,
 			.call = call_of(s->points.v, n, k),
-			.gate = gate_of(m, p, nprogs),
+			.gate = gate_of(m, p, image->nprogs),
+			.awake = runs_guarded(e, p) ? m->island + awake_at(image->nprogs, p->prog)
+						    : 0,
 			.split = &p->split,
 		};
 	}
@@ -277,14 +303,16 @@ struct err *island_write_stubs(struct inproc_engine *e, struct inproc_process *p
 			  (uintptr_t)&e->area->zero, 0, m->island_mem + at);
 		at += BELL_ROOM;
 	}
-	for (uint32_t i = 0; i < nprogs; i++)
+	for (uint32_t i = 0; i < nprogs; i++) {
 		for (uint32_t k = 0; k < WIRE_STUB_ALL; k++)
 			write_gate(m, first_gate(i) + k, gate_target(e, m, i, k));
+		m->island_mem[awake_at(nprogs, i)] = !e->progs[i].asleep;
+	}
 	for (uint32_t i = 0; i < m->nsites && !err; i++) {
 		struct inproc_site *s = &p->sites.v[m->first_site + i];
 
 		at = round_up(at, STUB_ALIGN);
-		err = write_stub(m, s, at, nprogs);
+		err = write_stub(e, m, s, at);
 		at += s->stub_len;
 	}
 	return err;
