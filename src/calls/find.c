@@ -139,9 +139,14 @@ static struct err *add_returns(struct finder *f, struct calls_function *fn,
 			 arena_printf(a, "pid%s:%s:%s:return", f->process, module, s->name));
 	fn->nests |= !places.leaf;
 	fn->blind |= places.blind || (places.symbolic && !possible);
-	for (uint32_t i = 0; i < places.rets.n; i++)
-		vec_push(&fn->rets, arena_printf(a, "pid%s:%s:-:%llx", f->process, module,
-						 (unsigned long long)places.rets.v[i]));
+	for (uint32_t i = 0; i < places.rets.n; i++) {
+		const struct return_place *r = &places.rets.v[i];
+		const char *in = r->in == po ? module : module_of(r->in, true);
+
+		if (can_stand(f->c, in))
+			vec_push(&fn->rets, arena_printf(a, "pid%s:%s:-:%llx", f->process, in,
+							 (unsigned long long)r->addr));
+	}
 	vec_fini(&places.rets);
 	return e;
 }

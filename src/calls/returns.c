@@ -272,51 +272,94 @@ static uint64_t jump_target(const struct object *o, uint64_t addr)
 	return addr + at + 5 + (uint64_t)(int64_t)disp;
 }
 
-/* Finds the function of the object that a word of its own is for, before the first call through it
- * sets the word. */
-static bool named_by(struct returns *r, const struct process_object *po, uint64_t addr,
-		     uint64_t *ret)
-{
-	const struct words *w = words_of(r, po);
-	const struct object_symbol *s = NULL;
+/* A function in the code of an object. */
+struct start {
+	const struct process_object *in;
+	uint64_t addr;
+};
+/* The functions whose returns are those of one function. */
+struct closure {
+	struct start v[MAX_FUNCTIONS];
+	uint32_t n;
+};
 
-	for (uint32_t i = 0; i < w->v.n && !s; i++)
-		if (w->v.v[i].addr == addr && w->v.v[i].name)
-			s = object_find_name(po->object, w->v.v[i].name);
-	if (!s || !s->is_func || s->is_ifunc)
+/* Adds the function that an address is in. Returns false when none is known there. */
+static bool closure_add(struct returns *r, struct closure *c, const struct process_object *in,
+			uint64_t addr)
+{
+	uint64_t start, end;
+	struct text *t;
+	struct err *e = text_of(r, in->object, &t);
+
+	if (e || c->n == MAX_FUNCTIONS || !text_function(t, addr, &start, &end)) {
+		err_free(e);
 		return false;
-	*ret = s->addr;
+	}
+	for (uint32_t i = 0; i < c->n; i++)
+		if (c->v[i].in == in && c->v[i].addr == start)
+			return true;
+	c->v[c->n++] = (struct start){ in, start };
 	return true;
 }
 
-/* A slot of the object's own PLT: returns the function that was chosen, if it is the object's. */
-static bool through_slot(struct returns *r, const struct process_object *po, uint64_t slot,
-			 uint64_t *ret)
+/* Adds the functions that a word of the object may be for, before the first call through it sets
+ * the word: those of its name in all objects. A return belongs to a call by its place on the stack,
+ * so it does not matter which of them the dynamic linker will choose. */
+static bool closure_add_named(struct returns *r, struct closure *c, const struct process_object *po,
+			      uint64_t addr)
+{
+	const struct words *w = words_of(r, po);
+	const char *name = NULL;
+	bool all = false;
+
+	for (uint32_t i = 0; i < w->v.n && !name; i++)
+		name = w->v.v[i].addr == addr ? w->v.v[i].name : NULL;
+	for (uint32_t k = 0; name && k < r->objects->n; k++) {
+		const struct process_object *in = &r->objects->v[k];
+		const struct object_symbol *s = object_find_name(in->object, name);
+		uint64_t at;
+
+		if (!s || !s->is_func || !s->is_global)
+			continue;
+		at = s->addr;
+		all = (!s->is_ifunc || chosen(r, in, s, &at)) && closure_add(r, c, in, at);
+		if (!all)
+			return false;
+	}
+	return all;
+}
+
+/* Adds the functions to which code leads that only jumps through a word of the object: slots of
+ * its PLT. */
+static bool closure_add_slot(struct returns *r, struct closure *c, const struct process_object *po,
+			     uint64_t slot)
 {
 	uint8_t b[16];
 	uint32_t n = object_read(po->object, slot, b, sizeof(b));
 	uint32_t at = n >= 4 && !memcmp(b, "\xf3\x0f\x1e\xfa", 4) ? 4 : 0;
 	cleanup_free uint8_t *plt = NULL;
-	uint64_t bias, word, plt_addr = 0;
+	uint64_t bias, to, word, plt_addr = 0;
 	size_t plt_size = 0;
 	int32_t disp;
 
-	if (at < n && b[at] == 0xf2)
-		at++;
+	at += at < n && b[at] == 0xf2;
 	if (at + 6 > n || b[at] != 0xff || b[at + 1] != 0x25 || !bias_of(r, po, &bias))
 		return false;
 	memcpy(&disp, b + at + 2, 4);
-	at += 6;
-	if (!read_word(r, bias + slot + at + (uint64_t)(int64_t)disp, &word))
+	to = slot + at + 6 + (uint64_t)(int64_t)disp;
+	if (!read_word(r, bias + to, &word))
 		return false;
 	/* The word leads back to the PLT until the dynamic linker sets it. */
 	plt = object_section(po->object, ".plt", &plt_addr, &plt_size);
 	if (word - bias - plt_addr < plt_size)
-		return named_by(r, po, slot + at + (uint64_t)(int64_t)disp, ret);
-	if (!object_is_text(po->object, word - bias))
-		return false;
-	*ret = word - bias;
-	return true;
+		return closure_add_named(r, c, po, to);
+	for (uint32_t k = 0; k < r->objects->n; k++) {
+		const struct process_object *in = &r->objects->v[k];
+
+		if (bias_of(r, in, &bias) && object_is_text(in->object, word - bias))
+			return closure_add(r, c, in, word - bias);
+	}
+	return false;
 }
 
 /* Returns true for code that only jumps through a word. */
@@ -330,28 +373,20 @@ static bool is_slot(const struct process_object *po, uint64_t addr)
 	return at + 2 <= n && b[at] == 0xff && b[at + 1] == 0x25;
 }
 
-static bool has(const uint64_t *v, uint32_t n, uint64_t value)
-{
-	for (uint32_t i = 0; i < n; i++)
-		if (v[i] == value)
-			return true;
-	return false;
-}
-
 /* Adds the functions whose addresses stand in the object's data, as in tables of methods: one of
  * them is where a jump through a pointer leads, if it stays in the object. */
-static uint32_t add_pointed(struct returns *r, struct text *t, const struct process_object *po,
-			    uint64_t *queue, uint32_t n)
+static void closure_add_pointed(struct returns *r, struct closure *c, struct text *t,
+				const struct process_object *po)
 {
 	size_t size;
 	uint64_t addr;
 	cleanup_free uint8_t *p = NULL;
 
 	if (r->work >= RELOCATIONS_MAX)
-		return n;
+		return;
 	p = object_section(po->object, ".rela.dyn", &addr, &size);
 	r->work += p ? size / sizeof(Elf64_Rela) : 0;
-	for (size_t i = 0; p && i < size / sizeof(Elf64_Rela) && n < MAX_FUNCTIONS; i++) {
+	for (size_t i = 0; p && i < size / sizeof(Elf64_Rela) && c->n < MAX_FUNCTIONS; i++) {
 		uint64_t start, end, to;
 		Elf64_Rela rela;
 
@@ -359,60 +394,71 @@ static uint32_t add_pointed(struct returns *r, struct text *t, const struct proc
 		to = (uint64_t)rela.r_addend;
 		if (ELF64_R_TYPE(rela.r_info) == R_X86_64_RELATIVE &&
 		    object_is_text(po->object, to) && text_function(t, to, &start, &end) &&
-		    start == to && !has(queue, n, to))
-			queue[n++] = to;
+		    start == to)
+			closure_add(r, c, po, to);
 	}
-	return n;
+}
+
+static void add_ret(struct return_places *places, const struct process_object *in, uint64_t addr)
+{
+	for (uint32_t i = 0; i < places->rets.n; i++)
+		if (places->rets.v[i].in == in && places->rets.v[i].addr == addr)
+			return;
+	if (places->rets.n < MAX_RETS)
+		vec_push(&places->rets, (struct return_place){ in, addr });
+}
+
+/* Collects the rets of one function of the closure, and adds those that it jumps to. */
+static struct err *collect_rets(struct returns *r, struct closure *c, uint32_t i,
+				struct return_places *places)
+{
+	const struct process_object *po = c->v[i].in;
+	cleanup_free struct text_site *sites = NULL;
+	const char *reason = NULL;
+	bool pointed = false;
+	uint32_t nsites = 0;
+	struct text *t;
+	struct err *e = text_of(r, po->object, &t);
+
+	e = e ?: text_returns(t, c->v[i].addr, &sites, &nsites, &reason);
+	if (e)
+		return e;
+	places->leaf &= !reason && text_calls_nothing(t, c->v[i].addr);
+	for (uint32_t k = 0; k < nsites; k++) {
+		uint64_t addr = text_site_point(&sites[k]), target;
+
+		if (sites[k].kind == WIRE_STUB_RETURN) {
+			add_ret(places, po, addr);
+			continue;
+		}
+		/* `jmp *word` of a program built with -fno-plt is a slot itself. */
+		target = jump_target(po->object, addr) ?: (is_slot(po, addr) ? addr : 0);
+		if (!target) {
+			/* Not through the pointers of those that are only pointed to. */
+			if (!pointed && i == 0)
+				closure_add_pointed(r, c, t, po);
+			pointed = true;
+			places->leaf = false;
+		} else if (is_slot(po, target)) {
+			places->leaf &= closure_add_slot(r, c, po, target);
+		} else { /* maybe into the middle of a function */
+			places->leaf &= closure_add(r, c, po, target);
+		}
+	}
+	return NULL;
 }
 
 /* Collects the rets of a function and of those that it jumps to. */
-static struct err *collect(struct returns *r, struct text *t, const struct process_object *po,
-			   uint64_t func, struct return_places *places)
+static struct err *collect(struct returns *r, const struct process_object *po, uint64_t func,
+			   struct return_places *places)
 {
-	uint64_t queue[MAX_FUNCTIONS];
-	uint32_t n = 0, nsites;
-	bool pointed = false;
+	struct closure c = { .v = { { po, func } }, .n = 1 };
+	struct err *e = NULL;
 
-	queue[n++] = func;
 	places->leaf = true;
-	for (uint32_t i = 0; i < n; i++) {
-		struct text_site *sites = NULL;
-		const char *reason = NULL;
-		struct err *e = text_returns(t, queue[i], &sites, &nsites, &reason);
-
-		if (e)
-			return e;
-		places->leaf &= !reason && text_calls_nothing(t, queue[i]);
-		for (uint32_t k = 0; k < nsites; k++) {
-			uint64_t addr = text_site_point(&sites[k]), target, start, end;
-
-			if (sites[k].kind == WIRE_STUB_RETURN) {
-				if (!has(places->rets.v, places->rets.n, addr) &&
-				    places->rets.n < MAX_RETS)
-					vec_push(&places->rets, addr);
-				continue;
-			}
-			target = jump_target(po->object, addr);
-			places->leaf &= target != 0;
-			if (!target) {
-				/* Not through the pointers of those that are only pointed to. */
-				if (!pointed && i == 0)
-					n = add_pointed(r, t, po, queue, n);
-				pointed = true;
-				continue;
-			}
-			/* A slot of the PLT may lead out of the object. */
-			places->leaf &= !is_slot(po, target) ||
-					through_slot(r, po, target, &target);
-			/* A jump may lead into the middle of a function. */
-			if (n == MAX_FUNCTIONS || !text_function(t, target, &start, &end))
-				places->leaf = false;
-			else if (!has(queue, n, start))
-				queue[n++] = start;
-		}
-		free(sites);
-	}
-	return NULL;
+	for (uint32_t i = 0; i < c.n && !e; i++)
+		e = collect_rets(r, &c, i, places);
+	return e;
 }
 
 struct err *returns_find(struct returns *r, const struct process_object *po,
@@ -430,7 +476,7 @@ struct err *returns_find(struct returns *r, const struct process_object *po,
 		return e;
 	if (s->is_ifunc) {
 		places->blind = !chosen(r, po, s, &start);
-		return places->blind ? NULL : collect(r, t, po, start, places);
+		return places->blind ? NULL : collect(r, po, start, places);
 	}
 	e = text_returns(t, start, &sites, &n, &reason);
 	if (e)
@@ -440,5 +486,5 @@ struct err *returns_find(struct returns *r, const struct process_object *po,
 	for (uint32_t i = 0; i < n; i++)
 		places->symbolic &= sites[i].kind == WIRE_STUB_RETURN;
 	free(sites);
-	return n && !places->symbolic ? collect(r, t, po, start, places) : NULL;
+	return n && !places->symbolic ? collect(r, po, start, places) : NULL;
 }

@@ -7,11 +7,16 @@
 
 #include "probe/process.h"
 
+/* A ret instruction: its object, and its link-time address there. */
+struct return_place {
+	const struct process_object *in;
+	uint64_t addr;
+};
 struct return_places {
-	bool symbolic;      /* FUNCTION:return sees all of them */
-	VEC(uint64_t) rets; /* else: link-time addresses of ret instructions */
-	bool blind;         /* the places of its returns are not known */
-	bool leaf;          /* it calls nothing, so its calls do not nest */
+	bool symbolic;                 /* FUNCTION:return sees all of them */
+	VEC(struct return_place) rets; /* else; also in other objects, to which it jumps */
+	bool blind;                    /* the places of its returns are not known */
+	bool leaf;                     /* it calls nothing, so its calls do not nest */
 };
 
 struct returns;

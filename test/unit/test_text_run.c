@@ -141,7 +141,8 @@ static void test_run_entry_return(void **state)
 	run_end(&m);
 }
 
-/* Probes of a program that sleeps leave the way into it out; its neighbours fire, in their order. */
+/* Probes of a program that sleeps leave the way into it out. Its neighbours fire, in their
+ * order. */
 static void test_run_asleep(void **state)
 {
 	/* mov D(%rip),%rax; add %rdi,%rax; push %rbx; pop %rbx; ret; padding */

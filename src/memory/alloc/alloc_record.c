@@ -158,10 +158,14 @@ static struct err *put_function(struct maker *m, const struct object_symbol *s)
 
 			out_init(&list, NULL);
 			for (uint32_t i = 0; i < places.rets.n; i++)
-				out_printf(&list, "%spid$target:%s:-:%llx", i ? ",\n" : "",
-					   module_of(m->po), (unsigned long long)places.rets.v[i]);
+				if (probe_name_is_plain(module_of(places.rets.v[i].in)))
+					out_printf(&list, "%spid$target:%s:-:%llx",
+						   list.n ? ",\n" : "",
+						   module_of(places.rets.v[i].in),
+						   (unsigned long long)places.rets.v[i].addr);
 			out_char(&list, '\0');
-			put_return(m, arena_strdup(&m->r->arena, list.v), "uregs[R_RAX]");
+			if (list.n > 1)
+				put_return(m, arena_strdup(&m->r->arena, list.v), "uregs[R_RAX]");
 			out_fini(&list);
 		}
 	}

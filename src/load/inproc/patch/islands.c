@@ -93,8 +93,8 @@ static uint64_t find_gap(const struct ranges *r, uint64_t lo, uint64_t hi, uint6
 	return best;
 }
 
-/* Behind the gates stands a byte for each program: is it awake? Stubs of programs that sleep look at
- * it, where the flags are free, and so save the way to the gate and back. */
+/* Behind the gates stands a byte for each program: is it awake? Where the flags are free, the stubs
+ * of a program that sleeps look at it, and so save the way to the gate and back. */
 static uint64_t awake_at(uint32_t nprogs, uint32_t prog)
 {
 	return round_up(((uint64_t)nprogs * WIRE_STUB_ALL + GATES) * sizeof(struct gate), LINE) +
