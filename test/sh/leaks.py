@@ -134,6 +134,122 @@ if shutil.which("g++") and not subprocess.run(["g++", "-O0", "-s", "-o", source[
 else:
     print("note: g++ is not installed: types of C++ are not tested")
 
+# types by DWARF: by what lost blocks hold, and by living blocks of the same stack
+source = os.path.join(TMP, "dwarf.c")
+with open(source, "w") as f:
+    f.write("""#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+struct item { struct item *next; char *name; int n; };
+typedef struct { struct item *first; double d; void (*call)(void); int k[3]; } bucket_t;
+struct order { bucket_t *b; struct order *up; long total; };
+struct bill { bucket_t *b; struct order *sum; long total[5]; };
+struct plain { long a[30]; };
+struct node { struct node *next, *before; char text[16]; };
+static struct order *volatile orders;
+static bucket_t *volatile table[16];
+static struct plain *volatile plains[4];
+static void *volatile any[4];
+static void hello(void) {}
+static struct item *make_item(const char *s) { struct item *i = calloc(1, sizeof *i); i->name = strdup(s); i->n = 5; return i; }
+static bucket_t *make_bucket(void) { bucket_t *b = calloc(1, sizeof *b); b->first = make_item("x"); b->call = hello; return b; }
+static struct order *make_order(bucket_t *b) { struct order *o = calloc(1, sizeof *o); o->b = b; o->total = 77; return o; }
+__attribute__((noinline)) struct plain *make_plain(void) { struct plain *p = calloc(1, sizeof *p); p->a[0] = 5; return p; }
+__attribute__((noinline)) void plain_calls(void) { for (int i = 0; i < 7; i++) { struct plain *volatile p = make_plain(); if (i < 4) plains[i] = p; } }
+__attribute__((noinline)) static void lose(void)
+{
+	for (int i = 0; i < 5; i++) make_order(table[i]);                     /* leads to a bucket_t in use */
+	for (int i = 0; i < 6; i++) make_bucket();                            /* has a function */
+	for (int i = 0; i < 2; i++) memset(malloc(72), 'a' + i, 72);          /* text */
+	{ struct bill *b = calloc(1, sizeof *b); b->sum = (void *)table[0]; } /* of no type: the pointer's is another's */
+	struct node *h = 0;
+	for (int i = 0; i < 100; i++) { struct node *n = calloc(1, sizeof *n); n->next = h; if (h) h->before = n; h = n; }
+}
+static void wipe(void) { volatile char w[65536]; for (int i = 0; i < 65536; i++) w[i] = 0; }
+int main(void)
+{
+	for (int i = 0; i < 16; i++) table[i] = make_bucket();
+	for (int i = 0; i < 9; i++) { struct order *o = make_order(table[i]); o->up = orders; orders = o; }
+	plain_calls(); lose(); wipe();
+	printf("%d\\n", (int)getpid()); puts("ready"); fflush(stdout); char c; while (read(0, &c, 1) > 0);
+}
+""".replace("\\\\", "\\"))
+GUESSED = {("struct node", 40, 1, 99), ("bucket_t", 40, 6, 12), ("struct order", 24, 5, 0), (None, 72, 2, 0), (None, 56, 1, 0), (None, 248, 3, 0)}
+
+
+def rows(groups):
+    return {(g["class"], g["size"], g["count"], g["held_blocks"]) for g in groups}
+
+
+def compiled(name, *flags, cc="cc"):
+    path = os.path.join(TMP, name)
+    ok = shutil.which(cc) and not subprocess.run([cc, "-O1", "-fno-builtin", "-fno-optimize-sibling-calls", "-o", path, source, *flags]).returncode
+    return path if ok else None
+
+
+for name, flags in (("clang5", ["-gdwarf-5"]), ("gcc4", ["-gdwarf-4"]), ("gcc5", ["-gdwarf-5"]), ("static", ["-g", "-static"]), ("fixed", ["-g", "-no-pie"])):
+    program = compiled(name, *flags, cc=name.rstrip("45") if name[-1] in "45" else "cc")
+    if not program:
+        continue
+    p, told = start(program)
+    core = core_of(p, name) if shutil.which("gcore") else None
+    for where in [("-p", str(p.pid))] + ([(core,)] if core else []):
+        heap, groups, blocks = found(*where)
+        # a static program of glibc loses blocks of its C library, too
+        check(rows(groups) >= GUESSED if name == "static" else rows(groups) == GUESSED, name, where, groups)
+        check({g["class_by"] for g in groups if g["class"]} == {"pointers"} and not heap["remarks"], name, groups, heap)
+    check("  struct node?\n" in leaks("-p", str(p.pid)).stdout, "a guess has a question mark")
+    end(p)
+plain = compiled("plain")
+if plain:
+    p, told = start(plain)
+    check({g["class"] for g in found("-p", str(p.pid))[1]} == {None}, "without DWARF there are no types")
+    end(p)
+# the file of another user is not trusted
+program = compiled("foreign", "-g")
+if program and not os.geteuid():
+    os.chown(program, 65534, 65534)
+    p, told = start(program)
+    heap, groups, _ = found("-p", str(p.pid))
+    check({g["class"] for g in groups} == {None} and any("foreign" in r for r in heap["remarks"]), "not trusted", groups, heap)
+    end(p)
+program = compiled("stacks", "-g")
+if program:
+    recording = program + ".dma"
+    p, told = start(DESCRY, "malloc", "record", "-k", "16", "-o", recording, program)
+    limit = time.monotonic() + 30
+    while time.monotonic() < limit and (
+            lambda r: r.returncode or r.stdout.count('"frames":') < 4)(subprocess.run([DESCRY, "leaks", "--json", "-r", recording, "-p", told[0]],
+                                                                                     stdin=subprocess.DEVNULL, capture_output=True, text=True)):
+        time.sleep(0.1)
+    heap, groups, blocks = found("-r", recording, "-p", told[0])
+    of = {g["class"]: g for g in groups}
+    check("struct plain" in of and of["struct plain"]["class_by"] == "stack" and of["struct plain"]["count"] == 3, "by stack", groups)
+    end(p)
+
+# C++: from an object with virtual functions to one without, of a class with the same name in another namespace
+source = os.path.join(TMP, "plain.cc")
+with open(source, "w") as f:
+    f.write("""#include <cstdio>
+#include <cstring>
+#include <unistd.h>
+namespace shop { struct Thing { long number; Thing *next; long more[3]; }; struct Order { Thing *first = new Thing(); virtual ~Order() {} }; struct Note { Order *of; long when[7]; }; }
+namespace other { struct Thing { long number; int *next; long more[4]; }; other::Thing one; }
+shop::Order *volatile order;
+__attribute__((noinline)) void lose() {
+    for (int i = 0; i < 3; i++) { shop::Thing *volatile t = new shop::Thing(); t->next = order->first; }
+    for (int i = 0; i < 2; i++) { shop::Note *volatile n = new shop::Note(); n->of = order; }
+}
+__attribute__((noinline)) void wipe() { volatile char w[65536]; for (auto &c : w) c = 0; }
+int main() { order = new shop::Order; lose(); wipe(); puts("ready"); fflush(stdout); char c; while (read(0, &c, 1) > 0); }
+""")
+if shutil.which("g++") and not subprocess.run(["g++", "-g", "-O0", "-o", source[:-3], source]).returncode:
+    p, _ = start(source[:-3])
+    check({(g["class"], g["count"], g["class_by"]) for g in found("-p", str(p.pid))[1]} ==
+          {("shop::Thing", 3, "pointers"), ("shop::Note", 2, "pointers")}, "C++", found("-p", str(p.pid))[1])
+    end(p)
+
 # the stacks of a recording that goes on
 source = os.path.join(TMP, "recorded.c")
 with open(source, "w") as f:

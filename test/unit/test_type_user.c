@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "base/io.h"
-#include "program/space/mapping.h"
+#include "program/space/space.h"
 #include "program/type/type.h"
 
 enum user_mood { USER_SAD = -2, USER_GLAD = 7 };
@@ -39,6 +39,10 @@ typedef struct user_thing {
 	double number;
 	struct inode *opaque; /* the kernel has a struct of this tag */
 } user_thing_t;
+
+typedef struct {
+	int a, b;
+} user_untagged_t;
 
 static volatile user_thing_t thing = { .mood = USER_GLAD };
 
@@ -208,6 +212,54 @@ static void test_other_namespace(void **state)
 	rmdir(folder);
 }
 
+struct found_items {
+	struct type_graph *g;
+	uint64_t variable;
+	uint32_t things, typedefs;
+	bool of_thing, of_function;
+	uint64_t local; /* address of a function's variable */
+};
+
+static void look_at_item(void *arg, const struct type_user_item *item)
+{
+	struct found_items *f = arg;
+
+	if (item->addr == f->variable) {
+		f->of_thing = type_size(f->g, item->type) == sizeof(thing) &&
+			      !strcmp(type_tag(f->g, type_strip(f->g, item->type)), "user_thing");
+	} else if (item->addr == f->local) {
+		f->of_function = type_size(f->g, item->type) == sizeof(user_untagged_t);
+	} else if (!strcmp(item->name, "user_thing")) {
+		f->things++;
+		assert_true(item->is_tag && !item->is_system);
+	} else if (!strcmp(item->name, "user_untagged_t")) {
+		f->typedefs++;
+		assert_false(item->is_tag);
+	}
+}
+
+static void test_each(void **state)
+{
+	static volatile user_untagged_t local;
+	struct type_graph *g = type_graph_new();
+	struct found_items f = { .g = g,
+				 .variable = (uintptr_t)&thing,
+				 .local = (uintptr_t)&local };
+	struct space *s;
+
+	(void)state;
+	local.a = 1;
+	assert_null(space_live(getpid(), &s));
+	type_use_space(g, s);
+	type_user_each(g, look_at_item, &f);
+	assert_true(f.of_thing);
+	assert_int_equal(f.things, 1);
+	assert_int_equal(f.typedefs, 1);
+	assert_true(f.of_function);
+	type_graph_free(g);
+	space_free(s);
+}
+
 int main(int argc, char **argv)
 {
 	if (argc > 1) {
@@ -217,6 +269,7 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = { cmocka_unit_test(test_struct),
 					    cmocka_unit_test(test_names),
 					    cmocka_unit_test(test_no_process),
+					    cmocka_unit_test(test_each),
 					    cmocka_unit_test(test_other_namespace) };
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -6,6 +6,7 @@
 #include "base/hash.h"
 #include "memory/alloc/live_blocks.h"
 #include "memory/alloc/trace.h"
+#include "memory/leaks/blocks.h"
 
 /* A block on its way through realloc(3). */
 struct moving {
@@ -73,22 +74,26 @@ static uint32_t add_stack(struct leaks *l, const struct alloc_trace *t, struct h
 	return (uint32_t)*at;
 }
 
-/* A block that was freed and allocated again behind the recording's end is larger or smaller. */
-static bool is_same(const struct leaks_block *b, const struct live_block *of)
-{
-	return of->size <= b->size;
-}
-
 static void give_stacks(struct leaks *l, const struct alloc_trace *t, struct lives *k)
 {
+	const struct leaks_heap *h = l->heap;
 	struct hash known = { 0 };
 
-	for (uint32_t i = 0; i < l->blocks.n; i++) {
-		struct leaks_block *b = &l->blocks.v[i];
+	l->chunk_stacks = xcalloc(h->chunks.n + 1, sizeof(*l->chunk_stacks));
+	for (uint32_t i = 0; i < h->chunks.n; i++) {
+		const struct leaks_chunk *c = &h->chunks.v[i];
 		struct live_block of;
 
-		if (live_take(&k->live, b->addr, &of) && is_same(b, &of) && of.stack < t->stacks.n)
-			b->stack = add_stack(l, t, &known, of.stack);
+		/* A block that was freed and allocated again behind the recording's end is larger
+		 * or smaller. */
+		if (!(c->bits & CHUNK_FREE) && live_take(&k->live, chunk_block(c), &of) &&
+		    of.size <= chunk_usable(c) && of.stack < t->stacks.n)
+			l->chunk_stacks[i] = add_stack(l, t, &known, of.stack);
+	}
+	for (uint32_t i = 0; i < l->blocks.n; i++) {
+		struct leaks_block *b = &l->blocks.v[i];
+
+		b->stack = l->chunk_stacks[heap_chunk(h, b->addr)];
 	}
 	hash_fini(&known);
 }

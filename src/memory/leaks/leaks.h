@@ -20,9 +20,18 @@ struct leaks_stack {
 	uint32_t n;
 };
 
+/* What a type is known by. */
+enum leaks_by {
+	LEAKS_BY_NOTHING,
+	LEAKS_BY_TABLE,    /* of virtual functions: it is certain */
+	LEAKS_BY_STACK,    /* blocks in use that this stack has allocated are of this type */
+	LEAKS_BY_POINTERS, /* no other type of this size agrees with its words */
+};
+
 /* Leaked blocks of one kind. */
 struct leaks_group {
-	const char *type;          /* of C++, by its virtual function table; NULL: not known */
+	const char *type; /* NULL: not known */
+	enum leaks_by by;
 	uint64_t size;             /* bytes that each of its blocks can hold */
 	uint64_t n, bytes;         /* blocks to which nothing leads, or a circle of leaked blocks */
 	uint64_t held, held_bytes; /* further blocks to which only these lead */
@@ -33,15 +42,20 @@ struct leaks_group {
 struct leaks_block {
 	uint64_t addr, size;
 	uint64_t held, held_bytes;
+	const char *type; /* NULL: not known */
+	enum leaks_by by;
 	uint32_t group;
 	uint32_t stack; /* that has allocated it: of leaks.stacks, 0: not known */
 };
 
+struct leaks_heap;
 struct leaks {
 	struct arena arena;             /* holds the texts */
 	VEC(struct leaks_group) groups; /* the most bytes first */
 	VEC(struct leaks_block) blocks; /* the roots of the leaked blocks, the most bytes first */
 	VEC(struct leaks_stack) stacks; /* of a recording; number 0 is none */
+	struct leaks_heap *heap;        /* blocks.h */
+	uint32_t *chunk_stacks;         /* for each of its chunks, of stacks; NULL: no recording */
 	VEC(const char *) remarks;      /* on heaps that are damaged */
 	uint64_t used, used_bytes;      /* blocks in use, leaked ones too */
 	uint64_t unused, unused_bytes;  /* free blocks */
@@ -55,7 +69,7 @@ struct leaks {
 /* Finds the leaks in a copy. ENOENT: there is no heap of an allocator that is known in it. */
 struct err *leaks_find(const struct memory_copy *c, struct leaks **ret);
 /* types.c: names the types of leaked blocks and makes the groups, of equal type, size and stack.
- * The space supplies the memory that is not in the copy: the tables of C++ types. */
+ * The space supplies what is not in the copy: the tables of C++ types, and files with DWARF. */
 void leaks_group(struct leaks *l, const struct memory_copy *c, struct space *s,
 		 struct symbols *symbols);
 void leaks_free(struct leaks *l);

@@ -24,6 +24,8 @@ static void put_content(struct out *o, const struct memory_copy *c, const struct
 
 	if (g->type) {
 		out_str(o, g->type);
+		if (g->by != LEAKS_BY_TABLE)
+			out_char(o, '?');
 		return;
 	}
 	while (p && i < n && p[i] >= ' ' && p[i] <= '~')
@@ -120,6 +122,13 @@ static void put_frames(struct out *o, const struct leaks_stack *s)
 	out_char(o, ']');
 }
 
+static const char *const by[] = {
+	[LEAKS_BY_NOTHING] = "null",
+	[LEAKS_BY_TABLE] = "\"table\"",
+	[LEAKS_BY_STACK] = "\"stack\"",
+	[LEAKS_BY_POINTERS] = "\"pointers\"",
+};
+
 void leaks_json(const struct leaks *l, const struct leaks_shown *how, struct out *o)
 {
 	out_str(o, "{\"type\":\"heap\",\"name\":");
@@ -157,6 +166,8 @@ void leaks_json(const struct leaks *l, const struct leaks_shown *how, struct out
 			json_string(o, g->type, strlen(g->type));
 		else
 			out_str(o, "null");
+		out_str(o, ",\"class_by\":");
+		out_str(o, by[g->by]);
 		put_number(o, "size", g->size);
 		put_number(o, "count", g->n);
 		put_number(o, "bytes", g->bytes);

@@ -51,6 +51,11 @@ enum {
 	ARENA_SIZE = 2200,
 };
 
+/* lost_types.c: gives types to the leaked blocks without one, by the program's DWARF. class_of
+ * returns the name of an object's C++ class by its first word, or NULL. */
+void leaks_find_types(struct leaks *l, const struct memory_copy *c, struct space *s,
+		      const char *(*class_of)(void *arg, uint64_t word), void *arg);
+
 /* --- mark.c --- */
 
 /* Marks what is reachable, and adds the roots of the rest to l->blocks. */

@@ -338,23 +338,24 @@ void leaks_mark(const struct memory_copy *c, struct leaks_heap *h, struct leaks 
 struct err *leaks_find(const struct memory_copy *c, struct leaks **ret)
 {
 	struct leaks *l = xcalloc(1, sizeof(*l));
-	struct leaks_heap h = { .l = l };
+	struct leaks_heap *h = xcalloc(1, sizeof(*h));
 	uint64_t begin;
 	struct err *e;
 
 	arena_init(&l->arena);
-	e = heap_find(c, &h);
+	l->heap = h;
+	h->l = l;
+	e = heap_find(c, h);
 	if (!e) {
-		l->arenas = h.arenas;
-		l->maps = h.maps;
+		l->arenas = h->arenas;
+		l->maps = h->maps;
 		begin = clock_ns(CLOCK_THREAD_CPUTIME_ID);
-		leaks_mark(c, &h, l);
+		leaks_mark(c, h, l);
 		l->search_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID) - begin;
 		*ret = l;
 	} else {
 		leaks_free(l);
 	}
-	heap_fini(&h);
 	return e;
 }
 
@@ -366,6 +367,9 @@ void leaks_free(struct leaks *l)
 	vec_fini(&l->blocks);
 	vec_fini(&l->stacks);
 	vec_fini(&l->remarks);
+	heap_fini(l->heap);
+	free(l->heap);
+	free(l->chunk_stacks);
 	arena_fini(&l->arena);
 	free(l);
 }

@@ -1,4 +1,5 @@
-/* Names the types of blocks that C++ made, and groups the blocks.
+/* Names the types of blocks that C++ made, by the tables of virtual functions, and groups the
+ * blocks.
  *
  *	object            table of virtual functions
  *	+-----------+     | distance to the object's beginning: 0 |
@@ -46,8 +47,9 @@ static const char *read_type(struct namer *n, uint64_t table)
 		       : arena_strdup(&n->l->arena, name + sizeof(is) - 1);
 }
 
-static const char *type_of(struct namer *n, uint64_t word)
+static const char *class_by_table(void *arg, uint64_t word)
 {
+	struct namer *n = arg;
 	bool is_new;
 	uint64_t *at;
 
@@ -59,31 +61,41 @@ static const char *type_of(struct namer *n, uint64_t word)
 	return (const char *)(uintptr_t)*at;
 }
 
-static void add_block(struct namer *n, const struct memory_copy *c, struct leaks_block *b)
+static void name_block(struct namer *n, const struct memory_copy *c, struct leaks_block *b)
 {
 	const uint64_t *first = memory_at(c, b->addr, sizeof(*first));
 	uint64_t word = 0;
+
+	if (first)
+		memcpy(&word, first, sizeof(word));
+	b->type = class_by_table(n, word);
+	b->by = b->type ? LEAKS_BY_TABLE : LEAKS_BY_NOTHING;
+}
+
+static void add_block(struct namer *n, struct leaks_block *b)
+{
 	struct {
 		const char *type;
 		uint64_t size;
-		uint32_t stack;
+		uint32_t stack, by;
 	} key;
 	struct leaks_group *g;
 	uint64_t *at;
 	bool is_new;
 
-	if (first)
-		memcpy(&word, first, sizeof(word));
 	memset(&key, 0, sizeof(key));
-	key.type = type_of(n, word);
+	key.type = b->type;
+	key.by = b->by;
 	key.size = b->size;
 	key.stack = b->stack;
 	at = hash_put(&n->groups, &key, sizeof(key), &is_new);
 	if (is_new) {
 		*at = n->l->groups.n;
-		*vec_add(&n->l->groups) = (struct leaks_group){
-			.type = key.type, .size = b->size, .stack = b->stack, .first = b->addr
-		};
+		*vec_add(&n->l->groups) = (struct leaks_group){ .type = b->type,
+								.by = b->by,
+								.size = b->size,
+								.stack = b->stack,
+								.first = b->addr };
 	}
 	b->group = (uint32_t)*at;
 	g = &n->l->groups.v[*at];
@@ -110,7 +122,10 @@ void leaks_group(struct leaks *l, const struct memory_copy *c, struct space *s,
 	struct hash place = { 0 };
 
 	for (uint32_t i = 0; i < l->blocks.n; i++)
-		add_block(&n, c, &l->blocks.v[i]);
+		name_block(&n, c, &l->blocks.v[i]);
+	leaks_find_types(l, c, s, class_by_table, &n);
+	for (uint32_t i = 0; i < l->blocks.n; i++)
+		add_block(&n, &l->blocks.v[i]);
 	if (l->groups.n)
 		qsort(l->groups.v, l->groups.n, sizeof(*l->groups.v), by_bytes);
 	/* The blocks' groups have moved. The first block of a group is in no other. */

@@ -116,6 +116,21 @@ void type_use_kernel(struct type_graph *g, const char *btf_path);
  * and libraries. With "user`" before their name, or the file's name ("libfoo`"), they are searched
  * only there. */
 void type_use_process(struct type_graph *g, pid_t pid);
+/* The same for a space, which must live as long as the graph. */
+struct space;
+void type_use_space(struct type_graph *g, struct space *s);
+/* A struct, union or class with a name of its own, or that of a typedef; or a variable. */
+struct type_user_item {
+	const char *name; /* of a type, with its namespaces: "shop::Order"; valid during the call */
+	type_id type;     /* the typedef, when the struct has no other name */
+	uint64_t addr;    /* of a variable, in the process; 0: it is a type */
+	bool is_tag;      /* the name follows "struct" or "union": the language is C */
+	bool is_system;   /* of the C library or the dynamic linker */
+};
+/* Calls fn for each variable that has a fixed address, global ones and those of functions, and
+ * each type, once for all types of equal name and size. */
+void type_user_each(struct type_graph *g, void (*fn)(void *arg, const struct type_user_item *item),
+		    void *arg);
 /* Finds the TYPE_FUNC of the function at a link-time address of a file, by its DWARF or its debug
  * file's. Returns false when nothing is known. */
 bool type_user_func(struct type_graph *g, const char *path, uint64_t addr, type_id *ret);

@@ -5,44 +5,7 @@
 #include <string.h>
 
 #include "base/mapped.h"
-#include "type_private.h"
-#include "program/object/dwarf.h"
-#include "program/space/mapping.h"
-
-/* A type's name in one file. */
-struct named {
-	uint32_t file, next; /* next: index + 1 of the same name in another file */
-	uint64_t die;
-};
-
-/* A file whose functions were queried. Looked up by path, because it may not be mapped yet. */
-struct user_file {
-	char *path;
-	Dwfl *dwfl;
-	Dwarf *dwarf; /* NULL: it has none */
-	struct dwarf_copies copies;
-	Dwfl_Module *mod;
-	Dwarf_Addr bias;   /* of the symbols' addresses in mod */
-	bool all;          /* every unit has been indexed */
-	struct hash units; /* offset of a unit's DIE, if the unit is indexed */
-	struct hash funcs; /* link-time address -> offset of the DIE + 1 */
-};
-
-struct user_types {
-	pid_t pid;
-	VEC(struct user_file *) files;
-	Dwfl *dwfl;
-	struct dwarf_copies copies;
-	VEC(Dwarf *) dwarfs; /* by tnode.file */
-	VEC(char *) modules; /* by tnode.file: the name before a backquote, "" for parts */
-	struct hash dies;    /* struct die_key -> type_id + 1 */
-	struct hash names;   /* space, name -> struct named + 1, first of a list */
-	VEC(struct named) named;
-	uint32_t nest; /* depth of node_of() */
-	bool indexed;
-	size_t budget; /* bytes of names, members, nodes that may still be kept */
-	bool is_cut;   /* something was left out because of it */
-};
+#include "user_private.h"
 
 struct die_key {
 	uint64_t offset;
@@ -50,16 +13,12 @@ struct die_key {
 };
 
 enum {
-	NAMESPACES = 16,
 	MAPPED_MAX = 512, /* files of a process; libdwfl keeps a descriptor of each */
 	BUDGET = TYPE_USER_MB << 20,
 	NAME_BYTES = 16384, /* a longer name is kept as "" */
-	ENTRY_BYTES = 64,   /* of a hash table, beside the key */
 };
 
-/* A file's author chooses how many names and members there are, and a few bytes of the file suffice
- * for each. Returns false when no more may be kept. */
-static bool afford(struct user_types *u, size_t n)
+bool user_afford(struct user_types *u, size_t n)
 {
 	if (n > u->budget)
 		u->is_cut = true;
@@ -68,12 +27,12 @@ static bool afford(struct user_types *u, size_t n)
 	return !u->is_cut;
 }
 
-/* name: NULL for none. */
-static const char *keep_name(struct type_graph *g, const char *name)
+const char *user_keep_name(struct type_graph *g, const char *name)
 {
 	size_t n = name ? strnlen(name, NAME_BYTES) : 0;
 
-	return n && n < NAME_BYTES && afford(g->user, n + 1) ? arena_strdup(&g->arena, name) : "";
+	return n && n < NAME_BYTES && user_afford(g->user, n + 1) ? arena_strdup(&g->arena, name)
+								  : "";
 }
 
 void type_use_process(struct type_graph *g, pid_t pid)
@@ -84,20 +43,15 @@ void type_use_process(struct type_graph *g, pid_t pid)
 	g->user->budget = BUDGET;
 }
 
+void type_use_space(struct type_graph *g, struct space *s)
+{
+	type_use_process(g, s->pid);
+	g->user->space = s;
+}
+
 bool type_user_is_cut(const struct type_graph *g)
 {
 	return g->user && g->user->is_cut;
-}
-
-static void user_file_free(struct user_file *f)
-{
-	hash_fini(&f->units);
-	hash_fini(&f->funcs);
-	if (f->dwfl)
-		dwfl_end(f->dwfl);
-	dwarf_copies_free(&f->copies);
-	free(f->path);
-	free(f);
 }
 
 void user_fini(struct type_graph *g)
@@ -119,6 +73,7 @@ void user_fini(struct type_graph *g)
 	if (u->dwfl)
 		dwfl_end(u->dwfl);
 	dwarf_copies_free(&u->copies);
+	vec_fini(&u->texts);
 	free(u);
 	g->user = NULL;
 }
@@ -181,7 +136,7 @@ static void add_name(struct user_types *u, uint32_t file, char space, const char
 {
 	uint64_t *slot;
 
-	if (!afford(u, sizeof(struct named) + ENTRY_BYTES + strnlen(name, NAME_BYTES)))
+	if (!user_afford(u, sizeof(struct named) + ENTRY_BYTES + strnlen(name, NAME_BYTES)))
 		return;
 	slot = name_slot(u, space, name, true);
 	if (!slot)
@@ -262,39 +217,51 @@ static void report_files(struct user_types *u, const struct mappings *maps)
 		const struct mapping *m = &maps->v[i];
 		const uint64_t file[] = { m->dev_major, m->dev_minor, m->inode };
 		cleanup_free char *path = NULL;
+		Dwfl_Module *mod = NULL;
 		bool is_new;
 
 		if (!m->exec || m->path[0] != '/')
 			continue;
-		(void)hash_put(&seen, file, sizeof(file), &is_new);
-		path = is_new ? mapping_open_path(u->pid, m) : NULL;
+		if (m->inode)
+			(void)hash_put(&seen, file, sizeof(file), &is_new);
+		else /* a core file does not say it */
+			(void)hash_put(&seen, m->path, strlen(m->path), &is_new);
+		if (is_new)
+			path = u->space ? space_open_path(u->space, m)
+					: mapping_open_path(u->pid, m);
 		if (path)
-			(void)dwarf_report(u->dwfl, m->path, path);
+			mod = dwarf_report(u->dwfl, m->path, path);
+		if (mod)
+			vec_push(&u->texts, (struct user_text){ mod, m->start, m->offset });
 	}
 	hash_fini(&seen);
 }
 
-static void index_process(struct user_types *u)
+void user_index(struct user_types *u)
 {
-	struct mappings maps;
+	const struct mappings *maps;
+	struct mappings own = { 0 };
+	struct err *e;
 
 	if (u->indexed)
 		return;
 	u->indexed = true;
 	mapped_guard();
 	u->dwfl = dwfl_begin(&dwarf_callbacks);
-	if (!u->dwfl || err_drop(mappings_read(u->pid, &maps)))
+	if (!u->dwfl)
 		return;
-	report_files(u, &maps);
-	mappings_free(&maps);
+	maps = &own;
+	e = u->space ? space_mappings(u->space, 0, &maps) : mappings_read(u->pid, &own);
+	if (err_drop(e))
+		return;
+	report_files(u, maps);
+	mappings_free(&own);
 	dwfl_report_end(u->dwfl, NULL, NULL);
 	/* The program comes first: of two types with one name, a look-up means the program's. */
 	(void)dwfl_getmodules(u->dwfl, index_module, u, 0);
 }
 
 /* --- DIEs to nodes --- */
-
-static type_id node_of(struct type_graph *g, Dwarf_Die *die);
 
 static bool attr_number(Dwarf_Die *die, unsigned int name, uint64_t *ret)
 {
@@ -307,15 +274,14 @@ static bool attr_number(Dwarf_Die *die, unsigned int name, uint64_t *ret)
 	return true;
 }
 
-/* Returns the type of DW_AT_type, or T_VOID when there is none. */
-static type_id type_of(struct type_graph *g, Dwarf_Die *die)
+type_id user_type_of(struct type_graph *g, Dwarf_Die *die)
 {
 	Dwarf_Attribute a;
 	Dwarf_Die t;
 
 	if (!dwarf_attr_integrate(die, DW_AT_type, &a) || !dwarf_formref_die(&a, &t))
 		return T_VOID;
-	return node_of(g, &t);
+	return user_node(g, &t);
 }
 
 static type_id base_type(struct type_graph *g, Dwarf_Die *die, const char *name)
@@ -332,7 +298,7 @@ static type_id base_type(struct type_graph *g, Dwarf_Die *die, const char *name)
 		return t;
 	if (encoding == DW_ATE_boolean && size == 1)
 		return T_BOOL;
-	t = tnode_new(g, TYPE_INT, keep_name(g, name));
+	t = tnode_new(g, TYPE_INT, user_keep_name(g, name));
 	n = tnode(g, t);
 	n->size = n->align = (uint32_t)(size ? size : 1);
 	n->flags = encoding == DW_ATE_signed          ? TYPE_SIGNED
@@ -347,7 +313,7 @@ static type_id array_type(struct type_graph *g, Dwarf_Die *die)
 	uint64_t dim[CHAIN_LIMIT], bound;
 	uint32_t n = 0;
 	Dwarf_Die sub;
-	type_id t = type_of(g, die);
+	type_id t = user_type_of(g, die);
 
 	if (!dwarf_child(die, &sub)) {
 		do {
@@ -384,10 +350,10 @@ static void load_enumerators(struct type_graph *g, Dwarf_Die *die, struct tnode 
 				(void)dwarf_formsdata(&a, &v);
 			if (v < 0)
 				n->flags |= TYPE_SIGNED;
-			if (!afford(g->user, 2 * sizeof(*all.v)))
+			if (!user_afford(g->user, 2 * sizeof(*all.v)))
 				break;
-			vec_push(&all,
-				 (struct type_enumerator){ keep_name(g, dwarf_diename(&e)), v });
+			vec_push(&all, (struct type_enumerator){
+					       user_keep_name(g, dwarf_diename(&e)), v });
 		} while (!dwarf_siblingof(&e, &e));
 	}
 	n->enumerators = arena_array(&g->arena, struct type_enumerator, all.n + 1);
@@ -434,10 +400,11 @@ static void load_members(struct type_graph *g, Dwarf_Die *die, struct tnode *n)
 
 			if (tag != DW_TAG_member && tag != DW_TAG_inheritance)
 				continue;
-			if (!afford(g->user, 2 * sizeof(one)))
+			if (!user_afford(g->user, 2 * sizeof(one)))
 				break;
-			one.name = keep_name(g, tag == DW_TAG_member ? dwarf_diename(&m) : NULL);
-			one.type = type_of(g, &m);
+			one.name =
+				user_keep_name(g, tag == DW_TAG_member ? dwarf_diename(&m) : NULL);
+			one.type = user_type_of(g, &m);
 			if (member_place(g, &m, &one, n->kind == TYPE_UNION))
 				vec_push(&all, one);
 		} while (!dwarf_siblingof(&m, &m));
@@ -453,7 +420,7 @@ static void load_members(struct type_graph *g, Dwarf_Die *die, struct tnode *n)
 static type_id later(struct type_graph *g, enum type_kind kind, const char *name, uint32_t file,
 		     Dwarf_Die *die)
 {
-	type_id t = tnode_new(g, kind, keep_name(g, name));
+	type_id t = tnode_new(g, kind, user_keep_name(g, name));
 	struct tnode *n = tnode(g, t);
 
 	n->user = true;
@@ -519,7 +486,7 @@ static type_id make_node(struct type_graph *g, Dwarf_Die *die, uint32_t file)
 		return t;
 	case DW_TAG_enumeration_type:
 		(void)attr_number(die, DW_AT_byte_size, &size);
-		t = tnode_new(g, TYPE_ENUM, keep_name(g, name));
+		t = tnode_new(g, TYPE_ENUM, user_keep_name(g, name));
 		n = tnode(g, t);
 		n->size = size;
 		n->complete = true;
@@ -531,7 +498,7 @@ static type_id make_node(struct type_graph *g, Dwarf_Die *die, uint32_t file)
 	}
 }
 
-static type_id node_of(struct type_graph *g, Dwarf_Die *die)
+type_id user_node(struct type_graph *g, Dwarf_Die *die)
 {
 	struct user_types *u = g->user;
 	struct die_key key = { .offset = dwarf_dieoffset(die) };
@@ -548,7 +515,8 @@ static type_id node_of(struct type_graph *g, Dwarf_Die *die)
 	if (slot)
 		return (type_id)*slot - 1;
 	/* Only arrays recurse here, and an array that is its own element would not end. */
-	if (u->nest > NEST_LIMIT || !afford(u, sizeof(struct tnode) + sizeof(key) + ENTRY_BYTES))
+	if (u->nest > NEST_LIMIT ||
+	    !user_afford(u, sizeof(struct tnode) + sizeof(key) + ENTRY_BYTES))
 		return T_VOID;
 	u->nest++;
 	t = make_node(g, die, key.file);
@@ -563,7 +531,7 @@ void user_load_ref(struct type_graph *g, struct tnode *n)
 
 	n->ref_pending = false;
 	if (dwarf_offdie(g->user->dwarfs.v[n->file], n->die, &die))
-		n->ref = type_of(g, &die);
+		n->ref = user_type_of(g, &die);
 }
 
 void user_load_parts(struct type_graph *g, struct tnode *n)
@@ -585,7 +553,7 @@ static type_id named_node(struct type_graph *g, const char *module, char space, 
 
 	if (!u)
 		return T_VOID;
-	index_process(u);
+	user_index(u);
 	slot = name_slot(u, space, name, false);
 	/* The last entry of the list is found first. */
 	for (uint32_t i = slot ? (uint32_t)*slot : 0; i; i = u->named.v[i - 1].next)
@@ -593,7 +561,7 @@ static type_id named_node(struct type_graph *g, const char *module, char space, 
 			found = &u->named.v[i - 1];
 	if (!found || !dwarf_offdie(u->dwarfs.v[found->file], found->die, &die))
 		return T_VOID;
-	return node_of(g, &die);
+	return user_node(g, &die);
 }
 
 bool user_enumerator(struct type_graph *g, const char *name, int64_t *ret_value, type_id *ret_enum)
@@ -616,7 +584,7 @@ void user_nearest(struct type_graph *g, enum type_kind kind, struct nearest *n)
 
 	if (!u)
 		return;
-	index_process(u);
+	user_index(u);
 	for (uint32_t i = 0; i < u->named.n; i++) {
 		const char *name;
 		Dwarf_Die die;
@@ -642,109 +610,5 @@ bool user_lookup(struct type_graph *g, const char *module, enum type_kind kind, 
 	if (t == T_VOID)
 		return false;
 	*ret = t;
-	return true;
-}
-
-/* --- functions --- */
-
-static struct user_file *user_file(struct user_types *u, const char *path)
-{
-	struct user_file *f;
-	Dwarf_Addr bias;
-
-	for (uint32_t i = 0; i < u->files.n; i++)
-		if (!strcmp(u->files.v[i]->path, path))
-			return u->files.v[i];
-	f = xcalloc(1, sizeof(*f));
-	f->path = xstrdup(path);
-	vec_push(&u->files, f);
-	f->dwfl = dwfl_begin(&dwarf_callbacks);
-	f->mod = f->dwfl ? dwarf_report(f->dwfl, path, path) : NULL;
-	if (!f->mod)
-		return f;
-	dwfl_report_end(f->dwfl, NULL, NULL);
-	if (dwfl_module_getelf(f->mod, &f->bias))
-		f->dwarf = dwarf_of_module(f->mod, &bias, &f->copies);
-	return f;
-}
-
-static void index_functions(struct user_types *u, struct user_file *f, Dwarf_Die *parent,
-			    uint32_t depth)
-{
-	Dwarf_Addr bias, addr;
-	Dwarf_Die die;
-
-	if (!dwfl_module_getdwarf(f->mod, &bias) || dwarf_child(parent, &die))
-		return;
-	do {
-		int tag = dwarf_tag(&die);
-
-		if (tag == DW_TAG_namespace && depth < NAMESPACES)
-			index_functions(u, f, &die, depth + 1);
-		if (tag != DW_TAG_subprogram || dwarf_entrypc(&die, &addr))
-			continue;
-		if (!afford(u, sizeof(addr) + ENTRY_BYTES))
-			break;
-		addr += bias - f->bias;
-		*hash_put(&f->funcs, &addr, sizeof(addr), NULL) = dwarf_dieoffset(&die) + 1;
-	} while (!dwarf_siblingof(&die, &die));
-}
-
-static void index_unit(struct user_types *u, struct user_file *f, Dwarf_Die *unit)
-{
-	uint64_t at = dwarf_dieoffset(unit);
-	bool fresh;
-
-	hash_put(&f->units, &at, sizeof(at), &fresh);
-	if (fresh)
-		index_functions(u, f, unit, 0);
-}
-
-/* Finds a function. .debug_aranges gives its unit. clang leaves .debug_aranges out, and then all
- * units are read. */
-static bool find_function(struct user_types *u, struct user_file *f, uint64_t addr, Dwarf_Die *ret)
-{
-	Dwarf_Addr bias;
-	Dwarf_Die *unit = dwfl_module_addrdie(f->mod, addr + f->bias, &bias), die;
-	Dwarf_CU *cu = NULL;
-	uint64_t *slot;
-
-	if (unit) {
-		index_unit(u, f, unit);
-	} else if (!f->all) {
-		f->all = true;
-		while (!dwarf_get_units(f->dwarf, cu, &cu, NULL, NULL, &die, NULL))
-			index_unit(u, f, &die);
-	}
-	slot = hash_get(&f->funcs, &addr, sizeof(addr));
-	return slot && dwarf_offdie(f->dwarf, *slot - 1, ret);
-}
-
-bool type_user_func(struct type_graph *g, const char *path, uint64_t addr, type_id *ret)
-{
-	VEC(struct type_param) params = { 0 };
-	struct user_file *f;
-	Dwarf_Die die, p;
-	bool varargs = false;
-
-	if (!g->user)
-		type_use_process(g, 0);
-	f = user_file(g->user, path);
-	if (!f->dwarf || !find_function(g->user, f, addr, &die))
-		return false;
-	if (!dwarf_child(&die, &p)) {
-		do {
-			const char *name = dwarf_diename(&p);
-
-			if (dwarf_tag(&p) == DW_TAG_unspecified_parameters)
-				varargs = true;
-			else if (dwarf_tag(&p) == DW_TAG_formal_parameter &&
-				 afford(g->user, 4 * sizeof(*params.v)))
-				vec_push(&params,
-					 (struct type_param){ keep_name(g, name), type_of(g, &p) });
-		} while (!dwarf_siblingof(&p, &p));
-	}
-	*ret = type_new_func(g, type_of(g, &die), params.v, params.n, varargs);
-	vec_fini(&params);
 	return true;
 }
