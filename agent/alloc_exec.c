@@ -108,8 +108,20 @@ static char *put_path(char *p)
 	return put_decimal(put_text(p, "fd/"), r->object, 0) - 1;
 }
 
-/* Another process may have the tracer's number by now. No other file of the kernel's own tmpfs, on
- * which memory files are, has the number of this one for hours: numbers have 32 bits. */
+/* Returns true when the tracer lives and its number is that of its own directory in /proc: another
+ * pid namespace has its own /proc, in which another process may have the number. */
+static NOINLINE int is_reachable(const struct recording *r)
+{
+	char path[PATH_BYTES];
+	uint64_t status[32];
+
+	put_decimal(put_text(path, "/proc/"), r->tracer, 0);
+	/* struct stat: st_dev. The number was the tracer's if it lives afterwards. */
+	return !sys2(SYS_STAT, (uintptr_t)path, (uintptr_t)status) && status[0] == r->life->proc &&
+	       alloc_is_open();
+}
+
+/* st_dev of memory files is that of the kernel's own tmpfs. */
 static int is_object(int64_t failed, const uint64_t *status)
 {
 	/* struct stat: st_dev, st_ino, st_nlink, st_mode */
@@ -146,7 +158,7 @@ static int exec_follows(int by_path)
 	uint64_t status[32];
 	int fd = -1;
 
-	if (!r->lobby || !alloc_is_open(r->lobby))
+	if (!r->lobby || !alloc_is_open())
 		return -1;
 	put_path(path);
 	if (alloc_quiet)
@@ -155,6 +167,11 @@ static int exec_follows(int by_path)
 		fd = open_object(path);
 	else if (is_object(sys2(SYS_STAT, (uintptr_t)path, (uintptr_t)status), status))
 		fd = BY_PATH;
+	if (fd >= 0 && !is_reachable(r)) {
+		if (fd > BY_PATH)
+			sys2(SYS_CLOSE, (uint64_t)fd, 0);
+		fd = -1;
+	}
 	if (fd < 0)
 		__atomic_fetch_add(&r->lobby->refused, 1, __ATOMIC_RELAXED);
 	return fd;

@@ -11,6 +11,7 @@ int pthread_atfork(void (*prepare)(void), void (*parent)(void), void (*child)(vo
 
 enum {
 	PAGE = 4096,
+	PROT_READ_ = 1,
 	PROT_READ_WRITE = 1 | 2,
 	MAP_SHARED_ = 1,
 	MAP_PRIVATE_ANONYMOUS = 0x22,
@@ -26,9 +27,12 @@ enum {
 	SCM_RIGHTS_ = 1,
 	F_GET_SEALS_ = 1034,
 	F_SEAL_SHRINK_ = 2,
+	F_SEAL_FUTURE_WRITE_ = 16,
 	SEEK_END_ = 2,
-	ANSWER_S = 20,      /* the tracer may be at work for other processes */
-	ANSWER_CHILD_S = 2, /* a child waits within malloc(3) */
+	ANSWER_FDS = 3,                     /* memory, lobby, life */
+	ANSWER_BYTES = 16 + ANSWER_FDS * 4, /* of its rights */
+	ANSWER_S = 20,                      /* the tracer may be at work for other processes */
+	ANSWER_CHILD_S = 2,                 /* a child waits within malloc(3) */
 };
 
 struct address {
@@ -51,7 +55,7 @@ struct message {
 struct rights {
 	uint64_t bytes;
 	int32_t level, type;
-	int32_t fds[2];
+	int32_t fds[4]; /* one more than an answer has, as the kernel rounds up */
 };
 
 static uint64_t memory_bytes;
@@ -80,18 +84,18 @@ static uint32_t address_of(uint32_t name, struct address *ret)
 }
 
 /* Closes the descriptors of a message that is no answer: a stranger's, perhaps. */
-static void close_rights(const struct rights *r, uint64_t bytes)
+static void close_rights(const struct rights *r)
 {
 	uint64_t head = (uintptr_t)r->fds - (uintptr_t)r;
 
 	if (r->level != SOL_SOCKET_ || r->type != SCM_RIGHTS_)
 		return;
-	for (uint64_t i = 0; i < 2 && head + (i + 1) * sizeof(r->fds[0]) <= bytes; i++)
+	for (uint64_t i = 0; i < 4 && head + (i + 1) * sizeof(r->fds[0]) <= r->bytes; i++)
 		sys2(SYS_CLOSE, (uint64_t)r->fds[i], 0);
 }
 
 /* Sends a hello by a socket, and waits for the answer. Returns the bytes of the memory, or 0. */
-static uint64_t talk(uint64_t fd, uint32_t kind, int32_t fds[2])
+static uint64_t talk(uint64_t fd, uint32_t kind, int32_t fds[ANSWER_FDS])
 {
 	const struct recording *r = &state.recording;
 	const int64_t timeout[2] = { kind == WIRE_ALLOC_FORKED ? ANSWER_CHILD_S : ANSWER_S, 0 };
@@ -120,29 +124,32 @@ static uint64_t talk(uint64_t fd, uint32_t kind, int32_t fds[2])
 	    answer.magic != WIRE_ALLOC_MAGIC || answer.proof != r->proof ||
 	    (answer.bytes != WIRE_ALLOC_BYTES &&
 	     answer.bytes != (uint64_t)WIRE_ALLOC_BYTES + WIRE_ALLOC_STACK_BYTES) ||
-	    m.control_bytes < sizeof(rights) || rights.level != SOL_SOCKET_ ||
+	    rights.bytes != ANSWER_BYTES || rights.level != SOL_SOCKET_ ||
 	    rights.type != SCM_RIGHTS_) {
-		close_rights(&rights, m.control_bytes);
+		close_rights(&rights);
 		return 0;
 	}
-	fds[0] = rights.fds[0];
-	fds[1] = rights.fds[1];
+	for (int i = 0; i < ANSWER_FDS; i++)
+		fds[i] = rights.fds[i];
 	return answer.bytes;
 }
 
-/* Returns true for a memory file of so many bytes that nobody can make smaller. */
-static int is_steady(int32_t fd, uint64_t bytes)
+/* Returns true for a memory file of so many bytes with these seals. */
+static int is_sealed(int32_t fd, uint64_t bytes, int64_t seals)
 {
-	int64_t seals = sys4(SYS_FCNTL, (uint64_t)fd, F_GET_SEALS_, 0, 0);
+	int64_t has = sys4(SYS_FCNTL, (uint64_t)fd, F_GET_SEALS_, 0, 0);
 
-	return seals > 0 && seals & F_SEAL_SHRINK_ &&
+	return has > 0 && (has & seals) == seals &&
 	       sys4(SYS_LSEEK, (uint64_t)fd, 0, SEEK_END_, 0) == (int64_t)bytes;
 }
 
-static void *map_shared(int32_t fd, uint64_t bytes)
+/* Maps a memory file that nobody can make smaller. */
+static void *map_shared(int32_t fd, uint64_t bytes, int64_t seals, uint64_t protection)
 {
-	int64_t at = sys6(SYS_MMAP, 0, bytes, PROT_READ_WRITE, MAP_SHARED_, (uint64_t)fd, 0);
+	int64_t at = -1;
 
+	if (is_sealed(fd, bytes, F_SEAL_SHRINK_ | seals))
+		at = sys6(SYS_MMAP, 0, bytes, protection, MAP_SHARED_, (uint64_t)fd, 0);
 	return at < 0 && at > -PAGE ? 0 : (void *)at;
 }
 
@@ -152,7 +159,7 @@ static uint64_t join(uint32_t kind, struct wire_alloc **ret)
 	struct recording *r = &state.recording;
 	int64_t fd = sys4(SYS_SOCKET, AF_UNIX_, SOCK_DGRAM_CLOEXEC, 0, 0);
 	uint64_t bytes = 0;
-	int32_t fds[2];
+	int32_t fds[ANSWER_FDS];
 
 	if (fd < 0)
 		return 0;
@@ -160,12 +167,14 @@ static uint64_t join(uint32_t kind, struct wire_alloc **ret)
 	sys2(SYS_CLOSE, (uint64_t)fd, 0);
 	if (!bytes)
 		return 0;
-	*ret = is_steady(fds[0], bytes) ? map_shared(fds[0], bytes) : 0;
-	if (!r->lobby && is_steady(fds[1], sizeof(*r->lobby)))
-		r->lobby = map_shared(fds[1], sizeof(*r->lobby));
-	sys2(SYS_CLOSE, (uint64_t)fds[0], 0);
-	sys2(SYS_CLOSE, (uint64_t)fds[1], 0);
-	if (!*ret || !r->lobby || (*ret)->magic != WIRE_ALLOC_MAGIC ||
+	*ret = map_shared(fds[0], bytes, 0, PROT_READ_WRITE);
+	if (!r->lobby)
+		r->lobby = map_shared(fds[1], sizeof(*r->lobby), 0, PROT_READ_WRITE);
+	if (!r->life)
+		r->life = map_shared(fds[2], sizeof(*r->life), F_SEAL_FUTURE_WRITE_, PROT_READ_);
+	for (int i = 0; i < ANSWER_FDS; i++)
+		sys2(SYS_CLOSE, (uint64_t)fds[i], 0);
+	if (!*ret || !r->lobby || !r->life || (*ret)->magic != WIRE_ALLOC_MAGIC ||
 	    (*ret)->version != WIRE_ALLOC_VERSION)
 		return 0;
 	return bytes;
@@ -254,7 +263,7 @@ void alloc_follow(struct thread *t, uintptr_t frame)
 	struct wire_alloc *m;
 	uint64_t bytes = 0;
 
-	if (!alloc_is_open(l) || (t->in && frame < t->in))
+	if (!alloc_is_open() || (t->in && frame < t->in))
 		return;
 	/* the fork was in a signal handler: the code below it writes an event of the parent */
 	if (t->writing && frame < t->writing) {

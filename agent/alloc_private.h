@@ -90,6 +90,7 @@ struct thread {
 /* Of the recording that the process, its children and the programs that it executes belong to. */
 struct recording {
 	struct wire_alloc_lobby *lobby; /* 0: of none */
+	const struct wire_alloc_life *life;
 	uint32_t tracer, object, name;
 	uint64_t device, inode; /* of the shared object */
 	uint64_t secret, proof;
@@ -174,7 +175,7 @@ void alloc_walks_open(struct wire_alloc *m) HIDDEN;
 int alloc_ask(struct wire_alloc *m) HIDDEN;
 int alloc_is_over(const struct wire_alloc *m) HIDDEN;
 /* Returns true while the tracer lives and records forked children and executed programs. */
-int alloc_is_open(const struct wire_alloc_lobby *l) HIDDEN;
+int alloc_is_open(void) HIDDEN;
 void alloc_ring_bell(void) HIDDEN;
 /* A system call as the C library makes it: returns -1 and sets errno when it fails. */
 int64_t alloc_syscall(long nr, uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t e,

@@ -213,9 +213,11 @@ int alloc_is_over(const struct wire_alloc *m)
 	       __atomic_load_n(&m->tracer, __ATOMIC_ACQUIRE) & OWNER_DIED;
 }
 
-int alloc_is_open(const struct wire_alloc_lobby *l)
+int alloc_is_open(void)
 {
-	return __atomic_load_n(&l->follow, __ATOMIC_ACQUIRE) &&
+	const struct wire_alloc_life *l = state.recording.life;
+
+	return l && __atomic_load_n(&l->follow, __ATOMIC_ACQUIRE) &&
 	       !(__atomic_load_n(&l->tracer, __ATOMIC_ACQUIRE) & OWNER_DIED);
 }
 

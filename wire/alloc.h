@@ -53,7 +53,7 @@
 
 enum {
 	WIRE_ALLOC_MAGIC = 0x616c6463,
-	WIRE_ALLOC_VERSION = 5,
+	WIRE_ALLOC_VERSION = 6,
 	WIRE_ALLOC_RINGS = 512,
 	WIRE_ALLOC_SEGMENT = 64 << 10,
 	WIRE_ALLOC_RING = 4 * WIRE_ALLOC_SEGMENT,
@@ -85,8 +85,8 @@ enum wire_alloc_other { WIRE_ALLOC_SKIP, WIRE_ALLOC_OPEN, WIRE_ALLOC_STACKS };
 #define WIRE_ALLOC_COUNT(head) ((uint32_t)((head) >> 40))
 
 /* A process sends a hello to the tracer's socket: when it begins, and when it was forked, before
- * its first event. The answer has the descriptors of memory of its own and of the lobby, or none
- * when it will not be recorded. */
+ * its first event. The answer has the descriptors of memory of its own, of the lobby and of the
+ * life, or none when it will not be recorded. */
 struct wire_alloc_hello {
 	uint32_t magic, kind; /* enum wire_alloc_kind */
 	uint64_t secret;
@@ -98,18 +98,28 @@ struct wire_alloc_answer {
 	uint64_t proof; /* the secret of answers: when the tracer has ended, anyone may take its address */
 };
 
-/* A page that all processes of a recording and the tracer share. */
-struct wire_alloc_lobby {
-	uint32_t bell;     /* a futex, on which the tracer sleeps: counts the calls for it */
-	uint32_t sleeping; /* 1: the tracer sleeps */
+/* What the processes of a recording believe. They map it read-only, and the file is sealed
+ * (F_SEAL_FUTURE_WRITE), so only the tracer writes it. */
+struct wire_alloc_life {
 	/* 1: forked children and executed programs are recorded, too; 0 also when the tracer has
 	 * ended the recording */
 	uint32_t follow;
+	uint32_t unused;
+	uint64_t proc;   /* st_dev of the /proc in which the tracer has its number */
+	uint32_t tracer; /* a robust futex, as that of struct wire_alloc */
+	uint32_t unused_too[11];
+};
+_Static_assert(sizeof(struct wire_alloc_life) == 64, "a cache line");
+
+/* A page that all processes of a recording and the tracer share. Each of them may write it, also
+ * one that has other rights by now, so no process decides by it whom it asks or what it loads. */
+struct wire_alloc_lobby {
+	uint32_t bell;     /* a futex, on which the tracer sleeps: counts the calls for it */
+	uint32_t sleeping; /* 1: the tracer sleeps */
 	uint32_t forks;    /* counts the children that were forked */
-	uint32_t tracer;   /* a robust futex, as that of struct wire_alloc */
 	uint32_t executed; /* counts the programs that were executed, and got the variables */
 	uint32_t refused;  /* counts the children and programs that could not be recorded */
-	uint32_t unused[9];
+	uint32_t unused[11];
 };
 _Static_assert(sizeof(struct wire_alloc_lobby) == 64, "a cache line");
 
@@ -154,7 +164,7 @@ struct wire_alloc {
 	struct wire_alloc_ring rings[WIRE_ALLOC_RINGS];
 };
 _Static_assert(__builtin_offsetof(struct wire_alloc, tracer) ==
-		       __builtin_offsetof(struct wire_alloc_lobby, tracer),
+		       __builtin_offsetof(struct wire_alloc_life, tracer),
 	       "the kernel looks for all robust futexes of a thread at one offset");
 _Static_assert(sizeof(struct wire_alloc_ring) == 128, "two cache lines");
 _Static_assert(offsetof(struct wire_alloc, rings) % 64 == 0, "a cache line");

@@ -1,7 +1,10 @@
 #!/usr/bin/env python3
 # The tracer of descry malloc record has ended, and a stranger has got its process number. Under the descriptor number of the library he has a
-# file of the library's inode number: programs that a process of the command executes then do not load it.
+# file of the library's inode number: programs that a process of the command executes then do not load it. Nor does any of them look at the file
+# again when a process of the command that has given up its rights writes whatever it can into the memory that all of them share.
 # serial
+import ctypes
+
 from live import *
 
 LAST_PID = "/proc/sys/kernel/ns_last_pid"
@@ -34,15 +37,15 @@ subprocess.run(["cc", "-shared", "-fPIC", "-o", EVIL, SOURCE], check=True)
 
 
 def file_of_inode(number):
-    """A copy of EVIL in MOUNT whose inode is number modulo 2^32."""
+    """A copy of EVIL in MOUNT whose inode is number modulo 2^32. A machine that has made many files in memory has large numbers: any then."""
     path = os.path.join(MOUNT, "library")
-    for _ in range(1 << 20):
+    for i in range(1 << 17):
         with open(path, "wb") as f:
-            if os.fstat(f.fileno()).st_ino % 2**32 == number % 2**32:
+            inode = os.fstat(f.fileno()).st_ino
+            if inode % 2**32 == number % 2**32 or i + 1 == 1 << 17 or not 0 <= number % 2**32 - inode < 1 << 17:
                 f.write(open(EVIL, "rb").read())
                 return path
         os.unlink(path)
-    cannot("the numbers of inodes here are not small")
 
 
 def stranger_with(pid, fd, path):
@@ -64,20 +67,106 @@ def stranger_with(pid, fd, path):
     cannot("the tracer's process number is taken")
 
 
-for ended in signal.SIGKILL, signal.SIGINT:
-    d = subprocess.Popen([DESCRY, "malloc", "record", "-o", os.path.join(TMP, "a.dma"), "sh", "-c", "trap '' TERM; echo ready; read x; /bin/true; echo end"],
+# Its child is another user's, and writes 1 into each word of each page that descry shares with the command, in each way that there is.
+WORKER = r"""
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+static char *pages[8];
+static int n, writable[8];
+static void find(void)
+{
+	char line[512], access[8];
+	unsigned long a, b;
+	FILE *f = fopen("/proc/self/maps", "r");
+	while (fgets(line, sizeof(line), f))
+		if (strstr(line, "memfd:descry-malloc-l") && sscanf(line, "%lx-%lx %7s", &a, &b, access) == 3 && access[3] == 's' && n < 8) {
+			writable[n] = access[1] == 'w';
+			pages[n++] = (char *)a;
+		}
+	fclose(f);
+}
+static void spoil(void)
+{
+	unsigned words[16];
+	int mem = open("/proc/self/mem", O_RDWR);
+	for (int i = 0; i < 16; i++)
+		words[i] = 1;
+	for (int i = 0; i < n; i++) {
+		if (writable[i] || !mprotect(pages[i], 4096, PROT_READ | PROT_WRITE)) {
+			memcpy(pages[i], words, sizeof(words));
+			continue;
+		}
+		if (pwrite(mem, words, sizeof(words), (off_t)pages[i]) > 0)
+			puts("written by /proc/self/mem");
+		madvise(pages[i], 4096, MADV_REMOVE);
+	}
+	close(mem);
+}
+int main(int argc, char **argv)
+{
+	char *args[] = { "/bin/true", NULL }, *env[] = { NULL }, line[8];
+	void *volatile p = malloc(1);
+	signal(SIGTERM, SIG_IGN);
+	free(p);
+	find();
+	pid_t child = fork();
+	if (!child) {
+		if (setgid(65534) || setuid(65534)) _exit(1);
+		printf("ready, %d pages\n", n);
+		fflush(stdout);
+		for (;;) { spoil(); usleep(1000); }
+	}
+	fgets(line, sizeof(line), stdin);
+	for (int i = 0; i < 10; i++) {
+		if (!fork()) { execve(args[0], args, env); _exit(1); }
+		wait(NULL);
+		usleep(10000);
+	}
+	kill(child, SIGKILL);
+	puts("end");
+}
+"""
+COMMAND = os.path.join(TMP, "command")
+subprocess.run(["cc", "-x", "c", "-w", "-o", COMMAND, "-"], input=WORKER.encode(), check=True)
+libc = ctypes.CDLL(None, use_errno=True)
+IN_OPEN, IN_NONBLOCK = 0x20, 0o4000
+
+
+def was_opened(watch):
+    try:
+        return bool(os.read(watch, 4096))
+    except BlockingIOError:
+        return False
+
+
+SHELL = ["sh", "-c", "trap '' TERM; echo ready; read x; /bin/true; echo end"]
+for ended, command in (signal.SIGKILL, SHELL), (signal.SIGINT, SHELL), (signal.SIGKILL, [COMMAND]), (signal.SIGINT, [COMMAND]):
+    d = subprocess.Popen([DESCRY, "malloc", "record", "-o", os.path.join(TMP, "a.dma"), *command],
                          stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
     running.append(d)
-    check(d.stdout.readline() == "ready\n", "begins")
+    first = d.stdout.readline()
+    check(first.startswith("ready"), "begins", first)
     fds = "/proc/%d/fd" % d.pid
     fd = next(int(f) for f in os.listdir(fds) if "descry-malloc-library" in os.readlink(os.path.join(fds, f)))
     path = file_of_inode(os.stat(os.path.join(fds, str(fd))).st_ino)
     d.send_signal(ended)
     d.wait()
     stranger = stranger_with(d.pid, fd, path)
+    watch = libc.inotify_init1(IN_NONBLOCK)
+    check(libc.inotify_add_watch(watch, path.encode(), IN_OPEN) >= 0, "the file is watched")
     d.stdin.write("x\n")
     d.stdin.flush()
-    check(d.stdout.readline() == "end\n", "the command goes on")
+    last = d.stdout.readline()
+    check(last == "end\n", "the command goes on", last)
+    check(not was_opened(watch), "the stranger's file was opened", ended, command)
+    os.close(watch)
     check(not os.path.exists(MARK), "the stranger's library was loaded", ended)
     os.kill(stranger, signal.SIGKILL)
     os.waitpid(stranger, 0)

@@ -61,6 +61,7 @@ struct alloc_shim {
 
 struct alloc_shims {
 	struct wire_alloc_lobby *lobby;
+	struct wire_alloc_life *life;
 	struct ticks_clock clock;
 	pid_t pid;  /* of the command */
 	bool ended; /* the command; status: from waitpid(2) */
@@ -76,7 +77,7 @@ struct alloc_shims {
 	const char *path, *command;
 	struct symbols *symbols; /* of all processes, because most have the same files */
 	uint64_t quiet;          /* ns: since when no process is known; 0: there is one */
-	int lobby_fd, object, socket;
+	int lobby_fd, life_fd, object, socket;
 	uint32_t name, bell;
 	uint64_t secret, proof;      /* of hellos, of answers */
 	struct alloc_writer *writer; /* of the command's first program; its file ends last */

@@ -187,7 +187,7 @@ static bool answer(const struct alloc_shims *s, const struct msghdr *to, int mem
 	struct wire_alloc_answer a = { .magic = WIRE_ALLOC_MAGIC,
 				       .bytes = bytes,
 				       .proof = s->proof };
-	const int fds[2] = { memory, s->lobby_fd };
+	const int fds[] = { memory, s->lobby_fd, s->life_fd };
 	struct iovec part = { &a, sizeof(a) };
 	union {
 		struct cmsghdr head;
@@ -378,7 +378,7 @@ void alloc_shims_end(struct alloc_shims *s)
 	struct err *e;
 
 	/* from now on no process looks for this one, whose number another may get */
-	__atomic_store_n(&s->lobby->follow, 0, __ATOMIC_RELEASE);
+	__atomic_store_n(&s->life->follow, 0, __ATOMIC_RELEASE);
 	while (s->live.n)
 		finish(s, s->live.n - 1);
 	put_processes(s);

@@ -45,7 +45,7 @@ static struct {
 
 enum { OWN_PAGE = 4096 };
 
-/* memory: a struct wire_alloc, or a struct wire_alloc_lobby. */
+/* memory: a struct wire_alloc, or a struct wire_alloc_life. */
 static void watch_end(void *memory)
 {
 	struct robust_list *entry = (void *)((uint8_t *)memory - OWN_PAGE);
@@ -155,6 +155,26 @@ static struct err *make_shared(const char *name, size_t bytes, int *ret_fd)
 	if (fd >= 0)
 		close(fd);
 	return e;
+}
+
+/* Makes what processes believe, and what only this process may write. ENOTSUP before Linux 5.1. */
+static struct err *make_life(struct alloc_shims *s, bool follow)
+{
+	const int seals = F_SEAL_FUTURE_WRITE | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
+	struct stat st;
+
+	s->life_fd = memfd_create("descry-malloc-life", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	if (s->life_fd >= 0 && !ftruncate(s->life_fd, sizeof(*s->life)))
+		s->life = map_memory(s->life_fd, sizeof(*s->life));
+	if (s->life)
+		watch_end(s->life);
+	/* the mapping is older than the seals, and so can be written */
+	if (!s->life || fcntl(s->life_fd, F_ADD_SEALS, seals) || fchmod(s->life_fd, 0) ||
+	    stat("/proc/self/.", &st))
+		return err_new(ENOTSUP, "no memory for the recording: %s", strerror(errno));
+	s->life->proc = st.st_dev;
+	s->life->follow = follow;
+	return NULL;
 }
 
 struct err *alloc_shim_new(const struct ticks_clock *clock, uint32_t depth, struct symbols *symbols,
@@ -328,7 +348,7 @@ struct err *alloc_shims_start(char *const argv[], const struct alloc_shims_optio
 	struct err *e = ticks_clock(&s->clock) ? NULL : err_new(ENOTSUP, "no clock");
 	struct stat st;
 
-	s->lobby_fd = s->object = s->socket = -1;
+	s->lobby_fd = s->life_fd = s->object = s->socket = -1;
 	s->depth = o->depth;
 	s->path = o->path;
 	s->command = o->command;
@@ -338,10 +358,7 @@ struct err *alloc_shims_start(char *const argv[], const struct alloc_shims_optio
 	e = e ?: make_shared("descry-malloc-lobby", sizeof(*s->lobby), &s->lobby_fd);
 	if (!e && !(s->lobby = map_memory(s->lobby_fd, sizeof(*s->lobby))))
 		e = err_new(ENOTSUP, "no memory for the recording: %s", strerror(errno));
-	if (!e) {
-		watch_end(s->lobby);
-		s->lobby->follow = !o->alone;
-	}
+	e = e ?: make_life(s, !o->alone);
 	e = e ?: make_socket(s);
 	e = e
 		    ?: sealed_file("descry-malloc-library", descry_alloc,
@@ -374,12 +391,14 @@ void alloc_shims_free(struct alloc_shims *s)
 	symbols_free(s->symbols);
 	if (s->writer)
 		err_free(alloc_writer_end(s->writer));
-	if (s->lobby) {
-		unwatch_end(s->lobby);
+	if (s->lobby)
 		munmap((uint8_t *)s->lobby - OWN_PAGE, OWN_PAGE + sizeof(*s->lobby));
+	if (s->life) {
+		unwatch_end(s->life);
+		munmap((uint8_t *)s->life - OWN_PAGE, OWN_PAGE + sizeof(*s->life));
 	}
-	for (int i = 0; i < 3; i++) {
-		const int fds[] = { s->lobby_fd, s->object, s->socket };
+	for (int i = 0; i < 4; i++) {
+		const int fds[] = { s->lobby_fd, s->life_fd, s->object, s->socket };
 
 		if (fds[i] >= 0)
 			close(fds[i]);
