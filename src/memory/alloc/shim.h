@@ -43,6 +43,7 @@ struct alloc_shim {
 	const uint8_t *data;        /* of the rings */
 	size_t bytes;               /* of the memory */
 	struct shim_stacks *stacks; /* NULL: none are taken */
+	uint32_t user;              /* of struct alloc_shims */
 	struct ticks_clock clock;
 	int pidfd;
 	struct alloc_writer *writer;
@@ -59,6 +60,8 @@ struct alloc_shim {
 	uint8_t buffer[WIRE_ALLOC_RING];
 };
 
+enum { ALLOC_SHIM_USERS = 64 };
+
 struct alloc_shims {
 	struct wire_alloc_lobby *lobby;
 	struct wire_alloc_life *life;
@@ -72,6 +75,13 @@ struct alloc_shims {
 	/* Private. */
 	uint32_t depth;
 	struct shim_budget budget;
+	/* Whose processes are recorded, and when one of them was last given tables. All that do not
+	 * fit share the last one. */
+	struct alloc_shim_user {
+		uid_t uid;
+		uint64_t served_ns;
+	} users[ALLOC_SHIM_USERS];
+	uint32_t nusers;
 	bool alone,
 		is_device; /* what the command writes to is no file: all processes write there */
 	const char *path, *command;
@@ -79,6 +89,7 @@ struct alloc_shims {
 	uint64_t quiet;          /* ns: since when no process is known; 0: there is one */
 	int lobby_fd, life_fd, object, socket;
 	uint32_t name, bell;
+	bool behind; /* the last pass has left requests for tables */
 	uint64_t secret, proof;      /* of hellos, of answers */
 	struct alloc_writer *writer; /* of the command's first program; its file ends last */
 	uint32_t begun;              /* hellos of programs that begin */

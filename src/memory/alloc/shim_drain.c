@@ -129,8 +129,6 @@ static void review(struct alloc_shim *s)
 
 void alloc_shim_pass(struct alloc_shim *s, bool rung)
 {
-	if (s->stacks)
-		shim_stacks_serve(s->stacks, s->sum.pid, s->writer);
 	if (rung || now_ns() - s->passed > PASS_NS)
 		drain(s);
 	if (now_ns() - s->reviewed > REVIEW_NS)

@@ -22,6 +22,7 @@ enum {
 	SLEEP_NS = 10000000,  /* of a wait; the end of a process is seen after it */
 	GRACE_NS = 300000000, /* after the last process, for children that have not said hello */
 	HELLOS = 64,          /* of a pass */
+	WORK_NS = 10000000,   /* of a pass, for each kind of work between two looks at the rings */
 	LIVE_MAX = 1024,      /* processes at a time */
 	FILES_MAX = 4096,     /* of a recording */
 	OPENS_MAX = 16,       /* tries to make a new file */
@@ -209,11 +210,23 @@ static bool answer(const struct alloc_shims *s, const struct msghdr *to, int mem
 	return sendmsg(s->socket, &m, MSG_DONTWAIT | MSG_NOSIGNAL) == sizeof(a);
 }
 
+static uint32_t user_of(struct alloc_shims *s, uid_t uid)
+{
+	uint32_t i = 0;
+
+	while (i < s->nusers && s->users[i].uid != uid)
+		i++;
+	if (i == s->nusers && i < ALLOC_SHIM_USERS)
+		s->users[s->nusers++].uid = uid;
+	return i < ALLOC_SHIM_USERS ? i : ALLOC_SHIM_USERS - 1;
+}
+
 /* Gives a process memory and a file. first: it is the command. */
-static struct err *admit(struct alloc_shims *s, pid_t pid, bool forked, bool first,
+static struct err *admit(struct alloc_shims *s, const struct ucred *who, bool forked, bool first,
 			 const struct msghdr *to)
 {
 	struct alloc_shim *shim;
+	pid_t pid = who->pid;
 	struct err *e;
 	int pidfd, memory;
 
@@ -229,6 +242,7 @@ static struct err *admit(struct alloc_shims *s, pid_t pid, bool forked, bool fir
 		return e;
 	}
 	shim->pidfd = pidfd;
+	shim->user = user_of(s, who->uid);
 	shim->sum.pid = pid;
 	shim->sum.forked = forked;
 	shim->sum.command = first ? xstrdup(s->command) : read_command(pid);
@@ -258,9 +272,10 @@ static struct err *admit(struct alloc_shims *s, pid_t pid, bool forked, bool fir
 	return e;
 }
 
-static void take_hello(struct alloc_shims *s, pid_t pid, const struct wire_alloc_hello *h,
-		       const struct msghdr *to)
+static void take_hello(struct alloc_shims *s, const struct ucred *who,
+		       const struct wire_alloc_hello *h, const struct msghdr *to)
 {
+	pid_t pid = who->pid;
 	bool begins = h->kind == WIRE_ALLOC_BEGINS, first = begins && !s->begun && pid == s->pid;
 	struct err *e = NULL;
 
@@ -271,7 +286,7 @@ static void take_hello(struct alloc_shims *s, pid_t pid, const struct wire_alloc
 	s->begun += begins;
 	if (s->alone && !first)
 		e = err_new(EPERM, "other processes are not recorded");
-	e = e ?: admit(s, pid, !begins, first, to);
+	e = e ?: admit(s, who, !begins, first, to);
 	if (!e)
 		return;
 	answer(s, to, -1, 0);
@@ -282,7 +297,9 @@ static void take_hello(struct alloc_shims *s, pid_t pid, const struct wire_alloc
 /* Anyone can send to the socket. The kernel names the sender. */
 static void take_hellos(struct alloc_shims *s)
 {
-	for (int i = 0; i < HELLOS; i++) {
+	const uint64_t began = now_ns();
+
+	for (int i = 0; i < HELLOS && now_ns() - began < WORK_NS; i++) {
 		struct wire_alloc_hello h = { 0 };
 		struct iovec part = { &h, sizeof(h) };
 		struct sockaddr_un from;
@@ -306,7 +323,7 @@ static void take_hellos(struct alloc_shims *s)
 			continue;
 		memcpy(&who, CMSG_DATA(&control.head), sizeof(who));
 		if (who.pid > 0)
-			take_hello(s, who.pid, &h, &m);
+			take_hello(s, &who, &h, &m);
 	}
 }
 
@@ -315,6 +332,42 @@ static bool has_ended(const struct alloc_shim *shim)
 	struct pollfd p = { .fd = shim->pidfd, .events = POLLIN };
 
 	return poll(&p, 1, 0) == 1;
+}
+
+/* Returns the process whose request for tables is next. The users take turns, because a user can
+ * make any number of processes. Requests of one user are served in the order in which they came. */
+static struct alloc_shim *next_request(struct alloc_shims *s)
+{
+	const uint64_t now = now_ns();
+	struct alloc_shim *next = NULL;
+	uint64_t first = 0;
+
+	for (uint32_t i = 0; i < s->live.n && s->depth; i++) {
+		struct alloc_shim *shim = s->live.v[i];
+		uint64_t asked = shim_stacks_asked(shim->stacks, now),
+			 turn = s->users[shim->user].served_ns,
+			 best = next ? s->users[next->user].served_ns : 0;
+
+		if (asked && (!next || turn < best || (turn == best && asked < first))) {
+			next = shim;
+			first = asked;
+		}
+	}
+	return next;
+}
+
+/* Gives processes tables. Returns true when there are more that wait for them. The rings are drained
+ * before it goes on, because a table can take 10 ms, which is longer than a ring lasts. */
+static bool serve(struct alloc_shims *s)
+{
+	const uint64_t began = now_ns();
+	struct alloc_shim *next;
+
+	while ((next = next_request(s)) && now_ns() - began < WORK_NS) {
+		shim_stacks_serve(next->stacks, next->sum.pid, next->writer);
+		s->users[next->user].served_ns = now_ns();
+	}
+	return next != NULL;
 }
 
 /* Returns true when a child may be on its way to a hello. */
@@ -338,7 +391,8 @@ static void sleep_until_bell(struct alloc_shims *s)
 bool alloc_shims_pass(struct alloc_shims *s)
 {
 	uint32_t bell = __atomic_load_n(&s->lobby->bell, __ATOMIC_SEQ_CST);
-	bool rung = bell != s->bell;
+	bool rung = bell != s->bell || s->behind;
+	const uint64_t began = now_ns();
 
 	s->bell = bell;
 	if (!s->ended && waitpid(s->pid, &s->status, WNOHANG) == s->pid)
@@ -347,11 +401,12 @@ bool alloc_shims_pass(struct alloc_shims *s)
 	for (uint32_t i = 0; i < s->live.n; i++) {
 		bool ended = has_ended(s->live.v[i]);
 
-		if (ended)
+		if (ended && now_ns() - began < 2 * WORK_NS)
 			finish(s, i--);
-		else
+		else if (!ended)
 			alloc_shim_pass(s->live.v[i], rung);
 	}
+	s->behind = serve(s);
 	if (!s->ended || s->live.n)
 		s->quiet = 0;
 	else if (!expects_more(s))
@@ -360,7 +415,8 @@ bool alloc_shims_pass(struct alloc_shims *s)
 		s->quiet = now_ns();
 	else if (now_ns() - s->quiet > GRACE_NS)
 		return false;
-	sleep_until_bell(s);
+	if (!s->behind)
+		sleep_until_bell(s);
 	return true;
 }
 

@@ -50,6 +50,7 @@ struct shim_stacks {
 	struct shim_budget *budget;
 	uint64_t used;    /* bytes of its room */
 	uint32_t nserved; /* answers to requests for tables */
+	uint64_t asked_ns; /* of the request at hand; 0: none */
 };
 
 /* --- tables --- */
@@ -251,14 +252,21 @@ void shim_stacks_write(struct shim_stacks *s, struct alloc_writer *w)
 		s->done++;
 }
 
+uint64_t shim_stacks_asked(struct shim_stacks *s, uint64_t now)
+{
+	if (__atomic_load_n(&s->m->asked, __ATOMIC_SEQ_CST) == s->served)
+		return 0;
+	s->asked_ns = s->asked_ns ?: now;
+	return s->nserved >= SERVED_FREE && now < s->budget->next_ns ? 0 : s->asked_ns;
+}
+
 void shim_stacks_serve(struct shim_stacks *s, pid_t pid, struct alloc_writer *w)
 {
 	uint32_t asked = __atomic_load_n(&s->m->asked, __ATOMIC_SEQ_CST);
 	const uint64_t began = now_ns();
 	struct err *e;
 
-	if (asked == s->served || (s->nserved >= SERVED_FREE && began < s->budget->next_ns))
-		return;
+	s->asked_ns = 0;
 	s->pid = pid;
 	shim_stacks_write(s, w);       /* by the names of now */
 	symbols_look(s->symbols, pid); /* before the time of a new epoch */

@@ -28,7 +28,10 @@ struct shim_budget {
 struct shim_stacks *shim_stacks_new(struct wire_alloc *m, struct symbols *symbols,
 				    struct shim_budget *budget);
 void shim_stacks_free(struct shim_stacks *s);
-/* Makes the tables of process pid anew if it asks for them. Writes the nodes before. */
+/* Returns the time at which this function first saw the request that the process makes now, or 0
+ * when it makes none, or has made so many that it must wait. */
+uint64_t shim_stacks_asked(struct shim_stacks *s, uint64_t now);
+/* Makes the tables of process pid anew. Writes the nodes before. */
 void shim_stacks_serve(struct shim_stacks *s, pid_t pid, struct alloc_writer *w);
 /* Writes the nodes that are there. Called between the reading of a ring's head and the writing of
  * its events. */
