@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <glob.h>
 #include <signal.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -66,10 +67,11 @@ const struct opt calls_opts[] = {
 	{ 'n', "indent", "N", NULL, "N blanks for each call around it", INTEGER(o.indent, 0, 100) },
 	{ 's', NULL, "N", NULL, "at most N bytes of a text, 1 to 4000 (32)", INTEGER(o.text_max, 1, 4000) },
 	{ 'A', NULL, "N", NULL, "at most N elements of an array (4)", INTEGER(o.elements_max, 1, 256) },
-	{ 'a', "align", "COLUMN", NULL, "where results begin (50)", INTEGER(o.align, 0, 1000) },
+	{ 'a', "align", "COLUMN", NULL, "where results begin (5/8 of the width, or 50)", INTEGER(o.align, 0, 1000) },
 	{ 0, NULL, NULL, NULL, "how it is traced:" },
 	{ 'u', NULL, "USER", NULL, "runs the command as this user", TEXT(run.user) },
 	{ 'b', "no-signals", NULL, NULL, "nothing: signals are not shown (as ltrace has it)" },
+	{ 'D', "debug", "MASK", NULL, "what descry does, as -X report (0: nothing)" },
 	{ 'X', NULL, "NAME[=VALUE]", OPT_SETTING, "an option of descry(1): engine, bufsize..." },
 	{ OPT_LONG, "show-d", NULL, NULL, "prints the D program instead of running it", FLAG(show_d) },
 	{ 0 },
@@ -96,11 +98,15 @@ static int calls_take(void *into, const struct opt *o, const char *arg)
 	switch (o->id) {
 	case 'e': return take_filter(k, &k->o.plt, 'e', arg);
 	case 'x': return take_filter(k, &k->o.entries, 'x', arg);
-	case 'l': vec_push(&k->o.libraries, arg); return 0;
+	case 'l':
+		return calls_filter_add_library(&k->arena, &k->o.libraries, arg)
+			       ? 0
+			       : tool_wrong("-l wants a library, not %s", arg);
 	case 'F': vec_push(&k->files, arg); return 0;
 	case 't': k->o.clock += k->o.clock < 3; return 0;
 	case 'k': k->o.frames = MAX_FRAMES; return 0;
 	case 'b': return 0;
+	case 'D': return strtoul(arg, NULL, 0) ? cmdline_take(&k->c, 'x', "report") : 0;
 	case 'X': return cmdline_take(&k->c, 'x', arg);
 	default: return -1;
 	}
@@ -235,6 +241,9 @@ static int read_prototypes(struct caller *k)
 	k->prototypes.import = import;
 	k->prototypes.import_arg = k;
 
+	/* Whoever has ltrace has this file. It knows libraries that the shipped prototypes leave
+	 * out, and less of the others. */
+	read_own(k, "/etc", "ltrace.conf");
 	for (const struct embedded_file *d = prototype_files; d->name; d++)
 		(void)prototypes_read(&k->prototypes, d->name, d->text, d->len, NULL, NULL);
 	read_own_files(k);
@@ -286,14 +295,17 @@ static char *ended(void *arg)
 {
 	const struct caller *k = arg;
 	const struct session *s = &k->run.session;
-	int status;
 
-	if (s->targets.n != 1 || !s->targets.v[0].command || !s->targets.v[0].gone)
-		return NULL;
-	status = s->targets.v[0].status;
-	if (WIFSIGNALED(status))
-		return xasprintf("killed by SIG%s", sigabbrev_np(WTERMSIG(status)));
-	return xasprintf("exited (status %d)", WEXITSTATUS(status));
+	for (uint32_t i = 0; i < s->targets.n; i++) {
+		int status = s->targets.v[i].status;
+
+		if (!s->targets.v[i].command || !s->targets.v[i].gone)
+			continue;
+		if (WIFSIGNALED(status))
+			return xasprintf("killed by SIG%s", sigabbrev_np(WTERMSIG(status)));
+		return xasprintf("exited (status %d)", WEXITSTATUS(status));
+	}
+	return NULL;
 }
 
 /* Sets the options of the run: a long list of small clauses, short texts. */
@@ -348,7 +360,7 @@ static void cmd_calls_fini(struct caller *k)
 	arena_fini(&k->arena);
 	calls_filter_fini(&k->o.plt);
 	calls_filter_fini(&k->o.entries);
-	vec_fini(&k->o.libraries);
+	calls_filter_fini(&k->o.libraries);
 	vec_fini(&k->files);
 	vec_fini(&k->imported);
 	cmdline_fini(&k->c);
@@ -356,10 +368,25 @@ static void cmd_calls_fini(struct caller *k)
 	free(k->command);
 }
 
+/* Returns 5/8 of the terminal's width, or of COLUMNS; 50 where there is neither. */
+static uint32_t default_align(void)
+{
+	enum { DEFAULT_ALIGN = 50, WIDEST = 1600 };
+	const char *columns = getenv("COLUMNS");
+	struct winsize size = { 0 };
+	unsigned long n = columns ? strtoul(columns, NULL, 10) : 0;
+
+	if (!n && !ioctl(STDOUT_FILENO, TIOCGWINSZ, &size))
+		n = size.ws_col;
+	if (!n && !ioctl(STDERR_FILENO, TIOCGWINSZ, &size))
+		n = size.ws_col;
+	return n && n <= WIDEST ? (uint32_t)n * 5 / 8 : DEFAULT_ALIGN;
+}
+
 int cmd_calls(int argc, char **argv)
 {
 	struct caller k = {
-		.o = { .text_max = 32, .elements_max = 4, .align = 50, .ended = ended },
+		.o = { .text_max = 32, .elements_max = 4, .align = default_align(), .ended = ended },
 		.c = { .progname = "descry calls", .not_destructive = "descry calls only looks" },
 	};
 	struct opt_parse parse = { .prefix = "+",
@@ -380,7 +407,7 @@ int cmd_calls(int argc, char **argv)
 		goto out;
 	}
 	k.o.min_ns = (uint64_t)k.min_usecs * 1000;
-	if (!status && (optind < argc) == (k.c.pids.n > 0))
+	if (!status && optind == argc && !k.c.pids.n)
 		status = tool_wrong(
 			"no process is named: give a command or -p PID; try descry calls --help");
 	if (status)

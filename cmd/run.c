@@ -428,9 +428,13 @@ static int prepare_programs(struct run *r, bool *ret_end)
 static void keep_command_status(struct run *r)
 {
 	const struct session *s = &r->session;
+	uint32_t n = 0;
 
-	if (s->targets.n == 1 && s->targets.v[0].command && s->targets.v[0].gone)
-		r->command_status = s->targets.v[0].status;
+	for (uint32_t i = 0; i < s->targets.n; i++) {
+		if (!s->targets.v[i].command)
+			continue;
+		r->command_status = !n++ && s->targets.v[i].gone ? s->targets.v[i].status : -1;
+	}
 }
 
 int run_all(struct run *r, struct sink *sink)

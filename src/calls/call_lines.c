@@ -214,12 +214,17 @@ static void drop_left(struct lines *l, struct thread *t, uint64_t sp)
 	}
 }
 
+static void put_return_address(struct lines *l, const struct call *call)
+{
+	if (l->c->o->addresses)
+		out_printf(&l->o, "[0x%llx] ", (unsigned long long)call->address);
+}
+
 /* Writes the line of a call up to its last parameter that is known at the entry. */
 static void put_entered(struct lines *l, struct call *call, bool whole)
 {
-	if (l->c->o->addresses && !l->c->o->json)
-		out_printf(&l->o, "[0x%llx] ", (unsigned long long)call->address);
 	if (!l->c->o->json) {
+		put_return_address(l, call);
 		put_name(l, call->function);
 		out_char(&l->o, '(');
 	}
@@ -375,6 +380,7 @@ static void returned(struct lines *l, const struct calls_clause *k, const struct
 	} else {
 		if (l->open != t->tid || depth != t->calls.n) {
 			begin_line(l, t->tid, r->head->time, depth - 1);
+			put_return_address(l, call);
 			out_str(&l->o, "<... ");
 			put_name(l, k->function);
 			out_str(&l->o, " resumed> ");
@@ -514,8 +520,11 @@ static struct err *lines_end(struct sink *s)
 	struct err *e;
 
 	unfinished(l);
-	if (ended && !l->c->o->json)
+	if (ended && !l->c->o->json) {
+		if (l->c->main_thread)
+			begin_line(l, l->c->main_thread, clock_ns(CLOCK_MONOTONIC), 0);
 		out_printf(&l->o, "+++ %s +++\n", ended);
+	}
 	e = out_flush(&l->o);
 	if (l->lost) {
 		cleanup_free char *text =

@@ -19,11 +19,14 @@
 
 enum { CALLS_REGISTERS = 10, CALLS_VECTORS = 8, CALLS_MEMORY_MAX = 256, CALLS_UNKNOWN_ARGS = 4 };
 
+struct process_object;
+
 /* One rule of a filter: [+-][SYMBOL][@LIBRARY], both patterns, or regular expressions between
- * slashes. */
+ * slashes. A library that begins with a slash, and does not end with one, is a path. */
 struct calls_rule {
 	bool minus;
-	const char *symbol, *library; /* "": any; library "MAIN": the program itself */
+	bool main;                    /* of the program itself: the library is "MAIN" */
+	const char *symbol, *library; /* "": any */
 	const regex_t *symbol_regex, *library_regex; /* NULL: it is a pattern */
 };
 
@@ -37,8 +40,11 @@ struct calls_filter {
  * the text is no filter. The rules' texts come from the arena. */
 bool calls_filter_read(struct arena *a, struct calls_filter *f, const char *text);
 /* Returns true when the last rule that matches includes the symbol of the object. */
-bool calls_filter_takes(const struct calls_filter *f, const char *symbol, const char *object,
-			const char *soname, bool is_main);
+bool calls_filter_takes(const struct calls_filter *f, const char *symbol,
+			const struct process_object *po);
+/* Adds the rule "@LIBRARY" of -l, whose text may have signs. Returns false for a wrong regular
+ * expression. */
+bool calls_filter_add_library(struct arena *a, struct calls_filter *f, const char *text);
 /* Returns true when the rule may mean several functions. */
 bool calls_rule_is_pattern(const struct calls_rule *r);
 void calls_filter_fini(struct calls_filter *f);
@@ -63,11 +69,11 @@ struct calls_function {
 	VEC(const char *) entries;         /* probe descriptions */
 	VEC(const char *) returns;         /* FUNCTION:return */
 	VEC(const char *) rets;            /* addresses of ret instructions */
-	bool placed;                       /* its returns were looked for */
-	bool blind;                        /* it returns, but no probe can see this */
-	bool nests;                        /* a call of it may be within another one */
-	bool syscall;                      /* a system call; its name is shown as SYS_NAME */
-	VEC(struct calls_inner) inner;     /* of lines */
+	pid_t placed;                  /* the process in which its returns were looked for last */
+	bool blind;                    /* it returns, but no probe can see this */
+	bool nests;                    /* a call of it may be within another one */
+	bool syscall;                  /* a system call; its name is shown as SYS_NAME */
+	VEC(struct calls_inner) inner; /* of lines */
 };
 
 /* The meaning of a clause of the program, by its number in the program. */
@@ -87,13 +93,13 @@ struct calls_clause {
 };
 
 struct calls_options {
-	struct calls_filter plt;     /* -e: no rules: all calls of the main program */
-	struct calls_filter entries; /* -x */
-	VEC(const char *) libraries; /* -l: patterns of the called libraries; none: any */
-	bool count;                  /* -c */
-	bool syscalls, no_library;   /* -S, -L */
-	uint32_t text_max;           /* -s */
-	uint32_t elements_max;       /* -A */
+	struct calls_filter plt;       /* -e: no rules: all calls of the main program */
+	struct calls_filter entries;   /* -x */
+	struct calls_filter libraries; /* -l: the called libraries; no rules: any */
+	bool count;                    /* -c */
+	bool syscalls, no_library;     /* -S, -L */
+	uint32_t text_max;             /* -s */
+	uint32_t elements_max;         /* -A */
 
 	/* of lines */
 	uint32_t align;  /* -a */

@@ -4,6 +4,7 @@
 
 #include "base/glob.h"
 #include "calls/calls.h"
+#include "probe/process.h"
 
 /* Returns the length of a regular expression with its slashes; 0: it has no end. */
 static size_t regex_length(const char *text)
@@ -20,7 +21,7 @@ static regex_t *compile(struct arena *a, struct calls_filter *f, const char *tex
 {
 	regex_t *r = arena_new(a, regex_t);
 
-	if (n < 3 || regcomp(r, arena_strndup(a, text + 1, n - 2), REG_EXTENDED | REG_NOSUB) != 0)
+	if (n < 3 || regcomp(r, arena_strndup(a, text + 1, n - 2), REG_EXTENDED) != 0)
 		return NULL;
 	vec_push(&f->regexes, r);
 	return r;
@@ -39,6 +40,60 @@ static size_t pattern_length(const char *text)
 	return n;
 }
 
+/* Does a library's pattern end at this sign? A library's name may have a sign before a digit; a
+ * path has slashes behind those of its directories. */
+static bool ends_library(const char *sign, bool is_path)
+{
+	return (sign[1] < '0' || sign[1] > '9') &&
+	       (!is_path || sign[1 + strcspn(sign + 1, "/@")] != '/');
+}
+
+/* Returns the length of a library's pattern. */
+static size_t library_length(const char *text)
+{
+	size_t n = *text == '/' ? regex_length(text) : 0;
+
+	if (n && (!text[n] || text[n] == '+' || text[n] == '-'))
+		return n;
+	for (n = 0; text[n]; n++)
+		if ((text[n] == '+' || text[n] == '-') && ends_library(text + n, *text == '/'))
+			break;
+	return n;
+}
+
+/* Returns a pattern without '^' and '$' around it, which mean what every pattern means. */
+static const char *take_pattern(struct arena *a, const char *text, size_t n)
+{
+	const bool begins = n && text[0] == '^', ends = n > begins && text[n - 1] == '$';
+
+	return arena_strndup(a, text + begins, n - begins - ends);
+}
+
+/* Sets a rule's library: "/EXPRESSION/", a path, or a pattern of names. */
+static bool set_library(struct arena *a, struct calls_filter *f, struct calls_rule *r,
+			const char *text, size_t n)
+{
+	r->library = take_pattern(a, text, n);
+	r->main = n == 4 && !memcmp(text, "MAIN", n);
+	if (n < 2 || text[0] != '/' || text[n - 1] != '/')
+		return true;
+	r->library_regex = compile(a, f, text, n);
+	return r->library_regex;
+}
+
+/* Reads "/SYMBOL@LIBRARY/", two expressions. */
+static bool read_pair(struct arena *a, struct calls_filter *f, struct calls_rule *r,
+		      const char *text, size_t n, const char *at)
+{
+	const char *symbol = arena_printf(a, "%.*s/", (int)(at - text), text);
+	const char *library = arena_printf(a, "/%.*s", (int)(text + n - at - 1), at + 1);
+
+	if (strlen(symbol) > 2)
+		r->symbol_regex = compile(a, f, r->symbol = symbol, strlen(symbol));
+	return (strlen(symbol) == 2 || r->symbol_regex) &&
+	       (strlen(library) == 2 || set_library(a, f, r, library, strlen(library)));
+}
+
 bool calls_filter_read(struct arena *a, struct calls_filter *f, const char *text)
 {
 	bool first = true;
@@ -47,76 +102,91 @@ bool calls_filter_read(struct arena *a, struct calls_filter *f, const char *text
 		return false;
 	while (*text) {
 		struct calls_rule r = { .symbol = "", .library = "" };
-		bool sign = *text == '+' || *text == '-';
+		/* Older versions of ltrace had '!' for "all but". */
+		bool sign = *text == '+' || *text == '-' || (first && *text == '!');
+		const char *at;
 		size_t n;
 
-		r.minus = *text == '-';
+		r.minus = *text == '-' || *text == '!';
 		if (!sign && !first)
 			return false;
 		text += sign;
 		/* "-free" alone takes something away from everything. */
 		if (first && r.minus && !f->rules.n)
-			vec_push(&f->rules, (struct calls_rule){ .symbol = "", .library = "MAIN" });
+			vec_push(&f->rules, (struct calls_rule){ .symbol = "", .library = "" });
+		if (!*text)
+			return false;
 		n = pattern_length(text);
-		if (n)
-			r.symbol = arena_strndup(a, text, n);
-		if (*text == '/') {
-			r.symbol_regex = compile(a, f, text, n);
-			if (!r.symbol_regex)
+		at = *text == '/' && text[n] != '@' ? memchr(text, '@', n) : NULL;
+		if (at) {
+			if (!read_pair(a, f, &r, text, n, at))
+				return false;
+		} else if (n) {
+			r.symbol = take_pattern(a, text, n);
+			if (*text == '/' && !(r.symbol_regex = compile(a, f, text, n)))
 				return false;
 		}
 		text += n;
 		if (*text == '@') {
-			/* A library's name may have a sign: it ends a rule only before a symbol
-			 * or '@', not before a digit. */
-			n = text[1] == '/' ? 1 + regex_length(text + 1) : 1;
-			if (n > 1) {
-				r.library_regex = compile(a, f, text + 1, n - 1);
-				if (!r.library_regex)
-					return false;
-			}
-			while (text[n] && !((text[n] == '+' || text[n] == '-') &&
-					    (text[n + 1] < '0' || text[n + 1] > '9')))
-				n++;
-			r.library = arena_strndup(a, text + 1, n - 1);
+			n = library_length(++text);
+			if (!set_library(a, f, &r, text, n))
+				return false;
 			text += n;
 		}
-		if (!*r.symbol && !*r.library)
-			return false;
 		vec_push(&f->rules, r);
 		first = false;
 	}
 	return true;
 }
 
-static bool library_fits(const struct calls_rule *r, const char *object, const char *soname,
-			 bool is_main)
+bool calls_filter_add_library(struct arena *a, struct calls_filter *f, const char *text)
 {
+	struct calls_rule r = { .symbol = "" };
+
+	if (!*text || !set_library(a, f, &r, text, strlen(text)))
+		return false;
+	vec_push(&f->rules, r);
+	return true;
+}
+
+/* An expression must match the whole text, as a pattern must. */
+static bool regex_fits(const regex_t *r, const char *text)
+{
+	regmatch_t m;
+
+	return !regexec(r, text, 1, &m, 0) && !m.rm_so && m.rm_eo == (regoff_t)strlen(text);
+}
+
+static bool library_fits(const struct calls_rule *r, const struct process_object *po)
+{
+	const char *soname = object_soname(po->object);
+
 	if (!*r->library)
 		return true;
-	if (!strcmp(r->library, "MAIN"))
-		return is_main;
+	if (r->main)
+		return po->is_main;
 	if (r->library_regex)
-		return !regexec(r->library_regex, object, 0, NULL, 0) ||
-		       (soname && !regexec(r->library_regex, soname, 0, NULL, 0));
-	return glob_match(r->library, object) || (soname && glob_match(r->library, soname));
+		return regex_fits(r->library_regex, po->name) ||
+		       (soname && regex_fits(r->library_regex, soname));
+	return process_object_matches(po, r->library) || glob_match(r->library, po->name) ||
+	       (soname && glob_match(r->library, soname));
 }
 
 static bool symbol_fits(const struct calls_rule *r, const char *symbol)
 {
-	return r->symbol_regex ? !regexec(r->symbol_regex, symbol, 0, NULL, 0)
+	return r->symbol_regex ? regex_fits(r->symbol_regex, symbol)
 			       : glob_match(r->symbol, symbol);
 }
 
-bool calls_filter_takes(const struct calls_filter *f, const char *symbol, const char *object,
-			const char *soname, bool is_main)
+bool calls_filter_takes(const struct calls_filter *f, const char *symbol,
+			const struct process_object *po)
 {
 	bool takes = false;
 
 	for (uint32_t i = 0; i < f->rules.n; i++) {
 		const struct calls_rule *r = &f->rules.v[i];
 
-		if (symbol_fits(r, symbol) && library_fits(r, object, soname, is_main))
+		if (symbol_fits(r, symbol) && library_fits(r, po))
 			takes = !r->minus;
 	}
 	return takes;

@@ -76,14 +76,7 @@ static struct calls_function *function_of(struct calls *c, const char *name, cha
 
 static bool called_library(const struct calls_options *o, const struct process_object *po)
 {
-	const char *soname = object_soname(po->object);
-
-	for (uint32_t i = 0; i < o->libraries.n; i++)
-		if (process_object_matches(po, o->libraries.v[i]) ||
-		    glob_match(o->libraries.v[i], po->name) ||
-		    (soname && glob_match(o->libraries.v[i], soname)))
-			return true;
-	return !o->libraries.n;
+	return !o->libraries.rules.n || calls_filter_takes(&o->libraries, "x", po);
 }
 
 static bool is_definition(const struct object_symbol *s)
@@ -196,9 +189,7 @@ static struct err *add_calls_of(struct finder *f, const struct process_object *c
 		bool defined = false;
 
 		if (strcmp(f->slots.v[i]->mod, caller->name) ||
-		    !calls_filter_takes(&f->c->o->plt, name, caller->name,
-					object_soname(caller->object), caller->is_main) ||
-		    !can_stand(f->c, name))
+		    !calls_filter_takes(&f->c->o->plt, name, caller) || !can_stand(f->c, name))
 			continue;
 		/* Which of several objects the call leads to, the dynamic linker chooses. A return
 		 * belongs to a call by its place on the stack, so all of them may be probed. */
@@ -210,12 +201,12 @@ static struct err *add_calls_of(struct finder *f, const struct process_object *c
 				continue;
 			defined = true;
 			fn = function_of(f->c, name, 'p');
-			if (!fn->placed)
+			if (fn->placed != f->pid)
 				e = add_returns_of(f, fn, po);
 		}
 		if (fn)
-			fn->placed = true;
-		if (!defined && !f->c->o->libraries.n) {
+			fn->placed = f->pid;
+		if (!defined && !f->c->o->libraries.rules.n) {
 			/* The dynamic linker's own, or not there yet. */
 			fn = function_of(f->c, name, 'p');
 			fn->blind = true;
@@ -248,8 +239,7 @@ static struct err *add_entries_of(struct finder *f, const struct process_object 
 	s = can_stand(f->c, module_of(po, loaded)) ? object_symbols(po->object, &n) : (n = 0, NULL);
 	for (uint32_t i = 0; i < n && !e; i++) {
 		if (!s[i].is_func || s[i].is_ifunc || s[i].addr == last ||
-		    !calls_filter_takes(&f->c->o->entries, s[i].name, po->name,
-					object_soname(po->object), po->is_main) ||
+		    !calls_filter_takes(&f->c->o->entries, s[i].name, po) ||
 		    !can_stand(f->c, s[i].name))
 			continue;
 		last = s[i].addr;
@@ -289,10 +279,8 @@ static struct err *add_later(struct finder *f, const struct calls_rule *r)
 
 		if (*r->symbol && !calls_rule_is_pattern(r)
 			    ? object_find_name(po->object, r->symbol) &&
-				      calls_filter_takes(&one, r->symbol, po->name,
-							 object_soname(po->object), po->is_main)
-			    : calls_filter_takes(&one, *r->symbol ? r->symbol : "x", po->name,
-						 object_soname(po->object), po->is_main))
+				      calls_filter_takes(&one, r->symbol, po)
+			    : calls_filter_takes(&one, *r->symbol ? r->symbol : "x", po))
 			return NULL;
 	}
 	if (calls_rule_is_pattern(r) && !*r->library)

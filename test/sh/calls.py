@@ -102,12 +102,17 @@ def functions(*args, rc=3):
 check(functions("-e", "mal*+free") == {"malloc", "free"}, "-e of two")
 check(functions("-l", "libmade.so", "-e", "-made_[l-s]*") == {"made_fill"}, "-l, -e without")
 check(functions("-e", "memset@libmade*") == {"memset"}, "-e of a library's calls")
-check(functions("-e", "/^mal|^fre/") == {"malloc", "free"} and functions("-e", "/^m/@MAIN-/^made/") == {"malloc", "mempcpy"}, "-e of expressions")
-check(functions("-x", "/^made_[f-p]/@/libmade/") == {"made_pair", "made_fill", "made_nest", "made_leave"}, "-x of expressions")
+check(functions("-e", "/mal.*|fre+/") == {"malloc", "free"} and functions("-e", "/m.*/@MAIN-/made.*/") == {"malloc", "mempcpy"}, "-e of expressions")
+check(functions("-e", "/m.*@t/-made*") == functions("-e", "m*@^t$-^made*") == functions("-e", "m*@%s/t-made*" % TMP) == {"malloc", "mempcpy"}, "-e of a caller's expression, name, path")
+everything = functions("-e", "@")
+check(everything >= {"malloc", "memset", "puts"} and functions("-e", "-malloc") == functions("-e", "!malloc") == everything - {"malloc"}, "all but one", everything)
+check(functions("-e", "@", "-l", "/libmade.*/") == functions("-e", "@", "-l", TMP + "/libmade.so") == functions("-e", "@", "-l", "libmade*"), "-l of an expression, of a path")
+check(functions("-x", "/made_[f-p].*/@/libmade.*/") == {"made_pair", "made_fill", "made_nest", "made_leave"}, "-x of expressions")
 check(functions("-x", "made_*@libmade*-made_sum") == {"made_pair", "made_fill", "made_nest", "made_leave"}, "-x of a pattern")
+calls("-e", "/mallo/", "./t", "lines", "0", rc=1)  # an expression matches whole names
 r = calls("-e", "no_such_function", "./t", "lines", "0", rc=1)
 check("the filters match no function that is called" in r.err and plain.stdout not in r.out, "nothing to trace", r)
-for wrong in (["-e", ""], ["-x", "@"], ["-s", "0"], ["-e", "a@b+"], ["-e", "/(/"], ["-e", "/a"], ["-w", "0"], ["--min-time", "x"], ["-F", "t.c"], ["-F", "nonexistent"], ["-p", "1", "true"]):
+for wrong in (["-e", ""], ["-l", "/(/"], ["-s", "0"], ["-e", "a@b+"], ["-e", "/(/"], ["-e", "/a"], ["-w", "0"], ["--min-time", "x"], ["-F", "t.c"], ["-F", "nonexistent"]):
     r = finish(start("calls", *wrong, "./t", "lines", "0"))
     check(r.rc == (1 if "nonexistent" in wrong else 2) and r.err.startswith("descry calls: "), "wrong", wrong, r)
 r = calls("/nonexistent", rc=1)

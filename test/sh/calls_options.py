@@ -124,6 +124,43 @@ r = calls("-V", rc=0)
 check(r.out.startswith("descry calls: descry "), "-V", r)
 r = calls("-b", "-e", "atoi", "./t", "lines", "0", rc=3)
 check('atoi("12")' in r.err, "-b", r)
+# what -D asks for: the report, which 0 does not
+r = calls("-D", "77", "-e", "atoi", "./t", "lines", "0", rc=3)
+check("engine " in r.err and "engine" not in calls("-D", "0", "-e", "atoi", "./t", "lines", "0", rc=3).err, "-D", r)
+# the column of results: 5/8 of the width
+for columns, at in ("120", 75), ("0", 50), ("x", 50):
+    r = calls("-e", "atoi", "./t", "lines", "0", rc=3, env=dict(os.environ, COLUMNS=columns))
+    check(r.err.startswith('atoi("12")' + " " * (at - 11) + "= 12\n"), "COLUMNS", columns, r)
+# the end has the time of its line, as all lines have; a second line of a call has its address again
+r = calls("-ttt", "-r", "-i", "-F", "made.conf", "-e", "qsort", "-x", "compare", "./t", "lines", "0", rc=3)
+check(re.search(r"^\d+\.\d{6} +\d+\.\d{6} \[(0x\w+)\] qsort\((.*\n)+\d+\.\d{6} +\d+\.\d{6} \[\1\] <\.\.\. qsort resumed> \) += <void>\n", r.err, re.M) and
+      re.search(r"^\d+\.\d{6} +\d+\.\d{6} \+\+\+ exited \(status 3\) \+\+\+\n\Z", r.err, re.M), "times and addresses of all lines", r)
+# a process and a command: the returns of both are seen
+t = subprocess.Popen(["./t", "forever", "0"], stdout=subprocess.PIPE, text=True)
+traced = None
+try:
+    t.stdout.readline()
+    traced = subprocess.Popen([DESCRY, "calls", "-F", "made.conf", "-e", "usleep+atoi+made_sum", "-p", str(t.pid), "./t", "lines", "0"], stdout=subprocess.DEVNULL,
+                              stderr=subprocess.PIPE, text=True)
+    seen, want = set(), {"usleep(2000) = 0", 'atoi("12") = 12'}
+    while not seen >= want:
+        line = traced.stderr.readline()
+        check(line, "ends early", seen)
+        if not line:
+            break
+        m = re.match(r"\[pid (\d+)\] (\w+\(.*\)) +(= .*)", line)
+        if m:
+            seen.add(m[2] + " " + m[3])
+            check((int(m[1]) == t.pid) == (m[2] == "usleep(2000)"), "whose call it is", line)
+    t.kill()
+    rest = traced.communicate(timeout=120)[1]
+    check(traced.returncode == 3 and rest.endswith("+++ exited (status 3) +++\n"), "the command's end", traced.returncode, rest[-300:])
+finally:
+    t.kill()
+    t.communicate()
+    if traced and traced.poll() is None:
+        traced.kill()
+        traced.communicate()
 r = calls("-u", "no_such_user", "./t", "lines", "0", rc=1)
 check("there is no user no_such_user" in r.err, "-u of nobody known", r)
 if os.getuid() == 0:
