@@ -91,4 +91,8 @@ check(not left(), "left in it", left())
 t.send_signal(signal.SIGTERM)
 out, err = t.communicate(timeout=30)
 check(t.returncode == 0 and b" errors 0 " in out and not err, "the program was harmed", t.returncode, out, err)
+# A thread that is stopped while a fault of its own instruction is on the way: the handler sees the fault at that instruction.
+faults = os.path.join(BUILD, "test", "tracee_faults")
+r = descry("-q", "-x", "engine=inproc", "-n", "profile-997 /pid == $target/ { @ = count(); }", c=faults + " 2000000")
+check(r.rc == 0 and "2000000 faults" in r.out and int(r.out.split()[-1]) > 50, "faults", r)
 done()

@@ -89,7 +89,7 @@ struct alloc_shims {
 	uint64_t quiet;          /* ns: since when no process is known; 0: there is one */
 	int lobby_fd, life_fd, object, socket;
 	uint32_t name, bell;
-	bool behind; /* the last pass has left requests for tables */
+	bool behind;                 /* the last pass has left requests for tables */
 	uint64_t secret, proof;      /* of hellos, of answers */
 	struct alloc_writer *writer; /* of the command's first program; its file ends last */
 	uint32_t begun;              /* hellos of programs that begin */

@@ -48,8 +48,8 @@ struct shim_stacks {
 	struct hash names;  /* text -> number of a frame */
 	struct hash stacks; /* parent, frame -> number of the stack's first node */
 	struct shim_budget *budget;
-	uint64_t used;    /* bytes of its room */
-	uint32_t nserved; /* answers to requests for tables */
+	uint64_t used;     /* bytes of its room */
+	uint32_t nserved;  /* answers to requests for tables */
 	uint64_t asked_ns; /* of the request at hand; 0: none */
 };
 

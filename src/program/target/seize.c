@@ -169,20 +169,53 @@ static bool is_interrupt_stop(int status)
 	return WIFSTOPPED(status) && status >> 16 == PTRACE_EVENT_STOP;
 }
 
+/* Reads a set of signals from a status file. key: "\nKEY:" */
+static uint64_t signal_set(const char *status, const char *key)
+{
+	const char *at = strstr(status, key);
+
+	return at ? strtoull(at + strlen(key), NULL, 16) : 0;
+}
+
+/* Returns true when a signal that the thread's own instruction has raised is on the way. The kernel
+ * (get_signal()) stops a thread for its tracer before it takes such a signal from the queue. Its
+ * handler may look at the instruction, so the thread's registers must be as they are. */
+static bool has_fault(pid_t tid)
+{
+	static const int faults[] = { SIGSEGV, SIGBUS, SIGILL, SIGTRAP, SIGFPE, SIGSYS };
+	const struct __ptrace_peeksiginfo_args first = { .nr = 1 };
+	cleanup_free char *text = NULL;
+	uint64_t mask = 0;
+	siginfo_t info;
+
+	if (ptrace(PTRACE_PEEKSIGINFO, tid, &first, &info) == 0)
+		return false;
+	text = control_task_file(tid, tid, "status");
+	for (size_t i = 0; i < ARRAY_SIZE(faults); i++)
+		mask |= 1ull << (faults[i] - 1);
+	return text && signal_set(text, "\nSigPnd:") & ~signal_set(text, "\nSigBlk:") & mask;
+}
+
 /* Continues from a stop to one at which no event is pending. Delivers a pending signal, which sets
  * up its handler's frame, and stops the thread in front of the handler's first instruction. Returns
  * false when the thread has ended or the deadline has passed. */
 bool control_wait_interrupt(pid_t tid, int status, uint64_t deadline)
 {
 	for (;;) {
-		int sig;
+		bool interrupted = is_interrupt_stop(status);
+		int sig = 0;
 
 		if (!WIFSTOPPED(status))
 			return false;
-		if (is_interrupt_stop(status))
+		if (interrupted && !has_fault(tid))
 			return true;
-		sig = status >> 16 || WSTOPSIG(status) == (SIGTRAP | 0x80) ? 0 : WSTOPSIG(status);
-		if (ptrace(PTRACE_INTERRUPT, tid, 0, 0) < 0 || ptrace(PTRACE_CONT, tid, 0, sig) < 0)
+		if (interrupted && WSTOPSIG(status) != SIGTRAP)
+			return false; /* with the group, which would go on */
+		if (!interrupted && !(status >> 16) && WSTOPSIG(status) != (SIGTRAP | 0x80))
+			sig = WSTOPSIG(status);
+		/* Behind another request to stop, the fault would wait again. */
+		if ((!interrupted && ptrace(PTRACE_INTERRUPT, tid, 0, 0) < 0) ||
+		    ptrace(PTRACE_CONT, tid, 0, sig) < 0)
 			return false;
 		if (!control_wait(tid, &status, deadline))
 			return false;
