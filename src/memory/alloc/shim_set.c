@@ -356,8 +356,8 @@ static struct alloc_shim *next_request(struct alloc_shims *s)
 	return next;
 }
 
-/* Gives processes tables. Returns true when there are more that wait for them. The rings are drained
- * before it goes on, because a table can take 10 ms, which is longer than a ring lasts. */
+/* Gives processes tables. Returns true when more of them wait. The rings are drained before it goes
+ * on, because a table can take 10 ms, which is longer than a ring lasts. */
 static bool serve(struct alloc_shims *s)
 {
 	const uint64_t began = now_ns();

@@ -14,11 +14,11 @@
  *	ret $128
  *	slot, orig
  *
- * When the tracer is killed at any instant, the thread returns by itself. A signal that the thread's
- * own instruction has raised is delivered first, because its handler may look at the instruction
- * (control_wait_interrupt()). The tracer does not
- * divert threads in system calls, in descry's code, in restartable sequences (the kernel must
- * notice their interruption), and those that are still in an entry.
+ * When the tracer is killed at any instant, the thread returns by itself. A signal that its own
+ * instruction has raised is delivered first, because the handler may look at the instruction
+ * (control_wait_interrupt()). The tracer does not divert threads in system calls, in descry's code,
+ * in restartable sequences (the kernel must notice their interruption), and those that are still in
+ * an entry.
  */
 #define _GNU_SOURCE
 #include <errno.h>
