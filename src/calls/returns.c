@@ -276,11 +276,14 @@ static uint64_t jump_target(const struct object *o, uint64_t addr)
 struct start {
 	const struct process_object *in;
 	uint64_t addr;
+	bool by_pointer; /* only a pointer leads to it, maybe through others */
 };
 /* The functions whose returns are those of one function. */
 struct closure {
 	struct start v[MAX_FUNCTIONS];
 	uint32_t n;
+	bool by_pointer; /* what is added next, only a pointer leads to */
+	bool pointed;    /* those that pointers lead to were added */
 };
 
 /* Adds the function that an address is in. Returns false when none is known there. */
@@ -298,7 +301,7 @@ static bool closure_add(struct returns *r, struct closure *c, const struct proce
 	for (uint32_t i = 0; i < c->n; i++)
 		if (c->v[i].in == in && c->v[i].addr == start)
 			return true;
-	c->v[c->n++] = (struct start){ in, start };
+	c->v[c->n++] = (struct start){ in, start, c->by_pointer };
 	return true;
 }
 
@@ -384,6 +387,7 @@ static void closure_add_pointed(struct returns *r, struct closure *c, struct tex
 
 	if (r->work >= RELOCATIONS_MAX)
 		return;
+	c->pointed = c->by_pointer = true;
 	p = object_section(po->object, ".rela.dyn", &addr, &size);
 	r->work += p ? size / sizeof(Elf64_Rela) : 0;
 	for (size_t i = 0; p && i < size / sizeof(Elf64_Rela) && c->n < MAX_FUNCTIONS; i++) {
@@ -397,6 +401,7 @@ static void closure_add_pointed(struct returns *r, struct closure *c, struct tex
 		    start == to)
 			closure_add(r, c, po, to);
 	}
+	c->by_pointer = false;
 }
 
 static void add_ret(struct return_places *places, const struct process_object *in, uint64_t addr)
@@ -415,7 +420,6 @@ static struct err *collect_rets(struct returns *r, struct closure *c, uint32_t i
 	const struct process_object *po = c->v[i].in;
 	cleanup_free struct text_site *sites = NULL;
 	const char *reason = NULL;
-	bool pointed = false;
 	uint32_t nsites = 0;
 	struct text *t;
 	struct err *e = text_of(r, po->object, &t);
@@ -423,6 +427,7 @@ static struct err *collect_rets(struct returns *r, struct closure *c, uint32_t i
 	e = e ?: text_returns(t, c->v[i].addr, &sites, &nsites, &reason);
 	if (e)
 		return e;
+	c->by_pointer = c->v[i].by_pointer;
 	places->leaf &= !reason && text_calls_nothing(t, c->v[i].addr);
 	for (uint32_t k = 0; k < nsites; k++) {
 		uint64_t addr = text_site_point(&sites[k]), target;
@@ -435,9 +440,8 @@ static struct err *collect_rets(struct returns *r, struct closure *c, uint32_t i
 		target = jump_target(po->object, addr) ?: (is_slot(po, addr) ? addr : 0);
 		if (!target) {
 			/* Not through the pointers of those that are only pointed to. */
-			if (!pointed && i == 0)
+			if (!c->pointed && !c->by_pointer && po == c->v[0].in)
 				closure_add_pointed(r, c, t, po);
-			pointed = true;
 			places->leaf = false;
 		} else if (is_slot(po, target)) {
 			places->leaf &= closure_add_slot(r, c, po, target);

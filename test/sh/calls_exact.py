@@ -6,21 +6,6 @@ import json
 from calls_tracee import *
 
 
-def text_is_its_own(pid):
-    """No mapping of a tracer is left, and the C library's text is as in its file."""
-    maps = open("/proc/%d/maps" % pid).read()
-    if "/memfd:descry" in maps:
-        return False
-    m = re.search(r"^(\w+)-(\w+) r-xp (\w+) \S+ \d+ +(/\S*libc\.so\.6)$", maps, re.M)
-    lo, hi, off = (int(m[i], 16) for i in (1, 2, 3))
-    with open("/proc/%d/mem" % pid, "rb") as f:
-        f.seek(lo)
-        mine = f.read(hi - lo)
-    with open(m[4], "rb") as f:
-        f.seek(off)
-        return mine[:4096 * 256] == f.read(hi - lo)[:4096 * 256]
-
-
 for engine in engines:
     how = ["-X", "engine=" + engine, "-F", "made.conf"]
     for threads, n in (1, 1), (3, 20011), (16, 5003):

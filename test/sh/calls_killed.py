@@ -1,0 +1,104 @@
+#!/usr/bin/env python3
+# timeout: 900
+# descry calls -p of a process with eight threads in the traced functions, ended by ^C or SIGKILL at a random instant, the attach included. The
+# process runs on, each thread's calls have their right results, and its text becomes its own again. DESCRY_TORTURE=N: so many, 12 if not given.
+import random
+
+from calls_tracee import *
+
+ENDS = int(os.environ.get("DESCRY_TORTURE", "12"))
+THREADS = 8
+WORKERS = r"""
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+enum { THREADS = 8 };
+static volatile long turns[THREADS];
+static int by_value(const void *a, const void *b) { return *(const char *)a - *(const char *)b; }
+static void *work(void *arg)
+{
+	const long n = (long)arg;
+	unsigned seed = 1, want = 1;
+	char text[16];
+
+	for (long i = 0;; i++) {
+		char *p = malloc(24 + i % 100);
+
+		snprintf(p, 24, "%ld", i);
+		if (atol(p) != i || strlen(p) != strcspn(p, "x") || strcmp(p, p + strlen(p)) <= 0)
+			abort();
+		free(p);
+		strcpy(text, "hgfedcba");
+		qsort(text, 8, 1, by_value);
+		want = 1;
+		seed = 1;
+		if (strcmp(text, "abcdefgh") || rand_r(&seed) != rand_r(&want))
+			abort();
+		turns[n]++;
+		if (i % 64 == 0)
+			usleep(500);
+	}
+	return NULL;
+}
+int main(void)
+{
+	pthread_t t;
+
+	for (long i = 0; i < THREADS; i++)
+		if (pthread_create(&t, NULL, work, (void *)i))
+			return 1;
+	for (;;) {
+		for (int i = 0; i < THREADS; i++)
+			printf("%ld ", turns[i]);
+		puts("");
+		fflush(stdout);
+		usleep(5000);
+	}
+}
+"""
+with open("w.c", "w") as f:
+    f.write(WORKERS)
+check(sh("cc -O1 -fno-builtin -U_FORTIFY_SOURCE -o w w.c -pthread").returncode == 0, "built")
+random.seed(int(os.environ.get("DESCRY_SEED", "0")) or time.time_ns())
+t = subprocess.Popen(["./w"], stdout=subprocess.PIPE, text=True)
+kill_at_end(t)
+
+
+def turns():
+    """Of each thread; none when the process has ended."""
+    return list(map(int, t.stdout.readline().split()))
+
+
+attached = 0
+for i in range(ENDS):
+    engine, how, end = engines[i % len(engines)], random.choice(([], ["-c"], ["-k"], ["-c", "--time-all"])), random.choice((signal.SIGKILL, signal.SIGINT))
+    d = subprocess.Popen([DESCRY, "calls", "-X", "engine=" + engine, *how, "-o", "/dev/null", "-p", str(t.pid)], stdin=subprocess.DEVNULL,
+                         stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    kill_at_end(d)
+    # up to half a second into the trace, or in the middle of the attach
+    if random.random() < 0.3:
+        time.sleep(random.random() * 0.3)
+    else:
+        while d.poll() is None and t.poll() is None and text_is_its_own(t.pid):
+            turns()
+        time.sleep(random.random() * 0.5)
+    attached += engine == "inproc" and t.poll() is None and not text_is_its_own(t.pid)
+    check(d.poll() is None, i, engine, how, "ends early", d.stderr.read() if d.poll() is not None else "")
+    d.send_signal(end)
+    err = d.communicate()[1]
+    check(d.returncode == -signal.SIGKILL if end == signal.SIGKILL else d.returncode in (0, -signal.SIGINT), i, engine, how, end, d.returncode, err)
+    # the watchdog of a killed tracer restores the text
+    before = turns()
+    while t.poll() is None and not (text_is_its_own(t.pid) and all(now > was for now, was in zip(turns(), before))):
+        pass
+    if t.poll() is not None:
+        check(False, i, engine, how, end, "the process has ended with", t.returncode)
+        break
+check(attached or "inproc" not in engines, "never attached")
+t.kill()
+t.communicate()
+if "DESCRY_TORTURE" in os.environ:
+    print("note: ended %d times, %d of them while the text was changed" % (ENDS, attached))
+done()
