@@ -167,6 +167,10 @@ if os.getuid() == 0:
     os.chmod(TMP, 0o755)
     r = calls("-u", "nobody", "-e", "getuid+atol", "./t", "uid", "0", rc=0)
     check(re.search(r"^getuid\(\) += 65534$", r.err, re.M), "-u", r)
+    if shutil.which("id"):
+        own = subprocess.run(["id", "nobody"], stdout=subprocess.PIPE, text=True).stdout
+        r = calls("-u", "nobody", "-e", "exit", "id", rc=0)
+        check(r.out == own and "groups=" in own, "-u: user, group and groups", r, own)
 else:
     print("note: -u wants root")
 done()
