@@ -6,6 +6,8 @@
 #include "memory/alloc/shared_lines.h"
 #include "memory/alloc/trace_ahead.h"
 
+enum { FETCH_AHEAD = 12 /* events: as long as the memory takes */ };
+
 /* Of one thread. */
 struct thread {
 	bool moving; /* a realloc() has begun: from this block, */
@@ -349,6 +351,8 @@ static uint64_t take_batch(struct reading *k, const struct alloc_event *v, uint3
 
 		if (needs && room && needs > room)
 			return needs;
+		if (i + FETCH_AHEAD < n)
+			live_fetch(&k->live, v[i + FETCH_AHEAD].addr);
 		k->events++;
 		if (e->op < ALLOC_LOST)
 			k->r->calls[e->op]++;

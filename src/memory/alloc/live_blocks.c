@@ -42,6 +42,18 @@ void live_fini(struct live *l)
 	*l = (struct live){ 0 };
 }
 
+void live_fetch(const struct live *l, uint64_t addr)
+{
+	const struct live_block *s;
+
+	if (!l->cap)
+		return;
+	s = &l->slots[home(l, addr)];
+	__builtin_prefetch(s, 1);
+	__builtin_prefetch(s + 1,
+			   1); /* a slot may lie in two lines, and the next is looked at, too */
+}
+
 bool live_put(struct live *l, const struct live_block *b, struct live_block *ret_old)
 {
 	struct live_block *s;

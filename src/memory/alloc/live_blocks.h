@@ -30,6 +30,9 @@ static inline uint64_t live_growth(const struct live *l)
 /* Adds a block. addr is not 0. Returns false, with the old block in *ret_old, when one was there,
  * which is replaced. */
 bool live_put(struct live *l, const struct live_block *b, struct live_block *ret_old);
+/* Has the processor fetch the slot of an address that will be put or taken soon. A table of
+ * millions of blocks is not in its caches. */
+void live_fetch(const struct live *l, uint64_t addr);
 /* Takes a block out. Returns false when there is none. */
 bool live_take(struct live *l, uint64_t addr, struct live_block *ret);
 
