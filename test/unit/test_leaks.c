@@ -4,6 +4,7 @@
 #include <errno.h>
 
 #include "heap_memory.h"
+#include "memory/leaks/typed_blocks.h"
 
 static struct heap_memory mem;
 
@@ -115,6 +116,64 @@ static void free_chunks(void **state)
 	heap_memory_put(&mem, HM_ARENA + ARENA_BINS, bin - 16);
 	heap_memory_put(&mem, HM_ARENA + ARENA_BINS + 8, bin - 16);
 	expect(&lost, 1);
+}
+
+static const char *no_class(void *arg, uint64_t word)
+{
+	(void)arg;
+	(void)word;
+	return NULL;
+}
+
+/* struct node { node *next; long n; } */
+static void types(void **state)
+{
+	uint64_t table, a, b, lost, text;
+	struct typed_blocks t = { .maps = &mem.maps };
+	struct memory_copy *c = NULL;
+	struct type_graph *g = type_graph_new();
+	struct leaks *l = NULL;
+	type_id node;
+	uint32_t i;
+
+	(void)state;
+	table = heap_memory_chunk(&mem, 0x40, false); /* an array of pointers */
+	a = heap_memory_chunk(&mem, 0x20, false);
+	b = heap_memory_chunk(&mem, 0x20, false);
+	lost = heap_memory_chunk(&mem, 0x20, false);
+	text = heap_memory_chunk(&mem, 0x20, false);
+	heap_memory_put(&mem, HM_VAR, table);
+	heap_memory_put(&mem, table + 24, a);
+	heap_memory_put(&mem, a, b);
+	heap_memory_put(&mem, b, 7); /* no pointer */
+	heap_memory_put(&mem, lost, b);
+	heap_memory_put(&mem, text, 0x6161616161616161);
+	assert_null(memory_copy(&mem.space, &c));
+	assert_null(leaks_find(c, &l));
+	assert_int_equal(l->blocks.n, 2);
+	t.c = c;
+	t.h = l->heap;
+	layouts_init(&t.layouts, g, &l->arena);
+	node = type_new_sou(g, TYPE_STRUCT, "node");
+	type_add_member(g, node, "next", type_new_pointer(g, node), 0);
+	type_add_member(g, node, "n", T_LONG, 0);
+	type_complete(g, node);
+	layouts_add(&t.layouts,
+		    &(struct type_user_item){ .name = "node", .type = node, .is_tag = true });
+	layouts_ready(&t.layouts);
+	vec_push(&t.variables,
+		 (struct typed_variable){ HM_VAR, type_new_pointer(g, type_new_pointer(g, node)) });
+	typed_blocks_find(&t, no_class, NULL);
+	i = t.of[heap_chunk(l->heap, a)];
+	assert_true(i && i == t.of[heap_chunk(l->heap, b)]);
+	assert_string_equal(t.layouts.v.v[i].name, "struct node");
+	assert_int_equal(t.of[heap_chunk(l->heap, lost)], 0);
+	assert_int_equal(typed_block_guess(&t, heap_chunk(l->heap, lost)), i);
+	assert_int_equal(typed_block_guess(&t, heap_chunk(l->heap, text)), 0);
+	typed_blocks_fini(&t);
+	type_graph_free(g);
+	leaks_free(l);
+	memory_copy_free(c);
 }
 
 static void mapped(void **state)
@@ -261,6 +320,7 @@ int main(void)
 		cmocka_unit_test_setup(roots, setup),
 		cmocka_unit_test_setup(what_holds_what, setup),
 		cmocka_unit_test_setup(free_chunks, setup),
+		cmocka_unit_test_setup(types, setup),
 		cmocka_unit_test_setup(mapped, setup),
 		cmocka_unit_test_setup(damage, setup),
 		cmocka_unit_test_setup(not_glibc, setup),
