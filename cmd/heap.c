@@ -31,6 +31,7 @@ const struct opt heap_opts[] = {
 	{ 'n', NULL, "N", NULL, "lists at most N rows (30)", INTEGER(shown.most, 1, UINT32_MAX) },
 	{ OPT_LONG, "percent", "N", NULL, "a suspect retains at least N percent (20)", INTEGER(shown.percent, 1, 100) },
 	{ OPT_LONG, "json", NULL, NULL, "JSON lines", FLAG(shown.json) },
+	{ OPT_LONG, "memory", "MB", NULL, "keeps at most MB megabytes of the graph in memory, the rest in files", INTEGER(memory, 1, UINT32_MAX) },
 	{ OPT_LONG, "fork", NULL, NULL, "copies the process by clone(2), for a shorter stop; the program can see this", FLAG(fork) },
 	{ 0, NULL, NULL, NULL, "Of alloc: the lines that made the objects which are alive, until ^C" },
 	{ OPT_LONG, "for", "SECONDS", NULL, "records for so long", REAL(lasts, 0.001, 1e7) },
@@ -316,6 +317,7 @@ static int heap_ask(struct heap_options *a, char **files, int nfiles)
 		.labels = asked & (ASK_PATHS | ASK_REFS | ASK_HPROF | ASK_SUMMARY),
 		.contents = asked & ASK_DUPLICATES,
 		.values = asked & ASK_HPROF || (asked & ASK_FIND && strstr(a->find, "text")),
+		.memory = (uint64_t)a->memory << 20,
 		.counts = asked && !(asked & ~(uint32_t)(ASK_HISTOGRAM | ASK_COUNTS)),
 	};
 	a->shown.name = files[0];

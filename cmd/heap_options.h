@@ -10,6 +10,7 @@ struct space;
 struct heap_options {
 	struct heap_shown shown;
 	bool fork;
+	uint32_t memory; /* --memory: megabytes of the graph that are kept in memory; 0: not given */
 	bool histogram, retained, unreachable, duplicates, counts, stacks;
 	const char *paths, *refs, *find, *diff, *page;
 	/* of alloc */

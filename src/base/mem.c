@@ -9,10 +9,16 @@ enum {
 	LOOK_EVERY_S = 5,
 };
 
-/* The only place where a host tool ends for lack of memory. */
+/* Here and in mem_exhausted() alone a host tool ends for lack of memory. */
 __attribute__((noreturn)) static void out_of_memory(size_t n)
 {
 	fprintf(stderr, "descry: out of memory (requested %zu bytes)\n", n);
+	exit(1);
+}
+
+void mem_exhausted(const char *why)
+{
+	fprintf(stderr, "descry: %s\n", why);
 	exit(1);
 }
 

@@ -31,7 +31,10 @@ typedef uint32_t graph_id;
 struct graph_wanted {
 	bool labels;   /* the names of references are kept: 4 bytes for each */
 	bool contents; /* equal strings and arrays are counted (graph_content()) */
-	bool values;   /* the numbers of objects are kept (graph_values()), and texts */
+	/* So many bytes of large arrays are kept in memory, the others in files; 0: as many as the
+	 * machine has room for. */
+	uint64_t memory;
+	bool values; /* the numbers of objects are kept (graph_values()), and texts */
 	/* Only the objects and bytes of each class are counted: graph_histogram(GRAPH_ALL),
 	 * graph_totals() and the remarks answer, and nothing else. References and roots are
 	 * dropped, and a repeated address counts again. */

@@ -82,7 +82,7 @@ static void edges_prepare(struct dominators *d)
 		d->next[w] = d->parent[w];
 	for (size_t i = 0; i < d->g->nroots; i++)
 		d->next[d->number[d->g->roots[i].id]] = 0;
-	d->offset = xcalloc((size_t)d->n + 1, sizeof(*d->offset));
+	d->offset = graph_alloc(&d->g->memory, ((size_t)d->n + 1) * sizeof(*d->offset));
 	edges_take(d, false);
 	for (uint32_t w = 0; w <= d->n; w++) {
 		uint32_t count = w < d->n ? d->offset[w] : 0;
@@ -90,7 +90,7 @@ static void edges_prepare(struct dominators *d)
 		d->offset[w] = sum;
 		sum += count;
 	}
-	d->sources = xmalloc(((size_t)sum + 1) * sizeof(*d->sources));
+	d->sources = graph_alloc(&d->g->memory, ((size_t)sum + 1) * sizeof(*d->sources));
 	edges_take(d, true);
 	/* Each offset now is the end of its edges, and the beginning of the next number's. */
 }
@@ -157,31 +157,30 @@ static void nearest_ancestors(struct dominators *d, uint32_t *jump, uint32_t *de
 	}
 }
 
-typedef VEC(graph_id) id_vec;
-
 /* Notes an object once, so that the list has no more entries than there are objects. */
-static void reach_one(struct graph *g, id_vec *open, graph_id id)
+static void reach_one(struct graph *g, struct graph_list *open, graph_id id)
 {
 	if (graph_bit(g->reached_weakly, id))
 		return;
 	graph_bit_set(g->reached_weakly, id);
 	g->reach.weak++;
 	g->reach.weak_bytes += graph_size(g, id);
-	vec_push(open, id);
+	*(graph_id *)graph_list_add(g, open, sizeof(id), 1) = id;
 }
 
 /* Marks what is reached only when weak references count. */
 static void reach_weakly(struct graph *g)
 {
-	id_vec open = { 0 };
+	struct graph_list open = { 0 };
 	size_t words = (size_t)g->nobjects / 64 + 1;
 
-	g->reached_weakly = xmemdup(g->reached, words * sizeof(*g->reached));
+	g->reached_weakly = graph_alloc(&g->memory, words * sizeof(*g->reached));
+	memcpy(g->reached_weakly, g->reached, words * sizeof(*g->reached));
 	for (uint32_t i = 0; i < g->weak.n; i++)
 		if (graph_bit(g->reached, (graph_id)g->weak.v[i].from))
 			reach_one(g, &open, (graph_id)g->weak.v[i].to);
 	while (open.n) {
-		graph_id id = open.v[--open.n], to;
+		graph_id id = ((graph_id *)open.v)[--open.n], to;
 		uint32_t weak;
 
 		for (uint32_t k = 0; graph_edge_at(g, id, k, &to); k++)
@@ -190,7 +189,7 @@ static void reach_weakly(struct graph *g)
 		for (; weak < g->weak.n && g->weak.v[weak].from == id; weak++)
 			reach_one(g, &open, (graph_id)g->weak.v[weak].to);
 	}
-	vec_fini(&open);
+	graph_release(open.v);
 }
 
 static void sizes_retained(struct dominators *d)
@@ -199,7 +198,7 @@ static void sizes_retained(struct dominators *d)
 	struct graph_reach *r = &g->reach;
 	const uint32_t *dom = d->parent;
 
-	g->retained = xcalloc((size_t)g->nobjects + 1, sizeof(*g->retained));
+	g->retained = graph_alloc(&g->memory, ((size_t)g->nobjects + 1) * sizeof(*g->retained));
 	for (uint32_t w = 1; w < d->n; w++) {
 		graph_id id = d->object[w];
 
@@ -209,7 +208,7 @@ static void sizes_retained(struct dominators *d)
 	for (uint32_t w = d->n - 1; w > 0; w--)
 		if (dom[w])
 			g->retained[d->object[dom[w]]] += g->retained[d->object[w]];
-	g->dominator = xmalloc(((size_t)g->nobjects + 1) * sizeof(*g->dominator));
+	g->dominator = graph_alloc(&g->memory, ((size_t)g->nobjects + 1) * sizeof(*g->dominator));
 	memset(g->dominator, 0xff, ((size_t)g->nobjects + 1) * sizeof(*g->dominator));
 	for (uint32_t w = 1; w < d->n; w++)
 		if (dom[w])
@@ -225,30 +224,31 @@ void graph_dominators(struct graph *g)
 
 	if (g->dominator)
 		return;
-	d.number = xcalloc((size_t)g->nobjects + 1, sizeof(uint32_t));
-	d.object = xmalloc(room);
-	d.parent = xmalloc(room);
-	d.next = xmalloc(room);
+	d.number = graph_alloc(&g->memory, room);
+	d.object = graph_alloc(&g->memory, room);
+	d.parent = graph_alloc(&g->memory, room);
+	d.next = graph_alloc(&g->memory, room);
 	for (size_t i = 0; i < g->nroots; i++)
 		walk_from(&d, g->roots[i].id);
 	edges_prepare(&d);
-	g->reached = xcalloc((size_t)g->nobjects / 64 + 1, sizeof(*g->reached));
+	g->reached = graph_alloc(&g->memory, ((size_t)g->nobjects / 64 + 1) * sizeof(*g->reached));
 	for (graph_id id = 0; id < g->nobjects; id++)
 		if (d.number[id])
 			graph_bit_set(g->reached, id);
-	free(d.number);
-	ancestor = xmemdup(d.parent, d.n * sizeof(*ancestor));
-	least = xmalloc(d.n * sizeof(*least));
+	graph_release(d.number);
+	ancestor = graph_alloc(&g->memory, d.n * sizeof(*ancestor));
+	memcpy(ancestor, d.parent, d.n * sizeof(*ancestor));
+	least = graph_alloc(&g->memory, d.n * sizeof(*least));
 	semidominators(&d, ancestor, least);
-	free(d.offset);
-	free(d.sources);
+	graph_release(d.offset);
+	graph_release(d.sources);
 	nearest_ancestors(&d, ancestor, least);
-	free(ancestor);
-	free(least);
-	free(d.next);
+	graph_release(ancestor);
+	graph_release(least);
+	graph_release(d.next);
 	sizes_retained(&d);
-	free(d.object);
-	free(d.parent);
+	graph_release(d.object);
+	graph_release(d.parent);
 	reach_weakly(g);
 	g->reach.unreachable = g->totals.objects - g->reach.objects - g->reach.weak;
 	g->reach.unreachable_bytes = g->totals.bytes - g->reach.bytes - g->reach.weak_bytes;

@@ -28,8 +28,8 @@ static int compare_big_sizes(const void *x, const void *y)
  * is the order of addresses. */
 static graph_id *ids_by_arrival(struct graph *g)
 {
-	uint64_t *seen = xcalloc(g->nobjects / 64 + 1, sizeof(*seen));
-	graph_id *ids = xmalloc(((size_t)g->nobjects + 1) * sizeof(*ids));
+	uint64_t *seen = graph_alloc(&g->memory, (g->nobjects / 64 + 1) * sizeof(*seen));
+	graph_id *ids = graph_alloc(&g->memory, ((size_t)g->nobjects + 1) * sizeof(*ids));
 	bool same = true;
 
 	for (uint32_t i = 0; i < g->nobjects; i++) {
@@ -44,12 +44,12 @@ static graph_id *ids_by_arrival(struct graph *g)
 		ids[i] = id;
 		same &= id == i;
 	}
-	free(seen);
-	free(g->addresses);
+	graph_release(seen);
+	graph_release(g->addresses);
 	g->addresses = NULL;
 	if (!same)
 		return ids;
-	free(ids);
+	graph_release(ids);
 	return NULL;
 }
 
@@ -79,15 +79,15 @@ static void edges_resolve(struct graph *g, const graph_id *ids)
 		g->degree[i] = (uint32_t)(kept - first);
 	}
 	g->to.n = kept;
-	g->to.v = xrealloc(g->to.v, (kept + 1) * sizeof(*to));
+	g->to.v = graph_realloc(&g->memory, g->to.v, (kept + 1) * sizeof(*to));
 	if (labels)
-		g->labels.v = xrealloc(g->labels.v, (kept + 1) * sizeof(*to));
+		g->labels.v = graph_realloc(&g->memory, g->labels.v, (kept + 1) * sizeof(*to));
 }
 
 /* Copies the runs of an array of edges to where the objects' offsets are. */
-static uint32_t *edges_move(const struct graph *g, const graph_id *ids, uint32_t *v)
+static uint32_t *edges_move(struct graph *g, const graph_id *ids, uint32_t *v)
 {
-	uint32_t *moved = xmalloc((g->to.n + 1) * sizeof(*moved));
+	uint32_t *moved = graph_alloc(&g->memory, (g->to.n + 1) * sizeof(*moved));
 	size_t at = 0;
 
 	for (uint32_t i = 0; i < g->nobjects; i++) {
@@ -95,18 +95,18 @@ static uint32_t *edges_move(const struct graph *g, const graph_id *ids, uint32_t
 			memcpy(moved + g->offset[ids[i]], v + at, g->degree[i] * sizeof(*v));
 		at += g->degree[i];
 	}
-	free(v);
+	graph_release(v);
 	return moved;
 }
 
-static uint32_t *objects_move(const struct graph *g, const graph_id *ids, uint32_t *v)
+static uint32_t *objects_move(struct graph *g, const graph_id *ids, uint32_t *v)
 {
-	uint32_t *moved = xmalloc(((size_t)g->index.n + 1) * sizeof(*moved));
+	uint32_t *moved = graph_alloc(&g->memory, ((size_t)g->index.n + 1) * sizeof(*moved));
 
 	for (uint32_t i = 0; i < g->nobjects; i++)
 		if (ids[i] != GRAPH_NONE)
 			moved[ids[i]] = v[i];
-	free(v);
+	graph_release(v);
 	return moved;
 }
 
@@ -115,7 +115,7 @@ static void objects_order(struct graph *g, graph_id *ids)
 {
 	uint32_t kept = 0, sum = 0;
 
-	g->offset = xcalloc((size_t)g->index.n + 1, sizeof(*g->offset));
+	g->offset = graph_alloc(&g->memory, ((size_t)g->index.n + 1) * sizeof(*g->offset));
 	for (uint32_t i = 0; i < g->nobjects; i++) {
 		graph_id id = ids ? ids[i] : i;
 
@@ -133,7 +133,7 @@ static void objects_order(struct graph *g, graph_id *ids)
 		if (g->labels.v)
 			g->labels.v = edges_move(g, ids, g->labels.v);
 	}
-	free(g->degree);
+	graph_release(g->degree);
 	g->degree = NULL;
 	graph_values_order(g, ids);
 	if (!ids)
@@ -148,7 +148,7 @@ static void objects_order(struct graph *g, graph_id *ids)
 	g->big_sizes.n = kept;
 	if (kept)
 		qsort(g->big_sizes.v, kept, sizeof(*g->big_sizes.v), compare_big_sizes);
-	free(ids);
+	graph_release(ids);
 }
 
 /* Turns the addresses of references that are kept apart into ids, and sorts them. */
@@ -181,9 +181,9 @@ static struct err *more_insert(struct graph *g)
 	if (into + g->nobjects > g->references_max)
 		return err_new(EFBIG, "the heap has more than %llu references",
 			       (unsigned long long)g->references_max);
-	g->to.v = xrealloc(g->to.v, (into + 1) * sizeof(uint32_t));
+	g->to.v = graph_realloc(&g->memory, g->to.v, (into + 1) * sizeof(uint32_t));
 	if (g->labels.v)
-		g->labels.v = xrealloc(g->labels.v, (into + 1) * sizeof(uint32_t));
+		g->labels.v = graph_realloc(&g->memory, g->labels.v, (into + 1) * sizeof(uint32_t));
 	g->to.n = into;
 	for (uint32_t i = n; i-- > 0;) {
 		const struct graph_apart *a = &g->more.v[i];
@@ -222,7 +222,7 @@ static void roots_resolve(struct graph *g)
 			g->roots[g->nroots++] = (struct graph_root_of){ id, raw[i].kind };
 	}
 	qsort(g->roots, g->nroots, sizeof(*g->roots), compare_roots);
-	free(g->raw_roots.v);
+	graph_release(g->raw_roots.v);
 	g->raw_roots = (struct graph_list){ 0 };
 }
 
@@ -281,10 +281,8 @@ struct err *graph_finish(struct graph *g)
 	struct err *e = g->failed;
 	graph_id *ids;
 
-	/* Ids and the moved edges; the arrays of before are still there. */
-	if (!e && graph_room(g, 8ull * g->nobjects + 4 * g->to.n))
-		graph_index_make(&g->index, g->addresses, g->nobjects);
-	e = g->failed;
+	if (!e)
+		graph_index_make(&g->index, &g->memory, g->addresses, g->nobjects);
 	g->failed = NULL;
 	if (e)
 		return e;

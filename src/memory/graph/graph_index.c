@@ -100,13 +100,14 @@ static void pages_make(struct graph_index *x)
 		page_insert(x, x->page_at[k], k + 1);
 }
 
-static void cells_fill(struct graph_index *x, const uint64_t *addresses, uint32_t n)
+static void cells_fill(struct graph_index *x, struct graph_memory *m, const uint64_t *addresses,
+		       uint32_t n)
 {
 	uint32_t rank = 0;
 	uint64_t last = UINT64_MAX;
 	struct graph_cell *page_cells = NULL;
 
-	x->cells = xcalloc((size_t)x->nused * PAGE_CELLS, sizeof(*x->cells));
+	x->cells = graph_alloc(m, (size_t)x->nused * PAGE_CELLS * sizeof(*x->cells));
 	for (uint32_t i = 0; i < n; i++) {
 		uint64_t slot = (addresses[i] - x->base) >> x->shift;
 
@@ -123,16 +124,19 @@ static void cells_fill(struct graph_index *x, const uint64_t *addresses, uint32_
 	x->n = rank;
 }
 
-static void sorted_make(struct graph_index *x, const uint64_t *addresses, uint32_t n)
+static void sorted_make(struct graph_index *x, struct graph_memory *m, const uint64_t *addresses,
+			uint32_t n)
 {
-	x->sorted = xmemdup(addresses, (size_t)n * sizeof(*addresses));
+	x->sorted = graph_alloc(m, (size_t)n * sizeof(*addresses));
+	memcpy(x->sorted, addresses, (size_t)n * sizeof(*addresses));
 	qsort(x->sorted, n, sizeof(*x->sorted), compare_u64);
 	for (uint32_t i = 0; i < n; i++)
 		if (!i || x->sorted[i] != x->sorted[i - 1])
 			x->sorted[x->n++] = x->sorted[i];
 }
 
-void graph_index_make(struct graph_index *x, const uint64_t *addresses, uint32_t n)
+void graph_index_make(struct graph_index *x, struct graph_memory *m, const uint64_t *addresses,
+		      uint32_t n)
 {
 	uint64_t low = UINT64_MAX, differ = 0;
 
@@ -150,19 +154,19 @@ void graph_index_make(struct graph_index *x, const uint64_t *addresses, uint32_t
 		free(x->page_at);
 		x->page_at = NULL;
 		x->nused = 0;
-		sorted_make(x, addresses, n);
+		sorted_make(x, m, addresses, n);
 		return;
 	}
 	pages_make(x);
-	cells_fill(x, addresses, n);
+	cells_fill(x, m, addresses, n);
 }
 
 void graph_index_fini(struct graph_index *x)
 {
 	free(x->page);
 	free(x->hashed);
-	free(x->cells);
-	free(x->sorted);
+	graph_release(x->cells);
+	graph_release(x->sorted);
 	free(x->page_at);
 	memset(x, 0, sizeof(*x));
 }

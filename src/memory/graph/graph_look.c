@@ -117,13 +117,13 @@ static int compare_weak_to(const void *x, const void *y, void *arg)
 static void inverse_make(struct graph *g)
 {
 	const uint32_t *to = g->to.v;
-	uint32_t *at = xcalloc((size_t)g->nobjects + 2, sizeof(*at));
+	uint32_t *at = graph_alloc(&g->memory, ((size_t)g->nobjects + 2) * sizeof(*at));
 
 	for (size_t i = 0; i < g->to.n; i++)
 		at[to[i] + 1]++;
 	for (uint32_t i = 0; i < g->nobjects; i++)
 		at[i + 1] += at[i];
-	g->in_from = xmalloc((g->to.n + 1) * sizeof(*g->in_from));
+	g->in_from = graph_alloc(&g->memory, (g->to.n + 1) * sizeof(*g->in_from));
 	/* at[id] is where the next of id belongs, and in the end where those of id + 1 begin. */
 	for (graph_id id = 0; id < g->nobjects; id++)
 		for (uint32_t i = g->offset[id]; i < g->offset[id + 1]; i++)
@@ -131,7 +131,7 @@ static void inverse_make(struct graph *g)
 	memmove(at + 1, at, (size_t)g->nobjects * sizeof(*at));
 	at[0] = 0;
 	g->in_offset = at;
-	g->weak_by_to = xmalloc(((size_t)g->weak.n + 1) * sizeof(*g->weak_by_to));
+	g->weak_by_to = graph_alloc(&g->memory, ((size_t)g->weak.n + 1) * sizeof(*g->weak_by_to));
 	for (uint32_t i = 0; i < g->weak.n; i++)
 		g->weak_by_to[i] = i;
 	qsort_r(g->weak_by_to, g->weak.n, sizeof(*g->weak_by_to), compare_weak_to, g);

@@ -18,6 +18,7 @@ struct graph *graph_new(const struct graph_wanted *w)
 
 	if (w)
 		g->wanted = *w;
+	g->memory.limit = g->wanted.memory;
 	g->wanted.contents &= !g->wanted.counts;
 	g->wanted.values &= !g->wanted.counts;
 	g->references_max = GRAPH_OBJECTS_MAX;
@@ -45,24 +46,24 @@ void graph_free(struct graph *g)
 	vec_fini(&g->more);
 	vec_fini(&g->by_object);
 	vec_fini(&g->weak);
-	free(g->addresses);
-	free(g->class);
-	free(g->sizes);
-	free(g->degree);
-	free(g->to.v);
-	free(g->labels.v);
-	free(g->raw_roots.v);
-	free(g->offset);
+	graph_release(g->addresses);
+	graph_release(g->class);
+	graph_release(g->sizes);
+	graph_release(g->degree);
+	graph_release(g->to.v);
+	graph_release(g->labels.v);
+	graph_release(g->raw_roots.v);
+	graph_release(g->offset);
 	free(g->roots);
-	free(g->in_offset);
-	free(g->in_from);
-	free(g->weak_by_to);
-	free(g->reached);
-	free(g->reached_weakly);
-	free(g->dominator);
-	free(g->retained);
-	free(g->child_offset);
-	free(g->children);
+	graph_release(g->in_offset);
+	graph_release(g->in_from);
+	graph_release(g->weak_by_to);
+	graph_release(g->reached);
+	graph_release(g->reached_weakly);
+	graph_release(g->dominator);
+	graph_release(g->retained);
+	graph_release(g->child_offset);
+	graph_release(g->children);
 	graph_content_fini(g);
 	graph_values_fini(g);
 	err_free(g->failed);
@@ -106,9 +107,7 @@ void *graph_list_add(struct graph *g, struct graph_list *l, size_t size, size_t 
 
 		while (cap < l->n + n)
 			cap *= 2;
-		if (!graph_room(g, (cap - l->cap) * size / 2))
-			return NULL;
-		l->v = xrealloc(l->v, cap * size);
+		l->v = graph_realloc(&g->memory, l->v, cap * size);
 		l->cap = cap;
 	}
 	l->n += n;
@@ -150,18 +149,20 @@ uint32_t graph_label(struct graph *g, const char *name, size_t n)
 	return g->wanted.labels ? intern_strn(&g->label_names, name, n) : GRAPH_LABEL_NONE;
 }
 
-static bool objects_grow(struct graph *g)
+static void *grow(struct graph *g, void *v, size_t cap, size_t size)
+{
+	return graph_realloc(&g->memory, v, cap * size);
+}
+
+static void objects_grow(struct graph *g)
 {
 	size_t cap = g->object_cap ? g->object_cap * 2 : 1024;
 
-	if (!graph_room(g, (cap - g->object_cap) * 20 / 2))
-		return false;
-	g->addresses = xrealloc(g->addresses, cap * sizeof(*g->addresses));
-	g->class = xrealloc(g->class, cap * sizeof(*g->class));
-	g->sizes = xrealloc(g->sizes, cap * sizeof(*g->sizes));
-	g->degree = xrealloc(g->degree, cap * sizeof(*g->degree));
+	g->addresses = grow(g, g->addresses, cap, sizeof(*g->addresses));
+	g->class = grow(g, g->class, cap, sizeof(*g->class));
+	g->sizes = grow(g, g->sizes, cap, sizeof(*g->sizes));
+	g->degree = grow(g, g->degree, cap, sizeof(*g->degree));
 	g->object_cap = cap;
-	return true;
 }
 
 void graph_count(struct graph *g, uint32_t class, uint64_t n, uint64_t bytes)
@@ -193,8 +194,10 @@ void graph_object(struct graph *g, uint64_t address, uint32_t class, uint64_t si
 	if (i >= GRAPH_OBJECTS_MAX)
 		graph_fail(g,
 			   err_new(EFBIG, "the heap has more than %u objects", GRAPH_OBJECTS_MAX));
-	if (g->failed || (i == g->object_cap && !objects_grow(g)))
+	if (g->failed)
 		return;
+	if (i == g->object_cap)
+		objects_grow(g);
 	if (size == GRAPH_SIZE_OF_CLASS) {
 		g->sizes[i] = SIZE_IN_CLASS;
 	} else if (size < SIZE_IN_LIST) {

@@ -18,9 +18,9 @@ static void paths_search(struct pathfinder *p)
 	struct graph *g = p->g;
 	size_t room = ((size_t)g->nobjects + 1) * sizeof(uint32_t);
 
-	p->parent = xmalloc(room);
+	p->parent = graph_alloc(&g->memory, room);
 	memset(p->parent, 0xff, room);
-	p->order = xmalloc(room);
+	p->order = graph_alloc(&g->memory, room);
 	for (size_t i = 0; i < g->nroots; i++) {
 		graph_id id = g->roots[i].id;
 
@@ -87,7 +87,7 @@ static void nodes_make(struct pathfinder *p, struct graph_paths *ret,
 		       bool (*wanted)(void *, graph_id), void *arg)
 {
 	struct hash ids = { 0 };
-	uint32_t *node = xmalloc(((size_t)p->g->nobjects + 1) * sizeof(*node));
+	uint32_t *node = graph_alloc(&p->g->memory, ((size_t)p->g->nobjects + 1) * sizeof(*node));
 
 	for (uint32_t i = 0; i < p->n; i++) {
 		graph_id id = p->order[i];
@@ -112,7 +112,7 @@ static void nodes_make(struct pathfinder *p, struct graph_paths *ret,
 		ret->nodes.v[n->parent].bytes += n->bytes;
 	}
 	hash_fini(&ids);
-	free(node);
+	graph_release(node);
 }
 
 void graph_paths(struct graph *g, bool (*wanted)(void *arg, graph_id id), void *arg,
@@ -122,11 +122,11 @@ void graph_paths(struct graph *g, bool (*wanted)(void *arg, graph_id id), void *
 
 	memset(ret, 0, sizeof(*ret));
 	paths_search(&p);
-	p.classes = xcalloc((size_t)g->nobjects / 64 + 1, sizeof(*p.classes));
+	p.classes = graph_alloc(&g->memory, ((size_t)g->nobjects / 64 + 1) * sizeof(*p.classes));
 	for (uint32_t i = 0; i < g->classes.n; i++)
 		if (g->classes.v[i].id != GRAPH_NONE)
 			graph_bit_set(p.classes, g->classes.v[i].id);
-	p.wanted = xcalloc((size_t)g->nobjects + 1, sizeof(*p.wanted));
+	p.wanted = graph_alloc(&g->memory, ((size_t)g->nobjects + 1) * sizeof(*p.wanted));
 	for (graph_id id = 0; id < g->nobjects; id++) {
 		if (!wanted(arg, id))
 			continue;
@@ -141,10 +141,10 @@ void graph_paths(struct graph *g, bool (*wanted)(void *arg, graph_id id), void *
 		if (p.parent[p.order[i]] != p.order[i])
 			p.wanted[p.parent[p.order[i]]] += p.wanted[p.order[i]];
 	nodes_make(&p, ret, wanted, arg);
-	free(p.parent);
-	free(p.order);
-	free(p.wanted);
-	free(p.classes);
+	graph_release(p.parent);
+	graph_release(p.order);
+	graph_release(p.wanted);
+	graph_release(p.classes);
 }
 
 void graph_paths_fini(struct graph_paths *p)

@@ -4,6 +4,7 @@
 
 #include "base/hash.h"
 #include "base/sorted.h"
+#include "graph_memory.h"
 #include "memory/graph/graph.h"
 
 /* Values of sizes[] that are no size. */
@@ -89,6 +90,7 @@ struct graph_values_at {
 
 struct graph {
 	struct graph_wanted wanted;
+	struct graph_memory memory; /* of the arrays that grow with the objects */
 	struct graph_totals totals;
 	struct err *failed; /* the first error of making it */
 	VEC(char *) remarks;
@@ -164,7 +166,8 @@ static inline void graph_bit_set(uint64_t *bits, graph_id i)
 }
 
 /* graph_index.c */
-void graph_index_make(struct graph_index *x, const uint64_t *addresses, uint32_t n);
+void graph_index_make(struct graph_index *x, struct graph_memory *m, const uint64_t *addresses,
+		      uint32_t n);
 void graph_index_fini(struct graph_index *x);
 graph_id graph_index_find(const struct graph_index *x, uint64_t address);
 uint64_t graph_index_address(const struct graph_index *x, graph_id id);

@@ -6,13 +6,13 @@ static void children_make(struct graph *g)
 	uint32_t *at, n = g->nobjects;
 
 	graph_dominators(g);
-	at = xcalloc((size_t)n + 2, sizeof(*at));
+	at = graph_alloc(&g->memory, ((size_t)n + 2) * sizeof(*at));
 	for (graph_id id = 0; id < n; id++)
 		if (graph_bit(g->reached, id))
 			at[(g->dominator[id] == GRAPH_NONE ? n : g->dominator[id]) + 1]++;
 	for (uint32_t i = 0; i <= n; i++)
 		at[i + 1] += at[i];
-	g->children = xmalloc(((size_t)n + 1) * sizeof(*g->children));
+	g->children = graph_alloc(&g->memory, ((size_t)n + 1) * sizeof(*g->children));
 	for (graph_id id = 0; id < n; id++)
 		if (graph_bit(g->reached, id))
 			g->children[at[g->dominator[id] == GRAPH_NONE ? n : g->dominator[id]]++] =
@@ -38,7 +38,7 @@ void graph_descent_init(struct graph_descent *d, struct graph *g, graph_id top)
 
 	*d = (struct graph_descent){ .g = g, .top = top, .at = top };
 	graph_dominated(g, top, &n);
-	d->next = xmalloc(((size_t)g->nobjects + 1) * sizeof(*d->next));
+	d->next = graph_alloc(&g->memory, ((size_t)g->nobjects + 1) * sizeof(*d->next));
 	memcpy(d->next, g->child_offset, ((size_t)g->nobjects + 1) * sizeof(*d->next));
 }
 
@@ -71,5 +71,5 @@ bool graph_descent_next(struct graph_descent *d, graph_id *ret, bool *ret_entere
 
 void graph_descent_fini(struct graph_descent *d)
 {
-	free(d->next);
+	graph_release(d->next);
 }

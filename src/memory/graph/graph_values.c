@@ -130,5 +130,5 @@ void graph_values_fini(struct graph *g)
 	for (int i = 0; i < 2; i++)
 		vec_fini(&g->fields[i].v);
 	vec_fini(&g->values_at);
-	free(g->values.v);
+	graph_release(g->values.v);
 }

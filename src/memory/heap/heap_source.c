@@ -47,7 +47,8 @@ struct err *heap_read_file(const char *path, const struct graph_wanted *w, struc
 	/* a file can have an object twice, which only a whole graph finds out */
 	const struct graph_wanted whole = { .labels = w->labels,
 					    .contents = w->contents,
-					    .values = w->values };
+					    .values = w->values,
+					    .memory = w->memory };
 	uint8_t head[HEAD];
 	size_t n = 0;
 	struct err *e = read_head(path, head, &n);
