@@ -1,6 +1,7 @@
 /* A heap that is whole but for some words that the input names: 2 bytes that choose a word, 8 bytes
- * of its new value. Every walk ends, and no block is counted twice. Then the types of blocks are
- * looked for, by a few types that lead to each other; a type that is found fits its block. */
+ * of its new value. Every walk ends, no block is counted twice, and each leaked block is found by
+ * its address. Then the types of blocks are looked for, by a few types that lead to each other; a
+ * type that is found fits its block. */
 #include <assert.h>
 
 #include "memory/leaks/typed_blocks.h"
@@ -68,7 +69,7 @@ static void look_for_types(struct leaks *l, const struct memory_copy *c, struct 
 	add_types(&t);
 	typed_blocks_find(&t, no_class, NULL);
 	for (uint32_t i = 0; i < l->blocks.n; i++) {
-		uint32_t chunk = heap_chunk(l->heap, l->blocks.v[i].addr);
+		uint32_t chunk = l->blocks.v[i].chunk;
 		uint32_t layout = typed_block_guess(&t, chunk);
 
 		if (!layout)
@@ -111,8 +112,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	assert(!e);
 	e = leaks_find(c, &l);
 	if (!e) {
-		for (uint32_t i = 0; i < l->blocks.n; i++)
-			held += 1 + l->blocks.v[i].held;
+		for (uint32_t i = 0; i < l->blocks.n; i++) {
+			const struct leaks_block *b = &l->blocks.v[i];
+
+			held += 1 + b->held;
+			assert(b->size && heap_chunk(l->heap, b->addr) == b->chunk);
+		}
 		assert(held == l->leaked && l->leaked <= l->used);
 		look_for_types(l, c, &m);
 		assert(l->used_bytes + l->unused_bytes <= HM_PARTS * HM_SIZE);

@@ -187,6 +187,22 @@ static void mapped(void **state)
 	expect(&lost, 1);
 }
 
+/* The end of a page as a header whose block is the byte behind it. */
+static void forged_mapped(void **state)
+{
+	uint64_t whole = HM_MAPPED + 0x10;
+	struct leaks *l;
+
+	(void)state;
+	heap_memory_put(&mem, HM_MAPPED + 8, 0x1000 | 2);
+	heap_memory_put(&mem, HM_MAPPED + 0xff0, 0xff0);
+	heap_memory_put(&mem, HM_MAPPED + 0xff8, 0x10 | 2);
+	expect(&whole, 1);
+	l = find();
+	assert_int_equal(heap_chunk(l->heap, whole), l->blocks.v[0].chunk);
+	leaks_free(l);
+}
+
 static void damage(void **state)
 {
 	uint64_t a = heap_memory_chunk(&mem, 0x20, false);
@@ -322,6 +338,7 @@ int main(void)
 		cmocka_unit_test_setup(free_chunks, setup),
 		cmocka_unit_test_setup(types, setup),
 		cmocka_unit_test_setup(mapped, setup),
+		cmocka_unit_test_setup(forged_mapped, setup),
 		cmocka_unit_test_setup(damage, setup),
 		cmocka_unit_test_setup(not_glibc, setup),
 		cmocka_unit_test_setup(too_large, setup),

@@ -93,7 +93,7 @@ static void give_stacks(struct leaks *l, const struct alloc_trace *t, struct liv
 	for (uint32_t i = 0; i < l->blocks.n; i++) {
 		struct leaks_block *b = &l->blocks.v[i];
 
-		b->stack = l->chunk_stacks[heap_chunk(h, b->addr)];
+		b->stack = l->chunk_stacks[b->chunk];
 	}
 	hash_fini(&known);
 }

@@ -45,6 +45,7 @@ struct leaks_block {
 	const char *type; /* NULL: not known */
 	enum leaks_by by;
 	uint32_t group;
+	uint32_t chunk; /* of leaks.heap */
 	uint32_t stack; /* that has allocated it: of leaks.stacks, 0: not known */
 };
 

@@ -19,17 +19,12 @@ static void take_item(void *arg, const struct type_user_item *item)
 		layouts_add(&t->layouts, item);
 }
 
-static uint32_t chunk_of(const struct leaks *l, const struct leaks_block *b)
-{
-	return heap_chunk(l->heap, b->addr);
-}
-
-static void set_type(struct typed_blocks *t, const struct leaks *l, struct leaks_block *b,
-		     uint32_t layout, enum leaks_by by)
+static void set_type(struct typed_blocks *t, struct leaks_block *b, uint32_t layout,
+		     enum leaks_by by)
 {
 	b->type = t->layouts.v.v[layout].name;
 	b->by = by;
-	typed_block_set(t, chunk_of(l, b), layout);
+	typed_block_set(t, b->chunk, layout);
 	typed_blocks_follow(t);
 }
 
@@ -51,8 +46,8 @@ static void types_by_stack(struct typed_blocks *t, struct leaks *l)
 
 		if (!b->type && is && is != SEVERAL && !(is & TYPED_LOOSE) &&
 		    t->layouts.v.v[is].name &&
-		    typed_block_fits(&l->heap->chunks.v[chunk_of(l, b)], &t->layouts.v.v[is]))
-			set_type(t, l, b, is, LEAKS_BY_STACK);
+		    typed_block_fits(&l->heap->chunks.v[b->chunk], &t->layouts.v.v[is]))
+			set_type(t, b, is, LEAKS_BY_STACK);
 	}
 	free(of);
 }
@@ -67,9 +62,9 @@ static bool types_by_pointers(struct typed_blocks *t, struct leaks *l)
 
 		if (b->type)
 			continue;
-		layout = typed_block_guess(t, chunk_of(l, b));
+		layout = typed_block_guess(t, b->chunk);
 		if (layout)
-			set_type(t, l, b, layout, LEAKS_BY_POINTERS);
+			set_type(t, b, layout, LEAKS_BY_POINTERS);
 		found |= layout;
 	}
 	return found;
