@@ -18,7 +18,13 @@
 #include "base/procmem.h"
 #include "target_private.h"
 
-enum { SPIN_NS = 60000, DETACH_NS = 100000000, RESCUE_US = 5000 };
+enum {
+	SPIN_NS = 60000,
+	DETACH_NS = 100000000,
+	RESCUE_US = 5000,
+	FAULT_LOOKS = 32, /* signals of a thread that are looked at */
+	ROUNDS_MIN = 16,  /* signals that are delivered whatever the deadline */
+};
 
 /* A thread and its process. The thread gets the process's number when it executes a program. */
 struct held {
@@ -169,31 +175,26 @@ static bool is_interrupt_stop(int status)
 	return WIFSTOPPED(status) && status >> 16 == PTRACE_EVENT_STOP;
 }
 
-/* Reads a set of signals from a status file. key: "\nKEY:" */
-static uint64_t signal_set(const char *status, const char *key)
-{
-	const char *at = strstr(status, key);
-
-	return at ? strtoull(at + strlen(key), NULL, 16) : 0;
-}
-
 /* Returns true when a signal that the thread's own instruction has raised is on the way. The kernel
  * (get_signal()) stops a thread for its tracer before it takes such a signal from the queue. Its
- * handler may look at the instruction, so the thread's registers must be as they are. */
+ * handler may look at the instruction, so the thread's registers must be as they are. Signals that
+ * another process sends have no positive code, so nobody can forge these. */
 static bool has_fault(pid_t tid)
 {
 	static const int faults[] = { SIGSEGV, SIGBUS, SIGILL, SIGTRAP, SIGFPE, SIGSYS };
-	const struct __ptrace_peeksiginfo_args first = { .nr = 1 };
-	cleanup_free char *text = NULL;
-	uint64_t mask = 0;
-	siginfo_t info;
+	const struct __ptrace_peeksiginfo_args first = { .nr = FAULT_LOOKS };
+	siginfo_t info[FAULT_LOOKS];
+	uint64_t blocked = 0;
+	long n = ptrace(PTRACE_PEEKSIGINFO, tid, &first, info);
 
-	if (ptrace(PTRACE_PEEKSIGINFO, tid, &first, &info) == 0)
+	if (n <= 0 || ptrace(PTRACE_GETSIGMASK, tid, sizeof(blocked), &blocked))
 		return false;
-	text = control_task_file(tid, tid, "status");
-	for (size_t i = 0; i < ARRAY_SIZE(faults); i++)
-		mask |= 1ull << (faults[i] - 1);
-	return text && signal_set(text, "\nSigPnd:") & ~signal_set(text, "\nSigBlk:") & mask;
+	for (long i = 0; i < n; i++)
+		for (size_t k = 0; k < ARRAY_SIZE(faults); k++)
+			if (info[i].si_signo == faults[k] && info[i].si_code > 0 &&
+			    !(blocked >> (faults[k] - 1) & 1))
+				return true;
+	return false;
 }
 
 /* Continues from a stop to one at which no event is pending. Delivers a pending signal, which sets
@@ -201,11 +202,11 @@ static bool has_fault(pid_t tid)
  * false when the thread has ended or the deadline has passed. */
 bool control_wait_interrupt(pid_t tid, int status, uint64_t deadline)
 {
-	for (;;) {
+	for (uint32_t rounds = 0;; rounds++) {
 		bool interrupted = is_interrupt_stop(status);
 		int sig = 0;
 
-		if (!WIFSTOPPED(status))
+		if (!WIFSTOPPED(status) || (rounds > ROUNDS_MIN && now_ns() > deadline))
 			return false;
 		if (interrupted && !has_fault(tid))
 			return true;
