@@ -265,6 +265,7 @@ bool session_poll(struct session *s, int timeout_ms, struct err **ret_err)
 	*ret_err = consumer_pass(s->consumer);
 	symbols_watch_drain(s->symbols);
 	symbols_tidy(s->symbols);
+	symbols_close_idle(s->symbols, clock_ns(CLOCK_MONOTONIC));
 	mem_give_back(clock_ns(CLOCK_MONOTONIC));
 	/* After exit(), the last pass handles the records that this pass kept back to wait for
 	 * older ones. */

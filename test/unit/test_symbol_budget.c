@@ -128,6 +128,35 @@ static void test_descriptors(void **state)
 		remove_library(i);
 }
 
+/* Files that no query uses are closed, and are there again for the next query. */
+static void test_idle(void **state)
+{
+	struct symbols *s = symbols_new();
+	uint32_t before = descriptors();
+	uint64_t now = 1000000000;
+
+	symbols_limit(s, &(struct symbols_limits){ .open_files = 100 });
+	for (int i = 0; i < LIBRARIES; i++) {
+		make_library(i);
+		map_library(s, GONE, i);
+		symbols_remember(s, GONE);
+		if (i % 2)
+			remove_library(i);
+	}
+	assert_true(descriptors() >= before + LIBRARIES);
+	for (int k = 0; k < 4; k++, now += 1000000000)
+		symbols_close_idle(s, now);
+	assert_true(descriptors() >= before + LIBRARIES);
+	for (int k = 0; k < 12 + LIBRARIES; k++, now += 1000000000)
+		symbols_close_idle(s, now);
+	assert_int_equal(descriptors(), before);
+	for (int i = 0; i < LIBRARIES; i++)
+		assert_true(is_named(s, GONE, i));
+	symbols_free(s);
+	for (int i = 0; i < LIBRARIES; i++)
+		remove_library(i);
+}
+
 /* An object that was returned is not closed or freed. */
 static void test_pinned(void **state)
 {
@@ -565,6 +594,7 @@ int main(void)
 		cmocka_unit_test(test_mapped_and_unmapped),
 		cmocka_unit_test(test_live_mappings),
 		cmocka_unit_test(test_descriptors),
+		cmocka_unit_test(test_idle),
 		cmocka_unit_test(test_pinned),
 		cmocka_unit_test(test_symbols),
 		cmocka_unit_test(test_perf_maps),

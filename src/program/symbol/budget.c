@@ -4,8 +4,14 @@
  * A descriptor is closed when the file can be opened again by its path, or when its symbols have
  * been read. Symbols of a deleted file are read before, unless they would take more than all files
  * may: any user can make such a file, sparse and of 500 MB. A dropped object is opened again by the
- * next query, if the file still exists. */
+ * next query, if the file still exists. Files that nobody uses are closed after some seconds. */
 #include "program/symbol/symbol_private.h"
+
+enum {
+	IDLE_CLOSED = 8, /* files a second, because symbols may have to be read before */
+};
+#define IDLE_EACH_NS 1000000000ull
+#define IDLE_MARK_NS 5000000000ull
 
 void symbols_limit(struct symbols *s, const struct symbols_limits *l)
 {
@@ -80,20 +86,24 @@ static known_vec by_age(const struct symbols *s, const struct known_object *keep
 	return v;
 }
 
+static void close_known(struct symbols *s, struct known_object *k)
+{
+	uint32_t n;
+
+	if (!object_has_symbols(k->o) && !object_is_at_path(k->o) &&
+	    object_symbols_size(k->o) <= s->limits.object_bytes)
+		(void)object_symbols(k->o, &n);
+	object_close_file(k->o);
+	budget_count(s, k);
+}
+
 static void close_files(struct symbols *s, const struct known_object *keep)
 {
 	known_vec v = by_age(s, keep);
 
 	for (uint32_t i = 0; i < v.n && s->open_objects > s->limits.open_files * 3 / 4; i++) {
-		uint32_t n;
-
-		if (!v.v[i]->open)
-			continue;
-		if (!object_has_symbols(v.v[i]->o) && !object_is_at_path(v.v[i]->o) &&
-		    object_symbols_size(v.v[i]->o) <= s->limits.object_bytes)
-			(void)object_symbols(v.v[i]->o, &n);
-		object_close_file(v.v[i]->o);
-		budget_count(s, v.v[i]);
+		if (v.v[i]->open)
+			close_known(s, v.v[i]);
 	}
 	vec_fini(&v);
 }
@@ -176,6 +186,30 @@ void known_grown(struct symbols *s, struct known_object *k)
 		close_files(s, k);
 	if (s->object_bytes > s->limits.object_bytes)
 		drop_objects(s, k);
+}
+
+void symbols_close_idle(struct symbols *s, uint64_t now)
+{
+	uint32_t closed = 0;
+
+	if (now < s->idle_ns)
+		return;
+	s->idle_ns = now + IDLE_EACH_NS;
+	if (now >= s->mark_ns) {
+		s->mark_ns = now + IDLE_MARK_NS;
+		s->idle_uses = s->mark_uses;
+		s->mark_uses = s->uses;
+	}
+	for (uint32_t i = 0; i < s->known.n && closed < IDLE_CLOSED && s->open_objects; i++) {
+		struct known_object *k = s->known.v[i];
+
+		if (!k->open || k->pinned || k->used > s->idle_uses)
+			continue;
+		close_known(s, k);
+		closed++;
+	}
+	if (closed && s->object_bytes > s->limits.object_bytes)
+		drop_objects(s, NULL);
 }
 
 struct known_object *known_add(struct symbols *s, struct object *o, char *key)

@@ -95,6 +95,8 @@ struct symbols_limits {
 	uint32_t live_mappings; /* of processes that live */
 };
 void symbols_limit(struct symbols *s, const struct symbols_limits *l);
+/* Closes some of the files that no query has used for 5 s. now: CLOCK_MONOTONIC. */
+void symbols_close_idle(struct symbols *s, uint64_t now);
 /* Frees all texts that were given out when they take more than limits.names. The caller holds none.
  * A query makes its text again, so that nothing is lost. */
 void symbols_tidy(struct symbols *s);
