@@ -229,8 +229,12 @@ static int serve(struct serve *s)
 		return tool_failed(e);
 	}
 	printf("%s\n", http_url(h));
-	fflush(stdout);
-	if (s->c.programs.n) {
+	/* nobody finds a page whose address is not written */
+	if (fflush(stdout)) {
+		tool_check_output();
+		s->once = true;
+		status = 1;
+	} else if (s->c.programs.n) {
 		status = run_once(s);
 	} else {
 		live_begin(s->live, "");

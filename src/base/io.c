@@ -5,6 +5,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
 
 #include "base/mem.h"
 
@@ -58,11 +60,21 @@ struct err *io_read_file(const char *path, char **ret_text, size_t *ret_len)
 	return io_read_at(AT_FDCWD, path, ret_text, ret_len);
 }
 
+/* Returns the errno value of a write that failed some time ago, as far as it shows now. */
+static int reason_of(FILE *f)
+{
+	struct statvfs v;
+
+	if (write(fileno(f), "", 0) < 0)
+		return errno;
+	return !fstatvfs(fileno(f), &v) && v.f_blocks && !v.f_bavail ? ENOSPC : EIO;
+}
+
 struct err *io_flush(FILE *f, const char *name)
 {
 	if (fflush(f))
 		return err_errno(errno, "%s: write", name);
 	if (ferror(f))
-		return err_new(EIO, "%s: write failed", name);
+		return err_errno(reason_of(f), "%s: write", name);
 	return NULL;
 }

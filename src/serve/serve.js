@@ -7,7 +7,7 @@
 	/* What is looked at. to: the last tick shown, -1 the newest; sel: ticks from..to, and values lo..hi where not null. */
 	var V = { paused: false, frozen: -1, sel: null, filters: [], zoom: [], term: null, heat: -1, flame: -1, decompose: -1, scale: "rank" };
 	var DIST = { quantize: 1, lquantize: 1, llquantize: 1 }, ADDS = { count: 1, sum: 1 };
-	var ROW = 17, ROWS = 200, source = null, dirty = true, heat = null, flame = null, stats = { ticks: 0 }, hues = [];
+	var ROW = 17, ROWS = 200, source = null, dirty = true, heat = null, flame = null, stats = { ticks: 0 }, hues = new Map();
 	/* Objects whose keys are names of traced programs: "constructor" and "__proto__" are names like others. */
 	function byName() { return Object.create(null); }
 	var map = DescryHeat(byId("heat"), { time: tickTime, empty: nothing, status: function (text) { byId("cell").textContent = text[0] === "," ? "" : text; } });
@@ -318,12 +318,12 @@
 		};
 		/* a colour once given stays, whoever is the largest later */
 		m.order.forEach(function (who) {
-			if (split && hues.indexOf(who) < 0)
-				hues.push(who);
+			if (split && !hues.has(who))
+				hues.set(who, hues.size);
 			parties.set(who, doc.parties.length);
-			doc.parties.push(split ? [hues.indexOf(who), null] : [0, who || null]);
+			doc.parties.push(split ? [hues.get(who), null] : [0, who || null]);
 		});
-		doc.series = split ? hues.map(function (who) { return { name: who || "\u2014", count: m.series[who] || 0 }; }) : [{ name: "all", count: 0 }];
+		doc.series = split ? Array.from(hues.keys()).map(function (who) { return { name: who || "\u2014", count: m.series[who] || 0 }; }) : [{ name: "all", count: 0 }];
 		Array.from(m.cells.values()).sort(function (a, b) { return a.row - b.row; }).forEach(function (c) {
 			var col = columns[c.col] || (columns[c.col] = { column: c.col, cells: [] });
 			for (var who in c.who)
@@ -358,7 +358,7 @@
 			return;
 		m.order.slice(0, 8).forEach(function (s) {
 			var span = document.createElement("span"), mark = document.createElement("i");
-			mark.style.background = map.seriesColor(hues.indexOf(s));
+			mark.style.background = map.seriesColor(hues.get(s));
 			span.appendChild(mark);
 			keyButtons(span, s);
 			box.appendChild(span);
@@ -698,7 +698,7 @@
 			if (p[1] === "heat")
 				V.sel = null;
 			if (p[1] !== "flame") {
-				hues = [];
+				hues = new Map();
 			}
 			choices();
 			dirty = true;

@@ -81,9 +81,9 @@ static struct err *check_limits(struct session *s)
 				    (long long)v->num, (long long)limits[i].most);
 		v->num = limits[i].most;
 	}
-	if (cpu < sysconf(_SC_NPROCESSORS_CONF))
+	if (cpu >= -1 && cpu < sysconf(_SC_NPROCESSORS_CONF))
 		return NULL;
-	return err_new(EINVAL, "failed to set cpu=%lld: this machine has CPUs 0 to %ld",
+	return err_new(EINVAL, "failed to set cpu=%lld: this machine has CPUs 0 to %ld (-1: all)",
 		       (long long)cpu, sysconf(_SC_NPROCESSORS_CONF) - 1);
 }
 

@@ -31,6 +31,7 @@ stdout = [["-l"], ["-l", "--json", "-n", "syscall:::"], ["-V"], ["--version"], [
 stdout += [["-d", stage] + E for stage in ("parse", "bind", "ir", "ebpf", "jit")]
 stdout += [["help", page] for page in ("flame", "language", "providers", "tracing")] + [["calls", "--show-d", "true"], ["malloc", "record", "--show-d", "true"]]
 stdout += [[command, "--help"] for command in ("calls", "check", "flame", "heal", "heat", "list", "profile", "serve", "stack")] + [["list"], ["list", "--json"]]
+stdout += [["serve", "--port", "0", "-x", "engine=interp", "-n", "BEGIN { exit(0); }"]]
 files = [["flame", "--" + f, TMP + "/stacks"] for f in ("svg", "html", "folded", "json", "pprof", "speedscope")]
 files += [["heat", "--" + f, TMP + "/events"] for f in ("svg", "html", "json", "text", "terminal", "plain")]
 for argv in stdout + files:

@@ -220,6 +220,7 @@ check 2 'anonymous tracing' d -A -n BEGIN
 check 0 'strsize=102400: 4096 is the maximum' d -x strsize=100k -qn 'BEGIN { exit(0); }'
 check 0 'nspec=1000: 64 is the maximum' d -x nspec=1000 -qn 'BEGIN { exit(0); }'
 check 1 'failed to set cpu=100000: this machine has CPUs 0 to' d -x cpu=100000 -qn 'BEGIN { exit(0); }'
+check 1 'failed to set cpu=-5: this machine has CPUs 0 to' d -x cpu=-5 -qn 'BEGIN { exit(0); }'
 # things that no program may do
 check 1 'breakpoint( ) is not available' d -wn 'BEGIN { breakpoint(); }'
 check 1 'pcap.*D_PROTO_ARG' d -x errtags -n 'BEGIN { pcap("x", 1); }'

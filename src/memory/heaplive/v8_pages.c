@@ -276,7 +276,8 @@ static void young_mark(struct v8_reader *x)
 			continue;
 		for (uint32_t k = 0; k < y.pages.n; k++) {
 			p = young_next(x, &y, p, y.link);
-			if (!p)
+			/* the rest of the list is marked already */
+			if (!p || p->unused)
 				break;
 			p->unused = true;
 		}

@@ -124,29 +124,48 @@ static void isolates_add(struct v8_reader *x)
 	}
 }
 
+struct stretch {
+	uint64_t start, end;
+};
+
+static int stretch_order(const void *pa, const void *pb)
+{
+	const struct stretch *a = pa, *b = pb;
+
+	return COMPARE(a->start, b->start);
+}
+
 /* A thread's stack ends in front of its struct pthread, the main thread's at the end of its
  * memory. */
 static void stacks_add(struct v8_reader *x)
 {
-	struct hash seen = { 0 };
+	VEC(struct stretch) stacks = { 0 };
+	uint64_t done = 0;
 
 	for (uint32_t i = 0; i < x->copy->threads.n; i++) {
 		const struct memory_thread *t = &x->copy->threads.v[i];
 		const struct memory_region *r = memory_region_at(x->copy, t->sp);
 		uint64_t end;
-		bool fresh;
 
 		if (!r)
 			continue;
 		end = !r->stack && t->fs > t->sp && t->fs < r->end ? t->fs : r->end;
 		if (end - t->sp > STACK_MAX)
 			end = t->sp + STACK_MAX;
-		/* a forged core can give all threads the same stack */
-		hash_put(&seen, &end, sizeof(end), &fresh);
-		if (fresh)
-			roots_in(x, t->sp, end, "stack");
+		vec_push(&stacks, ((struct stretch){ t->sp, end }));
 	}
-	hash_fini(&seen);
+	if (stacks.n)
+		qsort(stacks.v, stacks.n, sizeof(*stacks.v), stretch_order);
+	/* a forged core can give all threads the same stack, or stacks that overlap */
+	for (uint32_t i = 0; i < stacks.n; i++) {
+		struct stretch s = stacks.v[i];
+
+		if (s.end <= done)
+			continue;
+		roots_in(x, s.start > done ? s.start : done, s.end, "stack");
+		done = s.end;
+	}
+	vec_fini(&stacks);
 	for (uint32_t i = 0; i < x->copy->registers.n; i++)
 		add_root(x, x->copy->registers.v[i], "register");
 }

@@ -23,6 +23,7 @@ enum {
 	CLASSES_MIN = 32,
 	CLASS_SIZE_MAX = 256 << 10,
 	TLS_MAX = 64 << 10, /* the variables lie so near to the thread's pointer */
+	STEPS_MAX = 1 << 26,
 	IN_USE = 0,
 
 	CENTRAL_SIZE = 1216,
@@ -57,6 +58,7 @@ struct tcmalloc {
 	uint32_t classes, first_area, damaged;
 	uint64_t damage;
 	struct nonzero nonzero;
+	uint64_t steps; /* words and lists that may still be looked at for caches of threads */
 };
 
 static void tcmalloc_damaged(struct tcmalloc *t, uint64_t at)
@@ -67,13 +69,13 @@ static void tcmalloc_damaged(struct tcmalloc *t, uint64_t at)
 /* --- the sizes of the classes --- */
 
 /* Returns the number of classes of a thread's cache, 0 when there is none at this address. */
-static uint32_t cache_classes(const struct tcmalloc *t, uint64_t at, uint64_t *size)
+static uint32_t cache_classes(struct tcmalloc *t, uint64_t at, uint64_t *size)
 {
 	const uint8_t *p = at % 8 ? NULL
 				  : memory_at(t->c, at, sizeof(struct cache_list) * CLASSES_MAX);
 	uint32_t n = 0;
 
-	for (; p && n < CLASSES_MAX; n++) {
+	for (; p && n < CLASSES_MAX && t->steps; n++, t->steps--) {
 		struct cache_list l;
 
 		memcpy(&l, p + n * sizeof(l), sizeof(l));
@@ -89,19 +91,24 @@ static uint32_t cache_classes(const struct tcmalloc *t, uint64_t at, uint64_t *s
 
 static void find_caches(struct tcmalloc *t)
 {
+	struct hash seen = { 0 };
+
 	for (uint32_t i = 0; i < t->c->threads.n; i++) {
 		const uint64_t fs = t->c->threads.v[i].fs;
 		const struct memory_region *r = memory_region_at(t->c, fs);
 		uint64_t at, last = 0;
+		bool is_first;
 
-		if (!r)
+		hash_put(&seen, &fs, sizeof(fs), &is_first);
+		if (!r || !is_first)
 			continue;
 		at = round_up(fs - r->start > TLS_MAX ? fs - TLS_MAX : r->start, MEMORY_WORD);
-		for (; at + MEMORY_WORD <= fs; at += MEMORY_WORD) {
+		for (; at + MEMORY_WORD <= fs && t->steps; at += MEMORY_WORD) {
 			uint64_t size[CLASSES_MAX] = { 0 }, word = memory_word(r, at);
 			uint32_t n = word && word != last ? cache_classes(t, word, size) : 0;
 			bool is_new = false;
 
+			t->steps -= t->steps > 0;
 			if (n && (!t->classes || t->classes == n))
 				hash_put(&t->h->seen, &word, sizeof(word), &is_new);
 			if (!is_new)
@@ -112,6 +119,7 @@ static void find_caches(struct tcmalloc *t)
 			vec_push(&t->caches, word);
 		}
 	}
+	hash_fini(&seen);
 }
 
 /* --- spans --- */
@@ -363,7 +371,7 @@ static uint64_t try_central(struct tcmalloc *t, const struct memory_region *r, u
 
 bool heap_find_tcmalloc(const struct memory_copy *c, struct leaks_heap *h)
 {
-	struct tcmalloc t = { .c = c, .h = h, .first_area = h->areas.n };
+	struct tcmalloc t = { .c = c, .h = h, .first_area = h->areas.n, .steps = STEPS_MAX };
 	bool any;
 
 	find_caches(&t);
@@ -378,6 +386,9 @@ bool heap_find_tcmalloc(const struct memory_copy *c, struct leaks_heap *h)
 		for (uint32_t i = 0; i < t.caches.n; i++)
 			take_lists(&t, t.caches.v[i]);
 	}
+	if (any && !t.steps)
+		heap_remark(h, xasprintf("the variables of tcmalloc's threads are too many: their "
+					 "free blocks may count as leaks"));
 	if (t.damaged)
 		heap_remark(h, xasprintf("%u spans or lists of tcmalloc's are damaged, or were "
 					 "being changed; the first is at 0x%llx",

@@ -127,8 +127,10 @@ bool v8_code_find(struct v8 *v, uint64_t pc, struct v8_code *ret)
 	for (uint32_t i = 0; !stop && i < SEARCH / PAGE && v->work >= PAGE; i++, page -= PAGE) {
 		v->work -= PAGE;
 		if (find_in_page(v, page, pc, ret, &stop)) {
-			if (v8_afford(v, sizeof(*ret)))
+			if (v8_afford(v, sizeof(*ret))) {
+				v->passing_size += sizeof(*ret);
 				vec_push(&v->codes, *ret);
+			}
 			return true;
 		}
 	}

@@ -190,7 +190,7 @@ struct v8 {
 	struct hash scripts;   /* struct v8_key of a Script: struct v8_script * */
 	/* Facts that hold only until objects are moved: see v8_pass(). */
 	struct arena passing;
-	size_t passing_size; /* bytes in it */
+	size_t passing_size; /* bytes in it and in codes, of the budget */
 	uint32_t pass;
 	struct hash types;  /* address of a Map: instance type + 1 */
 	struct hash arrays; /* address of an array of bytes: the bytes read, in `passing` */
