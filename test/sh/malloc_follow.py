@@ -275,4 +275,14 @@ except OSError:
 check(d.stdout.readline() == "end\n", "the child goes on")
 check(not any(os.pread(fd, 1 << 20, at).strip(b"\0") for at in range(1 << 20, 5 << 20, 1 << 20)) and not any(os.pread(fd, 4096, 8)), "it wrote nothing")
 os.kill(sleeper, signal.SIGKILL)
+
+# what is no file is written by all processes: the one that was opened, although its path leads elsewhere by now
+os.mkfifo(os.path.join(TMP, "fifo"))
+victim = os.path.join(TMP, "victim")
+open(victim, "w").write("kept")
+reader = subprocess.Popen(["cat", os.path.join(TMP, "fifo")], stdout=subprocess.PIPE)
+os.symlink(victim, os.path.join(TMP, "link"))
+r = descry("malloc", "record", "-o", os.path.join(TMP, "fifo"), "sh", "-c", "mv -f '%s/link' '%s/fifo'; /bin/true; exit 0" % (TMP, TMP), rc=1)
+out = reader.communicate(timeout=60)[0]
+check("Illegal seek" in r.err and out.count(b"DESCRYMA") == 3 and open(victim, "rb").read() == b"kept", "written to what was opened", r, out.count(b"DESCRYMA"))
 done()

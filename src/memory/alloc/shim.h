@@ -82,8 +82,8 @@ struct alloc_shims {
 		uint64_t served_ns;
 	} users[ALLOC_SHIM_USERS];
 	uint32_t nusers;
-	bool alone,
-		is_device; /* what the command writes to is no file: all processes write there */
+	bool alone;
+	int device; /* where all processes write when the path leads to no file, else -1 */
 	const char *path, *command;
 	struct symbols *symbols; /* of all processes, because most have the same files */
 	uint64_t quiet;          /* ns: since when no process is known; 0: there is one */

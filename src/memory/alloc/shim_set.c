@@ -247,11 +247,15 @@ static struct err *admit(struct alloc_shims *s, const struct ucred *who, bool fo
 	shim->sum.forked = forked;
 	shim->sum.command = first ? xstrdup(s->command) : read_command(pid);
 	shim->sum.parent = first ? 0 : read_parent(pid) ?: 1;
-	shim->sum.path = first || s->is_device ? xstrdup(s->path) : path_of(s, pid);
+	shim->sum.path = first || s->device >= 0 ? xstrdup(s->path) : path_of(s, pid);
 	if (first) {
 		shim->writer = s->writer;
-	} else if (s->is_device) {
-		e = alloc_writer_new(s->path, &shim->writer);
+	} else if (s->device >= 0) {
+		/* not by the path, which others may be able to change */
+		int fd = fcntl(s->device, F_DUPFD_CLOEXEC, 0);
+
+		e = fd < 0 ? err_errno(errno, "%s", s->path)
+			   : alloc_writer_new_at(fd, s->path, &shim->writer);
 	} else {
 		e = open_beside(shim->sum.path, &shim->writer);
 	}

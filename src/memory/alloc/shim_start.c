@@ -346,9 +346,8 @@ struct err *alloc_shims_start(char *const argv[], const struct alloc_shims_optio
 {
 	struct alloc_shims *s = xcalloc(1, sizeof(*s));
 	struct err *e = ticks_clock(&s->clock) ? NULL : err_new(ENOTSUP, "no clock");
-	struct stat st;
 
-	s->lobby_fd = s->life_fd = s->object = s->socket = -1;
+	s->lobby_fd = s->life_fd = s->object = s->socket = s->device = -1;
 	s->depth = o->depth;
 	s->path = o->path;
 	s->command = o->command;
@@ -364,7 +363,7 @@ struct err *alloc_shims_start(char *const argv[], const struct alloc_shims_optio
 		    ?: sealed_file("descry-malloc-library", descry_alloc,
 				   (size_t)(descry_alloc_end - descry_alloc), &s->object);
 	e = e ?: alloc_writer_new(o->path, &s->writer);
-	s->is_device = !e && !stat(o->path, &st) && !S_ISREG(st.st_mode);
+	s->device = e ? -1 : alloc_writer_device(s->writer);
 	e = e ?: start(s, argv);
 	if (e) {
 		alloc_shims_free(s);
@@ -397,8 +396,8 @@ void alloc_shims_free(struct alloc_shims *s)
 		unwatch_end(s->life);
 		munmap((uint8_t *)s->life - OWN_PAGE, OWN_PAGE + sizeof(*s->life));
 	}
-	for (int i = 0; i < 4; i++) {
-		const int fds[] = { s->lobby_fd, s->life_fd, s->object, s->socket };
+	for (int i = 0; i < 5; i++) {
+		const int fds[] = { s->lobby_fd, s->life_fd, s->object, s->socket, s->device };
 
 		if (fds[i] >= 0)
 			close(fds[i]);

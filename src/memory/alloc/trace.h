@@ -111,6 +111,8 @@ struct alloc_writer;
 struct err *alloc_writer_new(const char *path, struct alloc_writer **ret);
 /* Writes to a descriptor, which is the writer's from now on, also on an error. path: for errors. */
 struct err *alloc_writer_new_at(int fd, const char *path, struct alloc_writer **ret);
+/* Returns a descriptor of its own of what w writes to if that is no regular file, else -1. */
+int alloc_writer_device(const struct alloc_writer *w);
 void alloc_writer_info(struct alloc_writer *w, const char *name, const char *value);
 uint32_t alloc_writer_thread(struct alloc_writer *w, uint32_t tid);
 uint32_t alloc_writer_frame(struct alloc_writer *w, const char *text, size_t len);

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <zstd.h>
 
@@ -237,6 +238,15 @@ struct err *alloc_writer_new(const char *path, struct alloc_writer **ret)
 	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
 
 	return fd < 0 ? err_errno(errno, "%s", path) : alloc_writer_new_at(fd, path, ret);
+}
+
+int alloc_writer_device(const struct alloc_writer *w)
+{
+	struct stat st;
+
+	if (fstat(fileno(w->file), &st) || S_ISREG(st.st_mode))
+		return -1;
+	return fcntl(fileno(w->file), F_DUPFD_CLOEXEC, 0);
 }
 
 struct err *alloc_writer_new_at(int fd, const char *path, struct alloc_writer **ret)

@@ -135,7 +135,7 @@ struct symbols {
 
 	/* budget.c */
 	struct symbols_limits limits;
-	uint64_t uses;         /* number of queries: the clock of known_object.used */
+	uint64_t uses; /* number of queries: the clock of known_object.used */
 	/* Files are idle whose last use is not behind idle_uses: 5 to 10 s ago. */
 	uint64_t idle_uses, mark_uses, mark_ns;
 	uint64_t idle_ns;      /* symbols_close_idle() does nothing before */
