@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-# descry heap on a live HotSpot (Java 17): as many objects and bytes of each class as `jcmd PID GC.class_histogram` has, for Serial, Parallel
+# descry heap on a live HotSpot (Java 17; DESCRY_JAVA names another java, of 25): as many objects and bytes of each class as `jcmd PID GC.class_histogram` has, for Serial, Parallel
 # and G1, with and without compressed pointers; references, paths and retained memory of objects that the test knows; the same from its
 # core; as an HPROF file; a program that runs on while it is read, one that is killed, and collectors that descry does not read.
 # timeout: 600
@@ -88,10 +88,12 @@ def end_all():
 def start(*args, what=str(COUNT)):
     # few arenas of malloc(3), and a small reserve for code: the core is small
     env = dict(os.environ, MALLOC_ARENA_MAX="1")
-    p = subprocess.Popen(["java", "-Xmx128m", "-XX:ReservedCodeCacheSize=16m", *args, "-cp", TMP, "Plant", what], stdin=subprocess.PIPE,
+    p = subprocess.Popen([JAVA, "-Xmx128m", "-XX:ReservedCodeCacheSize=16m", *args, "-cp", TMP, "Plant", what], stdin=subprocess.PIPE,
                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=env)
     running.append(p)
     line = p.stdout.readline()
+    while "VM warning: " in line or line.startswith("["):  # 25 warns of -XX:-UseCompressedClassPointers
+        line = p.stdout.readline()
     return p if line == "ready\n" else None
 
 
@@ -204,15 +206,16 @@ def ask(p):
     check([r["strength"] for r in refs if r["type"] == "referrer"] == ["soft"], refs)
 
 
-for tool in "java", "javac", "jcmd":
+JAVA = os.environ.get("DESCRY_JAVA", "java")
+for tool in JAVA, "javac", "jcmd":
     if not shutil.which(tool):
         skip("no %s" % tool)
-version = subprocess.run(["java", "-version"], capture_output=True, text=True)
-if not re.search(r'version "17\.', version.stderr + version.stdout) or "HotSpot" not in version.stderr + version.stdout and "OpenJDK" not in version.stderr + version.stdout:
-    skip("java is not the version 17 whose heap the test knows")
+version = subprocess.run([JAVA, "-version"], capture_output=True, text=True)
+if not re.search(r'version "(17|25)\.', version.stderr + version.stdout) or "HotSpot" not in version.stderr + version.stdout and "OpenJDK" not in version.stderr + version.stdout:
+    skip("java is none of the versions 17 and 25 whose heaps the test knows")
 with open(os.path.join(TMP, "Plant.java"), "w") as f:
     f.write(PROGRAM)
-subprocess.run(["javac", "-d", TMP, os.path.join(TMP, "Plant.java")], check=True)
+subprocess.run(["javac", "--release", "17", "-d", TMP, os.path.join(TMP, "Plant.java")], check=True)
 
 wide = ("-XX:-UseCompressedOops", "-XX:-UseCompressedClassPointers")
 for collector, options in (("Serial", ()), ("Parallel", wide), ("G1", ("-XX:G1HeapRegionSize=1m",)), ("G1", wide)):

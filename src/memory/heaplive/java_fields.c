@@ -13,10 +13,23 @@ enum {
 	FIELD_TAG_BITS = 2,
 	FIELDS_AT = 4, /* of Array<u2> */
 	FIELDS_MAX = 1 << 16,
+	/* of the compressed table: an Array<u1>, and flags of a field */
+	FIELDS_OF_BYTES = 4,
+	STREAM_MAX = 1 << 20,
+	STREAM_VALUE = 1,
+	STREAM_GENERIC = 4,
+	STREAM_CONTENDED = 16,
 	NAME_BYTES = 256,
 	SUPERS_MAX = 512,
 	MAPS_MAX = 1 << 12,
 	REFS_MAX = 1 << 24, /* of all classes */
+};
+
+/* A field of a class. */
+struct field {
+	uint64_t constants;       /* of the class that declares it */
+	uint32_t name, signature; /* in them */
+	uint32_t at, access;      /* at: bytes from the beginning of the object */
 };
 
 static uint32_t symbol_read(const struct java_reader *x, uint64_t constants, uint32_t index,
@@ -63,8 +76,8 @@ static void ref_add(struct java_reader *x, uint32_t at, uint32_t label,
 }
 
 /* Adds a field with a number to the class, unless the fields before it fill an instance. */
-static void number_add(struct java_reader *x, struct java_class *c, uint64_t constants,
-		       const uint16_t *f, char type, uint32_t at, bool of_mirror)
+static void number_add(struct java_reader *x, struct java_class *c, const struct field *f,
+		       char type, bool of_mirror)
 {
 	uint32_t size = graph_type_size(type), n;
 	char name[NAME_BYTES];
@@ -73,19 +86,71 @@ static void number_add(struct java_reader *x, struct java_class *c, uint64_t con
 	if (!size || !graph_wanted(x->graph)->values || !java_afford(x, 8) ||
 	    (!of_mirror && (c->number_bytes + size > c->size || x->numbers.n >= REFS_MAX)))
 		return;
-	n = symbol_read(x, constants, f[FIELD_NAME], name);
+	n = symbol_read(x, f->constants, f->name, name);
 	if (!java_afford(x, n))
 		return;
 	if (of_mirror) {
 		if (c->mirror)
 			value = jvm_get(x->jvm, c->mirror,
-					(struct jvm_member){ at, (uint8_t)size });
+					(struct jvm_member){ f->at, (uint8_t)size });
 	} else {
-		vec_push(&x->numbers, ((struct java_number){ at, size }));
+		vec_push(&x->numbers, ((struct java_number){ f->at, size }));
 		c->nnumbers++;
 		c->number_bytes += size;
 	}
 	graph_class_field(x->graph, c->number, of_mirror, type, name, n, value);
+}
+
+/* Adds a field, unless it is of the other kind. */
+static void field_add(struct java_reader *x, const struct java_class *owner, struct java_class *c,
+		      bool of_mirror, const struct field *f)
+{
+	char signature[NAME_BYTES];
+
+	if (!(f->access & FIELD_STATIC) == of_mirror ||
+	    !symbol_read(x, f->constants, f->signature, signature))
+		return;
+	if (*signature != 'L' && *signature != '[') {
+		number_add(x, c, f, *signature, of_mirror);
+		return;
+	}
+	ref_add(x, f->at, field_label(x, f->constants, f->name),
+		!of_mirror && is_referent(x, owner, f->constants, f->name) ? c->strength
+									   : GRAPH_STRONG);
+}
+
+/* From Java 21 on, fields are numbers of a compressed table: how many there are, and how many of
+ * the JVM's own are behind them; then for each its name, signature, offset, access and flags, and
+ * what the flags say. */
+static void stream_add(struct java_reader *x, const struct java_class *owner, struct java_class *c,
+		       bool of_mirror, uint64_t constants)
+{
+	uint64_t at = jvm_get(x->jvm, owner->address, x->layout.class_stream);
+	uint64_t length = at ? jvm_get(x->jvm, at, (struct jvm_member){ 0, 4 }) : 0;
+	uint32_t n = length < STREAM_MAX ? (uint32_t)length : STREAM_MAX, i = 0, excluded, fields;
+	cleanup_free uint8_t *p = NULL;
+
+	if (!n || !java_afford(x, n / 8 + 1))
+		return;
+	p = xmalloc(n);
+	n = space_read_some(x->jvm->runtime.space, at + FIELDS_OF_BYTES, p, n);
+	excluded = x->jvm->layout.excluded;
+	fields = jvm_number(excluded, p, n, &i);
+	(void)jvm_number(excluded, p, n, &i);
+	while (fields-- && i < n && java_afford(x, 8)) {
+		struct field f = { .constants = constants };
+		uint32_t flags;
+
+		f.name = jvm_number(excluded, p, n, &i);
+		f.signature = jvm_number(excluded, p, n, &i);
+		f.at = jvm_number(excluded, p, n, &i);
+		f.access = jvm_number(excluded, p, n, &i);
+		flags = jvm_number(excluded, p, n, &i);
+		for (uint32_t bit = 1; bit <= STREAM_CONTENDED; bit <<= 1)
+			if (flags & bit & (STREAM_VALUE | STREAM_GENERIC | STREAM_CONTENDED))
+				(void)jvm_number(excluded, p, n, &i);
+		field_add(x, owner, c, of_mirror, &f);
+	}
 }
 
 /* Adds the references among the fields that `owner` declares, to an instance of c or to owner's
@@ -98,26 +163,22 @@ static void fields_add(struct java_reader *x, const struct java_class *owner, st
 		 fields = jvm_get(x->jvm, owner->address, l->class_fields),
 		 n = jvm_get(x->jvm, owner->address, l->class_nfields);
 
+	if (l->class_stream.width) {
+		stream_add(x, owner, c, of_mirror, constants);
+		return;
+	}
 	for (uint64_t i = 0; fields && i < n && i < FIELDS_MAX && java_afford(x, 8); i++) {
-		uint16_t f[FIELD_SLOTS];
-		char signature[NAME_BYTES];
-		uint32_t at;
+		uint16_t w[FIELD_SLOTS];
+		struct field f = { .constants = constants };
 
-		if (space_read_some(x->jvm->runtime.space, fields + FIELDS_AT + i * sizeof(f), f,
-				    sizeof(f)) != sizeof(f))
+		if (space_read_some(x->jvm->runtime.space, fields + FIELDS_AT + i * sizeof(w), w,
+				    sizeof(w)) != sizeof(w))
 			return;
-		if (!(f[FIELD_ACCESS] & FIELD_STATIC) == of_mirror ||
-		    !symbol_read(x, constants, f[FIELD_SIGNATURE], signature))
-			continue;
-		at = (f[FIELD_OFFSET] | (uint32_t)f[FIELD_OFFSET + 1] << 16) >> FIELD_TAG_BITS;
-		if (*signature != 'L' && *signature != '[') {
-			number_add(x, c, constants, f, *signature, at, of_mirror);
-			continue;
-		}
-		ref_add(x, at, field_label(x, constants, f[FIELD_NAME]),
-			!of_mirror && is_referent(x, owner, constants, f[FIELD_NAME])
-				? c->strength
-				: GRAPH_STRONG);
+		f.access = w[FIELD_ACCESS];
+		f.name = w[FIELD_NAME];
+		f.signature = w[FIELD_SIGNATURE];
+		f.at = (w[FIELD_OFFSET] | (uint32_t)w[FIELD_OFFSET + 1] << 16) >> FIELD_TAG_BITS;
+		field_add(x, owner, c, of_mirror, &f);
 	}
 }
 

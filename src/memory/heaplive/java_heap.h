@@ -37,19 +37,20 @@
 	X(class_vtable, 1, "Klass", "_vtable_len") \
 	X(class_itable, 1, "InstanceKlass", "_itable_len") \
 	X(class_maps, 1, "InstanceKlass", "_nonstatic_oop_map_size") \
-	X(class_fields, 1, "InstanceKlass", "_fields") \
-	X(class_nfields, 1, "InstanceKlass", "_java_fields_count") \
+	X(class_fields, 0, "InstanceKlass", "_fields") \
+	X(class_nfields, 0, "InstanceKlass", "_java_fields_count") \
+	X(class_stream, 0, "InstanceKlass", "_fieldinfo_stream") \
 	X(constants_cache, 1, "ConstantPool", "_cache") \
 	X(cache_references, 1, "ConstantPoolCache", "_resolved_references") \
 	X(loader_object, 1, "ClassLoaderData", "_class_loader") \
 	X(loader_next, 1, "ClassLoaderData", "_next") \
 	X(loader_classes, 1, "ClassLoaderData", "_klasses") \
-	X(loader_hidden, 1, "ClassLoaderData", "_has_class_mirror_holder") \
+	X(loader_hidden, 0, "ClassLoaderData", "_has_class_mirror_holder") \
 	X(thread_tlab, 1, "Thread", "_tlab") \
-	X(thread_handles, 1, "Thread", "_active_handles") \
+	X(thread_handles, 0, "Thread", "_active_handles") \
 	X(thread_exception, 1, "ThreadShadow", "_pending_exception") \
 	X(thread_object, 1, "JavaThread", "_threadObj") \
-	X(thread_result, 1, "JavaThread", "_vm_result") \
+	X(thread_result, 0, "JavaThread", "_vm_result") \
 	X(thread_stack, 1, "JavaThread", "_stack_base") \
 	X(thread_stack_size, 1, "JavaThread", "_stack_size") \
 	X(tlab_start, 1, "ThreadLocalAllocBuffer", "_start") \
@@ -59,6 +60,35 @@
 	X(handles_first, 1, "JNIHandleBlock", "_handles") \
 	X(handles_top, 1, "JNIHandleBlock", "_top") \
 	X(handles_next, 1, "JNIHandleBlock", "_next")
+
+/* X(name, type, member): the same members in other versions. */
+#define JAVA_OTHER_MEMBERS(X) \
+	X(heap_active, "CollectedHeap", "_is_stw_gc_active") \
+	X(serial_young, "SerialHeap", "_young_gen") \
+	X(serial_old, "SerialHeap", "_old_gen") \
+	X(space_bottom, "ContiguousSpace", "_bottom") \
+	X(mutable_bottom, "ImmutableSpace", "_bottom") \
+	X(manager_regions, "G1HeapRegionManager", "_regions") \
+	X(region_type, "G1HeapRegion", "_type") \
+	X(region_bottom, "G1HeapRegion", "_bottom") \
+	X(region_top, "G1HeapRegion", "_top") \
+	X(region_top, "G1ContiguousSpace", "_top") \
+	X(type_tag, "G1HeapRegionType", "_tag") \
+	X(loader_hidden, "ClassLoaderData", "_is_anonymous") \
+	X(thread_handles, "JavaThread", "_active_handles")
+
+/* X(name, type, member): the same variables in other versions. */
+#define JAVA_OTHER_VARIABLES(X) \
+	X(oop_base, "Universe", "_narrow_oop._base") \
+	X(oop_base, "CompressedOops", "_base") \
+	X(oop_shift, "Universe", "_narrow_oop._shift") \
+	X(oop_shift, "CompressedOops", "_shift") \
+	X(class_base, "Universe", "_narrow_klass._base") \
+	X(class_base, "CompressedKlassPointers", "_base") \
+	X(class_shift, "Universe", "_narrow_klass._shift") \
+	X(class_shift, "CompressedKlassPointers", "_shift") \
+	X(class_class, "SystemDictionary", \
+	  "_well_known_klasses[SystemDictionary::Class_klass_knum]")
 
 /* X(name, required, type, member): variables of the JVM. */
 #define JAVA_VARIABLES(X) \
@@ -155,6 +185,8 @@ struct java_reader {
 	struct graph *graph;
 	struct java_layout layout;
 	enum java_collector collector;
+	unsigned major;       /* version */
+	uint64_t mark_unused; /* bits that are 0 in the mark of an object without a lock */
 	bool narrow, narrow_class;
 	uint32_t align; /* of objects */
 	uint64_t oop_base, class_base;

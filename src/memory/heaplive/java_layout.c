@@ -1,12 +1,22 @@
 /* The layout of HotSpot's heap, from the tables that libjvm.so publishes for debuggers. */
 #include <stddef.h>
+#include <stdlib.h>
 
 #include "memory/heaplive/java_heap.h"
+
+/* The bits of a mark that are 0 without a lock: beside the hash and the age. */
+#define MARK_UNUSED 0xffffff8000000080ull
+#define MARK_UNUSED_MOVED 0xfffffc0000000780ull
+enum { MARK_MOVED = 24 /* from this version on */ };
 
 static const struct jvm_wanted_member java_members[] = {
 #define X(name, required, type, member) \
 	{ { type, "" }, { member, "" }, offsetof(struct java_layout, name), required },
 	JAVA_MEMBERS(X)
+#undef X
+#define X(name, type, member) \
+	{ { type, "" }, { member, "" }, offsetof(struct java_layout, name), false },
+		JAVA_OTHER_MEMBERS(X)
 #undef X
 };
 
@@ -14,6 +24,9 @@ static const struct jvm_wanted_value java_variables[] = {
 #define X(name, required, type, member) \
 	{ type, member, offsetof(struct java_layout, variable.name), required },
 	JAVA_VARIABLES(X)
+#undef X
+#define X(name, type, member) { type, member, offsetof(struct java_layout, variable.name), false },
+		JAVA_OTHER_VARIABLES(X)
 #undef X
 };
 
@@ -69,11 +82,21 @@ struct err *java_layout_read(struct java_reader *x)
 	struct java_layout *l = &x->layout;
 	uint64_t align;
 
-	if (!jvm_tables_read(x->jvm, &wanted, l))
+	if (!jvm_tables_read(x->jvm, &wanted, l) ||
+	    (!l->class_stream.width && (!l->class_fields.width || !l->class_nfields.width)))
 		return err_new(0,
-			       "the heap of Java %s is not known to descry: it reads that of 17. A "
-			       "heap dump (jcmd PID GC.heap_dump FILE) can be read",
+			       "the heap of Java %s is not known to descry: it reads those of 11, "
+			       "17 and 25. A heap dump (jcmd PID GC.heap_dump FILE) can be read",
 			       x->jvm->runtime.version);
+	if (jvm_option(x->jvm, "UseCompactObjectHeaders"))
+		return err_new(0,
+			       "compact headers of Java's objects (-XX:+UseCompactObjectHeaders) "
+			       "are not known to descry. A heap dump (jcmd PID GC.heap_dump "
+			       "FILE) can be read");
+	if (!l->region_bottom.width)
+		l->region_bottom = l->space_bottom; /* of 11, in which regions are spaces */
+	x->major = (unsigned)atoi(x->jvm->runtime.version);
+	x->mark_unused = x->major >= MARK_MOVED ? MARK_UNUSED_MOVED : MARK_UNUSED;
 	align = jvm_option_number(x->jvm, "ObjectAlignmentInBytes");
 	x->align = align >= 8 && align <= 256 && !(align & (align - 1)) ? (uint32_t)align : 8;
 	x->narrow = jvm_option(x->jvm, "UseCompressedOops");

@@ -12,6 +12,7 @@ enum {
 	BITMAP_WORDS = 8,
 	HEAP_WORDS_MAX = 1 << 10, /* of G1CollectedHeap */
 	REGION_WORDS_MAX = 1 << 7,
+	ONE_BITMAP = 20, /* from this version of Java on, what is described here is not there */
 };
 
 struct bitmap {
@@ -94,7 +95,7 @@ static uint32_t tops_find(const struct java_reader *x)
 
 void java_marks_find(struct java_reader *x)
 {
-	uint32_t at = tops_find(x);
+	uint32_t at = x->major < ONE_BITMAP ? tops_find(x) : 0;
 	struct bitmap b;
 
 	if (!at || !marks_find(x, &b)) {

@@ -7,12 +7,11 @@
 enum {
 	CONTENT_MAX = 1 << 20, /* bytes of an array that are compared with others */
 	CLASS_AT = 8,          /* of an object: its Klass, behind the mark */
-	/* the low bits of a mark, and the bits that are 0 in one without a lock */
+	/* the low bits of a mark */
 	MARK_LOCK = 3,
 	MARK_UNLOCKED = 1,
 	MARK_MARKED = 3,
 };
-#define MARK_UNUSED 0xffffff8000000080ull /* of an object without a lock: 25 bits, and one */
 
 /* Returns the run of touched pages that has addr, or the next one behind it. */
 static struct space_range run_at(struct java_reader *x, uint64_t addr)
@@ -71,10 +70,10 @@ static uint64_t object_size(const struct java_reader *x, const struct java_class
 }
 
 /* Is this the mark of an object that a search may believe in? */
-static bool is_mark(uint64_t mark)
+static bool is_mark(const struct java_reader *x, uint64_t mark)
 {
 	switch (mark & MARK_LOCK) {
-	case MARK_UNLOCKED: return !(mark & MARK_UNUSED);
+	case MARK_UNLOCKED: return !(mark & x->mark_unused);
 	case MARK_MARKED: return false;
 	}
 	return mark > 4096 && mark < 1ull << 47; /* the address of a lock */
@@ -266,7 +265,7 @@ static void walk_resync(struct java_reader *x, struct walk *w)
 			w->at = run.start < w->limit ? run.start : w->limit;
 			continue;
 		}
-		c = is_mark(java_u64(p)) ? class_of(x, p) : NULL;
+		c = is_mark(x, java_u64(p)) ? class_of(x, p) : NULL;
 		if (c && object_size(x, c, p, w->limit - w->at))
 			break;
 		w->at += x->align;

@@ -8,8 +8,9 @@ enum {
 	THREADS_MAX = 1 << 16,
 	/* HeapRegionType */
 	REGION_FREE = 0,
-	REGION_HUMONGOUS = 12,
-	REGION_HUMONGOUS_REST = 13,
+	REGION_HUMONGOUS = 4,
+	REGION_HUMONGOUS_REST = 5,
+	REGION_PINNED = 8, /* a bit that humongous ones also have up to Java 21 */
 };
 
 static void part_add(struct java_reader *x, struct java_part p)
@@ -63,6 +64,8 @@ static void g1_parts(struct java_reader *x, uint64_t heap)
 		if (!jvm_word(x->jvm, base + i * 8, &region))
 			return;
 		type = region ? jvm_get(x->jvm, region, tag) : REGION_FREE;
+		if (type & REGION_HUMONGOUS)
+			type &= ~(uint64_t)REGION_PINNED;
 		if (type != REGION_FREE && type != REGION_HUMONGOUS_REST)
 			part_add(x, (struct java_part){
 					    .bottom = jvm_get(x->jvm, region, l->region_bottom),

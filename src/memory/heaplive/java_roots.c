@@ -202,7 +202,10 @@ static void threads_add(struct java_reader *x)
 			break;
 		if (!is_new(&added.threads, thread))
 			continue;
-		h.object = java_handle(x, thread + l->thread_object.at);
+		/* a handle from Java 16 on */
+		if (!jvm_word(x->jvm, thread + l->thread_object.at, &h.object) ||
+		    !java_is_object(x, h.object))
+			h.object = java_handle(x, thread + l->thread_object.at);
 		if (java_is_object(x, h.object))
 			java_root(x, h.object, "thread");
 		else
