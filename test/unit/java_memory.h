@@ -212,6 +212,8 @@ static inline void jm_reader(struct java_reader *x, struct jvm *j, const struct 
 				   .narrow = true,
 				   .narrow_class = true,
 				   .align = 8,
+				   .major = 17,
+				   .mark_unused = 0xffffff8000000080ull,
 				   .mirror_class = 16,
 				   .mirror_words = 24 };
 	x->layout = (struct java_layout){
