@@ -57,7 +57,7 @@ struct leaks {
 	VEC(struct leaks_stack) stacks; /* of a recording; number 0 is none */
 	struct leaks_heap *heap;        /* blocks.h */
 	uint32_t *chunk_stacks;         /* for each of its chunks, of stacks; NULL: no recording */
-	VEC(const char *) remarks;      /* on heaps that are damaged */
+	VEC(const char *) remarks;      /* on heaps that are damaged, and on types */
 	uint64_t used, used_bytes;      /* blocks in use, leaked ones too */
 	uint64_t unused, unused_bytes;  /* free blocks */
 	uint64_t leaked, leaked_bytes;  /* all leaked blocks */

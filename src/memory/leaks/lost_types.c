@@ -78,6 +78,18 @@ static bool has_all_types(const struct leaks *l)
 	return true;
 }
 
+static void drop_types(struct leaks *l)
+{
+	for (uint32_t i = 0; i < l->blocks.n; i++) {
+		struct leaks_block *b = &l->blocks.v[i];
+
+		if (b->by == LEAKS_BY_TABLE)
+			continue;
+		b->type = NULL;
+		b->by = LEAKS_BY_NOTHING;
+	}
+}
+
 void leaks_find_types(struct leaks *l, const struct memory_copy *c, struct space *s,
 		      const char *(*class_of)(void *arg, uint64_t word), void *arg)
 {
@@ -97,9 +109,12 @@ void leaks_find_types(struct leaks *l, const struct memory_copy *c, struct space
 		types_by_stack(&t, l);
 		for (uint32_t i = 0; i < ROUNDS && types_by_pointers(&t, l); i++)
 			;
-		if (!typed_step(&t) || type_user_is_cut(g))
-			vec_push(&l->remarks, "some types are left out: there are too many");
+		if (!typed_step(&t))
+			vec_push(&l->remarks,
+				 "types: some are left out: there are too many blocks");
 	}
+	if (type_user_is_cut(g))
+		vec_push(&l->remarks, "types: none is shown: the program has too many");
 	if (dwarf_untrusted())
 		vec_push(&l->remarks,
 			 arena_printf(
@@ -107,10 +122,10 @@ void leaks_find_types(struct leaks *l, const struct memory_copy *c, struct space
 				 "types: the debugging information of %s is not read, because it "
 				 "belongs to another user, or anybody can write it",
 				 dwarf_untrusted()));
-	/* Nothing that was read is true when a file was truncated meanwhile. */
-	for (uint32_t i = 0; i < l->blocks.n && changed_count() != changed; i++)
-		if (l->blocks.v[i].by != LEAKS_BY_TABLE)
-			l->blocks.v[i].type = NULL;
+	/* Nothing that was read is true when a file was truncated meanwhile. A type without all its
+	 * members agrees with blocks of others. */
+	if (changed_count() != changed || type_user_is_cut(g))
+		drop_types(l);
 	typed_blocks_fini(&t);
 	type_graph_free(g);
 }

@@ -9,6 +9,7 @@ enum {
 	NAMES = 8,                /* of typedefs and qualifiers */
 	KEY_ROOM = 640,
 	POINTER_BYTES = 8,
+	STEPS_MAX = 1 << 16, /* members and elements of one layout that are looked at */
 };
 
 void layouts_init(struct layouts *ls, struct type_graph *g, struct arena *arena)
@@ -103,7 +104,14 @@ struct making {
 	VEC(struct layout_field) fields;
 	uint64_t tail_at;
 	type_id tail;
+	uint32_t steps;
 };
+
+/* Returns false when the layout has as much as it may have. The rest of it is left out. */
+static bool may_add(struct making *m)
+{
+	return m->fields.n < FIELDS_MAX && m->steps++ < STEPS_MAX;
+}
 
 static void add_field(struct making *m, enum field_kind kind, uint64_t at, uint64_t size,
 		      type_id to)
@@ -132,7 +140,7 @@ static void add_array(struct layouts *ls, struct making *m, type_id array, uint6
 			m->tail_at = at;
 			m->tail = of;
 		}
-		for (uint32_t i = 0; i < n && m->fields.n < FIELDS_MAX && size; i++)
+		for (uint32_t i = 0; i < n && size && may_add(m); i++)
 			add_type(ls, m, of, at + i * size, level);
 		break;
 	case TYPE_INT:
@@ -149,7 +157,7 @@ static void add_members(struct layouts *ls, struct making *m, type_id t, uint64_
 	uint32_t n;
 
 	v = type_members(ls->g, t, &n);
-	for (uint32_t i = 0; i < n && m->fields.n < FIELDS_MAX; i++)
+	for (uint32_t i = 0; i < n && may_add(m); i++)
 		if (!v[i].bit_size)
 			add_type(ls, m, v[i].type, at + v[i].bit_offset / 8, level);
 }

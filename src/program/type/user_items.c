@@ -110,6 +110,7 @@ static void walk_scope(struct item_walk *w, Dwarf_Die *parent, size_t len, uint3
 {
 	Dwarf_Die die;
 	const char *name;
+	size_t n;
 
 	if (depth == SCOPES || dwarf_child(parent, &die))
 		return;
@@ -128,13 +129,15 @@ static void walk_scope(struct item_walk *w, Dwarf_Die *parent, size_t len, uint3
 			if (!name || dwarf_hasattr(&die, DW_AT_declaration))
 				break;
 			offer_type(w, &die, dwarf_bytesize(&die), len, name);
-			if (w->qualify)
-				walk_scope(w, &die, add_part(w, len, name), depth + 1);
+			n = w->qualify ? add_part(w, len, name) : 0;
+			if (n)
+				walk_scope(w, &die, n, depth + 1);
 			break;
 		case DW_TAG_namespace:
 			name = dwarf_diename(&die);
-			walk_scope(w, &die, add_part(w, len, name ? name : "(anonymous namespace)"),
-				   depth + 1);
+			n = add_part(w, len, name ? name : "(anonymous namespace)");
+			if (n)
+				walk_scope(w, &die, n, depth + 1);
 			break;
 		case DW_TAG_subprogram:
 		case DW_TAG_lexical_block: walk_scope(w, &die, len, depth + 1); break;
