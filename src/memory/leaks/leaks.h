@@ -55,7 +55,7 @@ struct leaks {
 	VEC(struct leaks_group) groups; /* the most bytes first */
 	VEC(struct leaks_block) blocks; /* the roots of the leaked blocks, the most bytes first */
 	VEC(struct leaks_stack) stacks; /* of a recording; number 0 is none */
-	struct leaks_heap *heap;        /* blocks.h */
+	struct leaks_heap *heap;        /* blocks.h; NULL: leaks_find() has not made this */
 	uint32_t *chunk_stacks;         /* for each of its chunks, of stacks; NULL: no recording */
 	VEC(const char *) remarks;      /* on heaps that are damaged, and on types */
 	uint64_t used, used_bytes;      /* blocks in use, leaked ones too */

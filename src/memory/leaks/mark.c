@@ -369,7 +369,8 @@ void leaks_free(struct leaks *l)
 	vec_fini(&l->blocks);
 	vec_fini(&l->stacks);
 	vec_fini(&l->remarks);
-	heap_fini(l->heap);
+	if (l->heap)
+		heap_fini(l->heap);
 	free(l->heap);
 	free(l->chunk_stacks);
 	arena_fini(&l->arena);
