@@ -20,7 +20,9 @@ for engine in engines:
     check(re.fullmatch(r"(nanosleep\({ tv_sec=0, tv_nsec=3000000 }, 0\) += 0\n){2}\+\+\+ exited \(status 0\) \+\+\+\n", r.err), engine, "--min-time", r)
 
     # JSON
-    r = calls(*how, "--json", "-i", "-w", "1", "./t", "lines", "0", rc=3)
+    # not all functions: the kernel takes a minute to verify so many stacks when other work runs
+    some = "+".join(f + "@MAIN" for f in ("printf", "fopen", "malloc", "strcmp", "exit", "qsort", "made_pair", "made_fill"))
+    r = calls(*how, "--json", "-i", "-w", "1", "-e", some, "./t", "lines", "0", rc=3)
     rows = [json.loads(line) for line in r.err.splitlines()]
     by_name = {row["function"]: row for row in rows}
     check(by_name["printf"]["args"] == ['"%s %d %d%c\\n"', '"given"', "12", "1", "'x'"] and by_name["printf"]["result"] == "12", engine, "args", rows)
