@@ -332,6 +332,26 @@ static bool closure_add_named(struct returns *r, struct closure *c, const struct
 	return all;
 }
 
+/* Adds the function at a run-time address. */
+static bool closure_add_loaded(struct returns *r, struct closure *c, uint64_t at)
+{
+	const struct mapping *m = NULL;
+	uint64_t addr;
+
+	for (uint32_t i = 0; i < r->maps.n && !m; i++)
+		if (at >= r->maps.v[i].start && at < r->maps.v[i].end && r->maps.v[i].exec)
+			m = &r->maps.v[i];
+	for (uint32_t k = 0; m && m->inode && k < r->objects->n; k++) {
+		const struct process_object *in = &r->objects->v[k];
+
+		if (in->inode == m->inode &&
+		    object_text_mapping_addr(in->object, m->offset, &addr) &&
+		    object_is_text(in->object, at - m->start + addr))
+			return closure_add(r, c, in, at - m->start + addr);
+	}
+	return false;
+}
+
 /* Adds the functions to which code leads that only jumps through a word of the object: slots of
  * its PLT. */
 static bool closure_add_slot(struct returns *r, struct closure *c, const struct process_object *po,
@@ -356,13 +376,7 @@ static bool closure_add_slot(struct returns *r, struct closure *c, const struct 
 	plt = object_section(po->object, ".plt", &plt_addr, &plt_size);
 	if (word - bias - plt_addr < plt_size)
 		return closure_add_named(r, c, po, to);
-	for (uint32_t k = 0; k < r->objects->n; k++) {
-		const struct process_object *in = &r->objects->v[k];
-
-		if (bias_of(r, in, &bias) && object_is_text(in->object, word - bias))
-			return closure_add(r, c, in, word - bias);
-	}
-	return false;
+	return closure_add_loaded(r, c, word);
 }
 
 /* Returns true for code that only jumps through a word. */
