@@ -1,4 +1,6 @@
 /* src/memory/heaplive/v8_*.c on memory that is made up. */
+#include <stddef.h>
+
 #include "unit.h"
 
 #include "v8_heap_memory.h"
@@ -149,13 +151,58 @@ static void v8_no_pages(void **state)
 	memory_copy_free(c);
 }
 
+/* Reads the heap with one of the published numbers changed. Returns the error's text or "". */
+static const char *read_with(uint32_t offset, int32_t number)
+{
+	const struct graph_wanted w = { .labels = true };
+	static char text[256];
+	struct graph *g = graph_new(&w);
+	struct memory_copy *c = NULL;
+	struct v8_reader x;
+	struct space *s;
+	struct err *e;
+	struct v8 v;
+
+	assert_null(memory_copy(&mem.space, &c));
+	s = memory_copy_space(c, &mem.space);
+	vh_reader(&x, &v, c, s, g);
+	memcpy((char *)&v.n + offset, &number, sizeof(number));
+	e = v8_read(&x);
+	snprintf(text, sizeof(text), "%s", e ? e->text : "");
+	err_free(e);
+	vh_reader_fini(&x);
+	graph_free(g);
+	space_free(s);
+	memory_copy_free(c);
+	return text;
+}
+
+/* The process writes whatever it likes over the numbers: no read leaves the copy. */
+static void v8_forged_numbers(void **state)
+{
+	static const int32_t forged[] = { INT32_MIN, -1000000000, -8,         1,        25,
+					  72,        0x10000000,  2000000000, INT32_MAX };
+
+	(void)state;
+	vh_make(&mem);
+	for (uint32_t at = 0; at < sizeof(struct v8_numbers); at += 4)
+		for (size_t i = 0; i < ARRAY_SIZE(forged); i++)
+			read_with(at, forged[i]);
+	assert_non_null(strstr(read_with(offsetof(struct v8_numbers, map_words), 2000000000),
+			       "map_words cannot be 2000000000"));
+	assert_non_null(strstr(read_with(offsetof(struct v8_numbers, map_prototype), 68),
+			       "map_prototype cannot be 68"));
+	assert_non_null(strstr(read_with(offsetof(struct v8_numbers, map_dictionary), 0),
+			       "does not publish"));
+	assert_string_equal(read_with(offsetof(struct v8_numbers, buffer_store), 0), "");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(v8_objects),
-		cmocka_unit_test(v8_counted),
-		cmocka_unit_test(v8_moved),
-		cmocka_unit_test(v8_no_pages),
+		cmocka_unit_test(v8_objects),        cmocka_unit_test(v8_counted),
+		cmocka_unit_test(v8_moved),          cmocka_unit_test(v8_no_pages),
+		cmocka_unit_test(v8_forged_numbers),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,4 +1,6 @@
 /* The source of graphs "javascript": the objects of V8 in Node.js. */
+#include <stddef.h>
+
 #include "memory/heaplive/live_copy.h"
 #include "memory/heaplive/objects.h"
 #include "memory/heaplive/v8_heap.h"
@@ -22,12 +24,71 @@ static void remarks_add(struct v8_reader *x)
 				       "names and references are missing");
 }
 
-/* The numbers that only the heap needs are not required of the runtime. */
-static bool has_numbers(const struct v8_numbers *n)
+enum {
+	HEAD = 24,         /* bytes of a symbol or an object that are known to be there */
+	STRING_HEAD = 16,  /* of a string */
+	OBJECT_MAX = 1024, /* offsets of members of larger objects */
+	STRING_MAX = 64,   /* offset of a string's characters */
+	PREFIX_MAX = 16,   /* words */
+	SCOPE_MAX = 64,    /* words */
+	TYPE_MAX = UINT16_MAX,
+};
+
+/* The published numbers that lead to places in the copy: the least and the most that a number may
+ * be, and what it is a multiple of. The process can have written any number. */
+static const struct {
+	const char *name;
+	uint32_t offset;
+	int32_t least, most, unit;
+} heap_numbers[] = {
+#define NUMBER(name, least, most, unit) \
+	{ \
+#name, offsetof(struct v8_numbers, name), least, most, unit \
+	}
+#define MEMBER(name, size, width) NUMBER(name, 8, (size) - (width), width)
+	MEMBER(map_type, V8_MAP_SIZE, 2),
+	MEMBER(map_words, V8_MAP_SIZE, 1),
+	MEMBER(map_first, V8_MAP_SIZE, 1),
+	MEMBER(map_bits2, V8_MAP_SIZE, 1),
+	MEMBER(map_bits3, V8_MAP_SIZE, 4),
+	MEMBER(map_prototype, V8_MAP_SIZE, 8),
+	MEMBER(map_constructor, V8_MAP_SIZE, 8),
+	MEMBER(map_descriptors, V8_MAP_SIZE, 8),
+	MEMBER(object_properties, HEAD, 8),
+	MEMBER(object_elements, HEAD, 8),
+	MEMBER(symbol_name, HEAD, 8),
+	MEMBER(string_length, STRING_HEAD, 4),
+	MEMBER(function_shared, OBJECT_MAX, 8),
+	MEMBER(function_context, OBJECT_MAX, 8),
+	NUMBER(string_one_byte, STRING_HEAD - 4, STRING_MAX, 1),
+	NUMBER(string_two_bytes, STRING_HEAD - 4, STRING_MAX, 1),
+	NUMBER(bytecodes_data, HEAD, OBJECT_MAX, 1),
+	NUMBER(map_dictionary, 1, 31, 1),
+	NUMBER(names_prefix, 1, PREFIX_MAX, 1),
+	NUMBER(scope_first, 0, SCOPE_MAX, 1),
+	NUMBER(type_function, 1, TYPE_MAX, 1),
+	/* not every version has these */
+	NUMBER(buffer_store, 0, OBJECT_MAX, 8),
+	NUMBER(buffer_bytes, 0, OBJECT_MAX, 8),
+#undef MEMBER
+#undef NUMBER
+};
+
+static struct err *numbers_check(const struct v8_numbers *n)
 {
-	return n->map_words && n->map_first && n->map_bits2 && n->map_bits3 && n->map_prototype &&
-	       n->map_constructor && n->map_descriptors && n->map_dictionary && n->names_prefix &&
-	       n->object_properties && n->object_elements && n->function_context && n->symbol_name;
+	for (size_t i = 0; i < ARRAY_SIZE(heap_numbers); i++) {
+		const int32_t have =
+			*(const int32_t *)(const void *)((const char *)n + heap_numbers[i].offset);
+
+		if (!have && heap_numbers[i].least)
+			return err_new(0, "it does not publish the numbers of V8's objects");
+		if (have < heap_numbers[i].least || have > heap_numbers[i].most ||
+		    have % heap_numbers[i].unit)
+			return err_new(
+				0, "it publishes wrong numbers of V8's objects: %s cannot be %d",
+				heap_numbers[i].name, have);
+	}
+	return NULL;
 }
 
 struct err *v8_read(struct v8_reader *x)
@@ -42,8 +103,9 @@ struct err *v8_read(struct v8_reader *x)
 	if (!x->version)
 		return err_new(0, "the heap of V8 %d.%d is not known to descry", v->major,
 			       v->minor);
-	if (!has_numbers(&x->v8->n))
-		return err_new(0, "it does not publish the numbers of V8's objects");
+	e = numbers_check(&x->v8->n);
+	if (e)
+		return e;
 	for (uint32_t i = 0; i < x->copy->runs.n; i++)
 		x->budget += x->copy->runs.v[i].end - x->copy->runs.v[i].start;
 	x->walk = x->budget * 4 + (64 << 20);
