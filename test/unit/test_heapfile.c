@@ -442,6 +442,39 @@ static void hprof_many_fields(void **state)
 	free(fields);
 }
 
+/* Two classes are above each other: each has the fields of both once. */
+static void hprof_circle(void **state)
+{
+	enum { FIRST = 0x2000, SECOND = 0x3000, WORDS = 64 };
+	const uint64_t referent[] = { TEXT_REFERENT, 2 };
+	struct graph *g = NULL;
+	struct hprof_make m;
+	struct graph_walk w;
+	struct graph_edge_to edge;
+	const char *source;
+	uint32_t n = 0;
+
+	(void)state;
+	hm_begin(&m, 8);
+	hm_text(&m, TEXT_REFERENCE, "java/lang/ref/Reference");
+	hm_text(&m, TEXT_REFERENT, "referent");
+	hm_load(&m, FIRST, TEXT_REFERENCE);
+	hm_segment(&m, 0x1c);
+	hm_class(&m, FIRST, SECOND, NULL, 0, referent, 1);
+	hm_class(&m, SECOND, FIRST, NULL, 0, referent, 1);
+	hm_instance(&m, HEAP, FIRST, WORDS * 8);
+	for (uint32_t i = 0; i < WORDS; i++)
+		hm_id(&m, FIRST);
+	hm_segment_end(&m);
+	assert_null(read_bytes(m.o.v, m.o.n, false, &all, &g, &source));
+	w = graph_out(g, graph_find(g, HEAP));
+	while (graph_walk_next(&w, &edge))
+		n += !strcmp(graph_label_text(g, edge.label, (char[16]){ 0 }, 16), "referent");
+	assert_int_equal(n, 2);
+	graph_free(g);
+	out_fini(&m.o);
+}
+
 /* Android's arrays without elements: a heap that is written from the dump would have them. */
 static void hprof_absent(void **state)
 {
@@ -494,6 +527,7 @@ int main(void)
 		cmocka_unit_test(rubydump),
 		cmocka_unit_test(unknown),
 		cmocka_unit_test(hprof_many_fields),
+		cmocka_unit_test(hprof_circle),
 		cmocka_unit_test(hprof_absent),
 	};
 

@@ -48,6 +48,7 @@ struct hprof_class {
 	uint32_t ref, nrefs;       /* in refs, those of the classes above too */
 	uint32_t number, nnumbers; /* in numbers, likewise, when they are wanted */
 	uint32_t bytes;            /* of an instance in the file */
+	uint32_t walked;           /* number + 1 of the class above which it was met last */
 	uint64_t least;       /* from an instance to the next object, at least; 0: none was seen */
 	uint32_t graph_class; /* + 1; 0: none yet */
 };

@@ -91,14 +91,17 @@ static void number_field(struct hprof *h, struct hprof_class *c, uint8_t type, c
 			  strlen(name), 0);
 }
 
+/* A file can say that a class is above itself: it counts once. */
 static bool lay_out(struct hprof *h, struct hprof_class *c)
 {
-	const struct hprof_class *above = c;
+	const enum graph_strength strength = strength_of(h, c);
+	const uint32_t walk = (uint32_t)(c - h->classes.v) + 1;
+	struct hprof_class *above = c;
 	uint32_t at = 0;
 
 	c->ref = h->refs.n;
 	c->number = h->numbers.n;
-	for (int depth = 0; above && depth < SUPERS_MAX; depth++) {
+	for (int depth = 0; above && above->walked != walk && depth < SUPERS_MAX; depth++) {
 		bool reference =
 			!strcmp(intern_text(&h->names, above->name), "java/lang/ref/Reference");
 
@@ -111,12 +114,13 @@ static bool lay_out(struct hprof *h, struct hprof_class *c)
 					 (struct hprof_ref){
 						 at, graph_label(h->graph, name, strlen(name)),
 						 reference && !strcmp(name, "referent")
-							 ? strength_of(h, c)
+							 ? strength
 							 : GRAPH_STRONG });
 			else
 				number_field(h, c, f->type, name, at);
 			at += hprof_type_size(h, f->type);
 		}
+		above->walked = walk;
 		h->laid_out += above->nfields + 1;
 		if ((uint64_t)h->refs.n + h->numbers.n > 8ull * h->fields.n + REFS_SPARE ||
 		    h->laid_out > 64ull * h->fields.n + STEPS_SPARE)
