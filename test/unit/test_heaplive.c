@@ -227,13 +227,40 @@ static void python_small_type(void **state)
 	graph_free(g);
 }
 
+/* A type whose objects have items, but no room for their number. */
+static void python_items_without_number(void **state)
+{
+	(void)state;
+	for (uint64_t item = 0; item <= 8; item += 8)
+		for (uint64_t basic = 16; basic <= 24; basic += 8) {
+			struct graph *g;
+
+			om_make_python(&mem);
+			heap_memory_put(&mem, om_type(OM_TYPE_FLOAT) + PYTHON_TYPE_BASIC, basic);
+			heap_memory_put(&mem, om_type(OM_TYPE_FLOAT) + PYTHON_TYPE_ITEM, item);
+			heap_memory_put(&mem, om_python(OM_PY_FLOAT) + 16, 2);
+			g = read_mem(false);
+			if (item && basic < 24)
+				assert_int_equal(graph_find(g, om_python(OM_PY_FLOAT)), GRAPH_NONE);
+			else
+				assert_int_equal(size_of(g, om_python(OM_PY_FLOAT)),
+						 basic + 2 * item);
+			graph_free(g);
+		}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(ruby_objects),         cmocka_unit_test(ruby_hostile_pages),
-		cmocka_unit_test(ruby_hostile_objects), cmocka_unit_test(python_objects),
-		cmocka_unit_test(python_hostile_lists), cmocka_unit_test(python_small_type),
-		cmocka_unit_test(ruby_many_labels),     cmocka_unit_test(counts),
+		cmocka_unit_test(ruby_objects),
+		cmocka_unit_test(ruby_hostile_pages),
+		cmocka_unit_test(ruby_hostile_objects),
+		cmocka_unit_test(python_objects),
+		cmocka_unit_test(python_hostile_lists),
+		cmocka_unit_test(python_small_type),
+		cmocka_unit_test(python_items_without_number),
+		cmocka_unit_test(ruby_many_labels),
+		cmocka_unit_test(counts),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -58,15 +58,19 @@ static enum python_kind kind_by_name(struct python_reader *x, uint64_t type)
 	return PYTHON_OTHER;
 }
 
-/* The bytes of an object that python_size() and python_refs() read without asking again. */
+/* The bytes of an object that python_size() and python_refs() read without asking again; with items,
+ * their number is read, too. */
 static const uint32_t least_basic[] = {
 	[PYTHON_OTHER] = 16,  [PYTHON_PLAIN] = 16, [PYTHON_STR] = 16,
 	[PYTHON_LIST] = 40,   [PYTHON_TUPLE] = 24, [PYTHON_DICT] = 48,
 	[PYTHON_A_TYPE] = 16, [PYTHON_SET] = 48,   [PYTHON_WEAK] = 16,
 };
+enum { LEAST_WITH_ITEMS = 24 };
 
 static void fill_type(struct python_reader *x, struct python_type *t, const uint8_t *p)
 {
+	uint32_t least;
+
 	t->flags = python_at(p, PYTHON_TYPE_FLAGS);
 	t->basic = python_at(p, PYTHON_TYPE_BASIC);
 	t->item = python_at(p, PYTHON_TYPE_ITEM);
@@ -85,8 +89,10 @@ static void fill_type(struct python_reader *x, struct python_type *t, const uint
 		t->kind = PYTHON_PLAIN;
 	else
 		t->kind = kind_by_name(x, t->address);
-	t->valid = t->basic >= least_basic[t->kind] && t->basic <= BASIC_MAX &&
-		   t->item <= BASIC_MAX;
+	least = least_basic[t->kind];
+	if ((t->item || t->flags & PYTHON_FLAG_LONG) && least < LEAST_WITH_ITEMS)
+		least = LEAST_WITH_ITEMS;
+	t->valid = t->basic >= least && t->basic <= BASIC_MAX && t->item <= BASIC_MAX;
 }
 
 static void grow_types(struct python_reader *x)
