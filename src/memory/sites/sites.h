@@ -58,7 +58,6 @@ struct sites {
 	uint64_t naddresses, mask;
 
 	struct intern classes;
-	uint32_t classes_seen, last_class;
 	struct hash by_class; /* place, class -> index in samples */
 	VEC(struct sites_sample) samples;
 

@@ -15,9 +15,11 @@ enum {
 	FRAMES_WITH = 8, /* functions in one place that are asked for */
 };
 
-/* A class as it is shown: V8 gives an object its class only after it has been sampled. */
+/* A class as it is shown: V8 gives an object its class only after it has been sampled. A name is
+ * kept even when its sample is left out, so all names count. */
 static uint32_t class_number(struct sites *s, const char *text, size_t n, uint64_t size)
 {
+	const uint64_t *known;
 	struct out name;
 	uint32_t number;
 
@@ -29,8 +31,13 @@ static uint32_t class_number(struct sites *s, const char *text, size_t n, uint64
 	} else {
 		out_printf(&name, "(%llu bytes)", (unsigned long long)size);
 	}
-	number = s->classes_seen < CLASSES_MAX ? intern_strn(&s->classes, name.v, name.n)
-					       : intern_str(&s->classes, "(others)");
+	known = hash_get(&s->classes.ids, name.v, name.n);
+	if (known)
+		number = (uint32_t)*known;
+	else if (s->classes.n < CLASSES_MAX)
+		number = intern_strn(&s->classes, name.v, name.n);
+	else
+		number = intern_str(&s->classes, "(others)");
 	out_fini(&name);
 	return number;
 }
@@ -52,8 +59,6 @@ void sites_sample_add(struct sites *s, uint32_t place, const char *text, size_t 
 		at = hash_put(&s->by_class, &key, sizeof(key), &is_new);
 		*at = s->samples.n;
 		vec_push(&s->samples, ((struct sites_sample){ place, class, 0, 0, 0 }));
-		s->classes_seen += class > s->last_class;
-		s->last_class = class > s->last_class ? class : s->last_class;
 	}
 	m = &s->samples.v[*at];
 	m->n++;
