@@ -197,12 +197,71 @@ static void v8_forged_numbers(void **state)
 	assert_string_equal(read_with(offsetof(struct v8_numbers, buffer_store), 0), "");
 }
 
+/* Reads a heap with a dictionary whose names are symbols, all with one description. */
+static struct graph *read_symbols(uint32_t n, uint64_t work, struct v8 *v)
+{
+	const struct graph_wanted w = { .labels = true };
+	const uint64_t names = VH_REST + n * 24ull, end = names + 16 + (6 + 3ull * n) * 8;
+	struct graph *g = graph_new(&w);
+	struct memory_copy *c = NULL;
+	struct v8_reader x;
+	struct space *s;
+
+	vh_make(&mem);
+	for (uint32_t i = 0; i < n; i++) {
+		const uint64_t symbol = VH_REST + i * 24ull,
+			       entry = names + 16 + (6 + 3ull * i) * 8;
+
+		heap_memory_put(&mem, symbol, vh_map(VH_SYMBOL));
+		heap_memory_put(&mem, symbol + 16, VH_NAME_B + 1);
+		heap_memory_put(&mem, entry, symbol + 1);
+		heap_memory_put(&mem, entry + 8, VH_C + 1);
+	}
+	heap_memory_put(&mem, names, vh_map(VH_DICTIONARY));
+	heap_memory_put(&mem, names + 8, vh_small(6 + 3 * n));
+	vh_space(&mem, end, VH_END - end);
+	assert_null(memory_copy(&mem.space, &c));
+	s = memory_copy_space(c, &mem.space);
+	vh_reader(&x, v, c, s, g);
+	v->work = work;
+	assert_null(v8_read(&x));
+	assert_null(graph_finish(g));
+	vh_reader_fini(&x);
+	space_free(s);
+	memory_copy_free(c);
+	return g;
+}
+
+/* A description of many pieces is put together once, and not when too many were. */
+static void v8_symbols_of_one_text(void **state)
+{
+	enum { MANY = 20, WORK = 1 << 20 };
+	struct v8 one, many, none;
+	struct graph *g;
+
+	(void)state;
+	graph_free(read_symbols(1, WORK, &one));
+	g = read_symbols(MANY, WORK, &many);
+	assert_string_equal(reference(g, VH_REST + MANY * 24, VH_C, GRAPH_STRONG), "Symbol(next)");
+	for (uint32_t i = 0; i < graph_remarks(g); i++)
+		assert_null(strstr(graph_remark_text(g, i), "too many or too long"));
+	graph_free(g);
+	assert_int_equal(many.budget, one.budget);
+	assert_int_equal(many.work, one.work);
+	assert_in_range(many.work, WORK / 2, WORK - 32);
+	g = read_symbols(1, 100, &none);
+	assert_string_equal(reference(g, VH_REST + 24, VH_C, GRAPH_STRONG), "Symbol()");
+	assert_non_null(strstr(graph_remark_text(g, graph_remarks(g) - 1), "too many or too long"));
+	graph_free(g);
+	assert_int_equal(none.work, 100);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(v8_objects),        cmocka_unit_test(v8_counted),
 		cmocka_unit_test(v8_moved),          cmocka_unit_test(v8_no_pages),
-		cmocka_unit_test(v8_forged_numbers),
+		cmocka_unit_test(v8_forged_numbers), cmocka_unit_test(v8_symbols_of_one_text),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -23,8 +23,9 @@ enum {
 	STRING_SECOND = 24,
 	CELL_TARGET = 16,
 	CELL_TOKEN = 24,
-	CELL_NAME = 8,   /* of a PropertyCell */
-	LABEL_MAX = 256, /* characters of a name */
+	CELL_NAME = 8,      /* of a PropertyCell */
+	LABEL_MAX = 256,    /* characters of a name */
+	OF_SYMBOL = 1 << 2, /* in a key of the labels: the text is a symbol's; no pointer has it */
 };
 
 static uint32_t label(struct v8_reader *x, const char *name)
@@ -69,28 +70,33 @@ static void edges_items(struct v8_reader *x, const uint8_t *p, uint64_t first, u
 		edge(x, v8_at(p, at), GRAPH_LABEL_INDEX | (uint32_t)((at - first) / 8));
 }
 
-/* Returns the label of a name: a string, or a symbol with its description. */
+/* Returns the label of a name: a string, or a symbol with its description. The labels are kept by
+ * the string: many symbols can have one description, whose pieces take long to put together. */
 static uint32_t label_of(struct v8_reader *x, uint64_t name)
 {
-	const uint64_t *known = hash_get(&x->labels, &name, sizeof(name));
 	const uint8_t *p = v8_object(x, name, ARRAY_DATA + 8);
 	const struct v8_map *m = p ? v8_map_at(x, v8_at(p, 0)) : NULL;
-	const char *text = NULL;
+	const bool symbol = m && m->type == SYMBOL;
+	uint64_t string, key, *known;
+	const char *text;
 	char buf[LABEL_MAX];
 	uint32_t ret = GRAPH_LABEL_NONE;
 
+	if (!m || m->type > SYMBOL || !graph_wanted(x->graph)->labels)
+		return ret;
+	string = symbol ? v8_at(p, (uint32_t)x->v8->n.symbol_name) : name;
+	key = symbol ? string | OF_SYMBOL : string;
+	known = hash_get(&x->labels, &key, sizeof(key));
 	if (known)
 		return (uint32_t)*known;
-	if (m && m->type < SYMBOL) {
-		text = v8_text(x->v8, name);
-	} else if (m && m->type == SYMBOL) {
-		text = v8_text(x->v8, v8_at(p, (uint32_t)x->v8->n.symbol_name));
+	text = v8_text(x->v8, string);
+	if (symbol) {
 		snprintf(buf, sizeof(buf), "Symbol(%.200s)", text ?: "");
 		text = buf;
 	}
 	if (text)
 		ret = graph_label(x->graph, text, strnlen(text, LABEL_MAX));
-	*hash_put(&x->labels, &name, sizeof(name), NULL) = ret;
+	*hash_put(&x->labels, &key, sizeof(key), NULL) = ret;
 	return ret;
 }
 

@@ -166,7 +166,7 @@ struct v8_reader {
 	struct hash names; /* name of a class: class + 1 */
 	uint32_t nnames;
 	struct hash closures; /* address of a SharedFunctionInfo: class */
-	struct hash labels;   /* address of a string or symbol: label */
+	struct hash labels;   /* pointer to the text of a string or symbol: label */
 	struct v8_name constructor, string_tag;
 	struct leaks remarks;
 	struct leaks_heap blocks;

@@ -19,6 +19,8 @@ static void remarks_add(struct v8_reader *x)
 		graph_remark(x->graph,
 			     "%llu bytes of the heap are not in its memory: objects are missing",
 			     (unsigned long long)x->outside);
+	if (!v8_can_name(x->v8))
+		graph_remark(x->graph, "its names are too many or too long: some are missing");
 	if (x->budget < 64)
 		graph_remark(x->graph, "its objects claim more memory than the process has: some "
 				       "names and references are missing");

@@ -91,6 +91,11 @@ static size_t *budget_of(struct v8 *v)
 	return v->runtime.budget ? v->runtime.budget : &v->budget;
 }
 
+bool v8_has(struct v8 *v, size_t n)
+{
+	return n <= *budget_of(v);
+}
+
 bool v8_afford(struct v8 *v, size_t n)
 {
 	size_t *budget = budget_of(v);

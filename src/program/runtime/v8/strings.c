@@ -8,7 +8,14 @@ enum {
 	HOPS_MAX = 8,
 	TREE_DEPTH_MAX = 32,
 	TREE_NODES_MAX = 256,
+	NODE_WORK = 32,      /* of the budget `work`: a look at a string that is part of a name */
+	TEXT_WORK = 1 << 17, /* more than any text takes */
 };
+
+static void text_work_take(struct v8 *v, uint64_t n)
+{
+	v->work -= n < v->work ? n : v->work;
+}
 
 /* Goes from a string without characters of its own to the one that has them. */
 static bool next(struct v8 *v, int32_t form, uint64_t *string, uint32_t *offset)
@@ -47,6 +54,7 @@ bool v8_string_open(struct v8 *v, uint64_t object, struct v8_string *ret)
 		uint32_t own, data = 0;
 		uint64_t at = object - 1;
 
+		text_work_take(v, NODE_WORK);
 		if (type < 0 || type >= n->type_no_string)
 			return false;
 		own = v8_u32(v, object - 1 + (uint32_t)n->string_length);
@@ -130,6 +138,7 @@ static bool add_piece(struct v8 *v, uint64_t object, struct text *t)
 		return false;
 	n = s.length < TEXT_MAX - t->chars ? s.length : TEXT_MAX - t->chars;
 	size = s.wide ? n * 2 : n;
+	text_work_take(v, size);
 	if (space_read_some(v->runtime.space, s.address, bytes, size) != size)
 		return false;
 	t->chars += n;
@@ -149,6 +158,7 @@ static bool add_string(struct v8 *v, uint64_t object, struct text *t)
 		uint64_t at = later[--n], second;
 		int32_t type = v8_type(v, &at);
 
+		text_work_take(v, NODE_WORK);
 		if (type < 0 || type >= v->n.type_no_string)
 			return false;
 		second = v8_get(v, at, (uint32_t)v->n.string_second);
@@ -167,12 +177,19 @@ static bool add_string(struct v8 *v, uint64_t object, struct text *t)
 	return !n || t->chars == TEXT_MAX;
 }
 
+bool v8_can_name(struct v8 *v)
+{
+	return v->work >= TEXT_WORK && v8_has(v, TEXT_MAX);
+}
+
 const char *v8_text(struct v8 *v, uint64_t object)
 {
 	char bytes[TEXT_MAX * 3 + 1];
 	struct text t = { .bytes = bytes };
 	char *text;
 
+	if (!v8_can_name(v))
+		return NULL;
 	if (!add_string(v, object, &t) || !t.len || !v8_afford(v, t.len + 1))
 		return NULL;
 	text = arena_alloc(&v->names, t.len + 1);

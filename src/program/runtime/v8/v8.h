@@ -224,6 +224,8 @@ int32_t v8_type(struct v8 *v, uint64_t *object);
 /* Reads a member that leads to an object of a type. Returns 0 when it does not. */
 uint64_t v8_member(struct v8 *v, uint64_t object, uint32_t at, int32_t type);
 bool v8_afford(struct v8 *v, size_t n);
+/* Returns true when as much is left of the budget. Takes nothing. */
+bool v8_has(struct v8 *v, size_t n);
 /* Forgets what holds only until objects are moved, because the process has run. */
 void v8_pass(struct v8 *v);
 /* Returns the bytes of an array, which begin at an offset in it. They live until v8_pass(). NULL:
@@ -240,8 +242,10 @@ struct v8_string {
 	bool wide; /* two bytes a character */
 };
 bool v8_string_open(struct v8 *v, uint64_t object, struct v8_string *ret);
-/* Returns the string's text in UTF-8, cut if it is long, or NULL when it cannot be read or is
- * empty. */
+/* Returns true when the budgets still allow texts. */
+bool v8_can_name(struct v8 *v);
+/* Returns the string's text in UTF-8, cut if it is long, or NULL when it cannot be read, is
+ * empty or costs too much. */
 const char *v8_text(struct v8 *v, uint64_t object);
 
 /* --- scripts.c --- */
