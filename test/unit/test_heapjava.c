@@ -364,6 +364,57 @@ static void java_regions(void **state)
 	jm_reader_fini(&x);
 }
 
+/* A region whose objects end within a place of 256 bytes has a bit more than whole places. */
+static void java_marks_to_the_end(void **state)
+{
+	enum {
+		REGION = HM_SECOND,
+		TOPS = 0x180,
+		ALIGN = 256,
+		BYTES = ALIGN * 64, /* a bit each in the last word of the memory */
+		MARK = HM_SECOND + 0xa00,
+		BITMAP = MARK + 16,
+	};
+	struct java_reader x;
+	struct jvm j;
+
+	(void)state;
+	for (uint64_t more = 0; more <= 8; more += 8) {
+		struct memory_copy *c = NULL;
+
+		jm_make(&mem);
+		heap_memory_put(&mem, JM_GC, MARK);
+		heap_memory_put(&mem, JM_GC + 8, JM_BOTTOM);
+		heap_memory_put(&mem, MARK + 8, JM_GC);
+		heap_memory_put(&mem, BITMAP, JM_BOTTOM);
+		heap_memory_put(&mem, BITMAP + 8, BYTES / 8);
+		heap_memory_put(&mem, BITMAP + 16, 5);
+		heap_memory_put(&mem, BITMAP + 24, HM_STACK + HM_SIZE - 8);
+		heap_memory_put(&mem, BITMAP + 32, BYTES / 8 >> 5);
+		heap_memory_put(&mem, MARK + 64, BITMAP);
+		heap_memory_put(&mem, MARK + 72, BITMAP + 8);
+		heap_memory_put(&mem, REGION + TOPS, JM_BOTTOM + ALIGN);
+		heap_memory_put(&mem, REGION + TOPS + 8, JM_BOTTOM + ALIGN);
+		assert_null(memory_copy(&mem.space, &c));
+		jm_reader(&x, &j, c, &mem.space, graph_new(&(struct graph_wanted){ 0 }));
+		x.align = ALIGN;
+		x.layout.heap_reserved = (struct jvm_member){ 8, 8 };
+		x.layout.size.g1_heap = 64;
+		x.layout.size.region = 0x400;
+		vec_push(&x.parts, (struct java_part){ .bottom = JM_BOTTOM,
+						       .top = JM_BOTTOM + BYTES + more,
+						       .g1 = REGION });
+		java_marks_find(&x);
+		if (more)
+			assert_null(x.parts.v[0].marks);
+		else
+			assert_non_null(x.parts.v[0].marks);
+		graph_free(x.graph);
+		jm_reader_fini(&x);
+		memory_copy_free(c);
+	}
+}
+
 /* Writes a graph. Returns the bytes. */
 static size_t written(struct graph *g, struct graph *read)
 {
@@ -478,6 +529,7 @@ int main(void)
 		cmocka_unit_test(java_handles_circle),
 		cmocka_unit_test(java_large_files),
 		cmocka_unit_test(java_regions),
+		cmocka_unit_test(java_marks_to_the_end),
 		cmocka_unit_test(java_export_of_one_name),
 		cmocka_unit_test(java_export_sizes),
 	};

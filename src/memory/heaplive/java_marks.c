@@ -27,8 +27,8 @@ static bool bitmap_read(const struct java_reader *x, uint64_t at, uint64_t start
 	if (space_read_some(x->jvm->runtime.space, at, w, sizeof(w)) != sizeof(w))
 		return false;
 	for (int i = 0; i < 3; i++)
-		if (w[i] == start && (8u << (uint32_t)w[i + 2]) == x->align &&
-		    w[i + 4] == w[i + 1] >> (uint32_t)w[i + 2] && !(w[i + 3] & 7)) {
+		if (w[i] == start && w[i + 2] < 32 && 8ull << w[i + 2] == x->align &&
+		    w[i + 4] == w[i + 1] >> w[i + 2] && !(w[i + 3] & 7)) {
 			*ret = (struct bitmap){ start, w[i + 3] };
 			return true;
 		}
@@ -105,8 +105,9 @@ void java_marks_find(struct java_reader *x)
 	}
 	for (uint32_t i = 0; i < x->parts.n; i++) {
 		struct java_part *p = &x->parts.v[i];
+		/* a part may end within a place */
 		uint64_t bit = (p->bottom - b.start) / x->align,
-			 n = (p->top - p->bottom) / x->align, marked = p->bottom;
+			 n = (p->top - p->bottom + x->align - 1) / x->align, marked = p->bottom;
 
 		if (p->bottom < b.start || bit % 8 || !jvm_word(x->jvm, p->g1 + at, &marked) ||
 		    marked <= p->bottom || marked > p->top)
