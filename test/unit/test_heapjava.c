@@ -415,6 +415,53 @@ static void java_marks_to_the_end(void **state)
 	}
 }
 
+static struct err *first_resident(struct space *s, struct space_range in, space_range_vec *ret)
+{
+	(void)s;
+	vec_push(ret, ((struct space_range){ in.start, in.start + HM_SIZE }));
+	return NULL;
+}
+
+/* An array whose elements nobody has touched: they are not kept as zeros. */
+static void java_untouched_numbers(void **state)
+{
+	enum { BYTES = 8 << 20 };
+	const struct graph_wanted w = { .labels = true, .values = true };
+	struct graph *g = graph_new(&w);
+	struct memory_copy *c = NULL;
+	struct java_reader x;
+	struct space_ops ops;
+	struct space *s;
+	struct jvm j;
+	size_t n;
+
+	(void)state;
+	jm_make(&mem);
+	for (uint32_t i = 0; i < HM_PARTS; i++)
+		if (mem.map[i].start == HM_MAPPED)
+			mem.map[i].end = HM_MAPPED + BYTES;
+	ops = *mem.space.ops;
+	ops.resident = first_resident;
+	mem.space.ops = &ops;
+	jm_space(&mem, JM_EDEN, JM_BOTTOM, JM_BOTTOM + BYTES);
+	jm_space(&mem, JM_TENURED, 0, 0);
+	jm_object(&mem, JM_REST, JM_INTS, (JM_BOTTOM + BYTES - JM_REST - 16) / 4);
+	assert_null(memory_copy(&mem.space, &c));
+	s = memory_copy_space(c, &mem.space);
+	jm_reader(&x, &j, c, s, g);
+	assert_null(java_read(&x));
+	assert_null(graph_finish(g));
+	assert_int_equal(graph_size(g, graph_find(g, JM_REST)), JM_BOTTOM + BYTES - JM_REST);
+	(void)graph_values_of(g, graph_find(g, JM_REST), &n);
+	assert_int_equal(n, 0);
+	(void)graph_values_of(g, graph_find(g, JM_NUMBERS), &n);
+	assert_int_equal(n, 5 * 4);
+	jm_reader_fini(&x);
+	graph_free(g);
+	space_free(s);
+	memory_copy_free(c);
+}
+
 /* Writes a graph. Returns the bytes. */
 static size_t written(struct graph *g, struct graph *read)
 {
@@ -530,6 +577,7 @@ int main(void)
 		cmocka_unit_test(java_large_files),
 		cmocka_unit_test(java_regions),
 		cmocka_unit_test(java_marks_to_the_end),
+		cmocka_unit_test(java_untouched_numbers),
 		cmocka_unit_test(java_export_of_one_name),
 		cmocka_unit_test(java_export_sizes),
 	};

@@ -205,6 +205,7 @@ struct java_reader {
 	uint64_t skipped; /* bytes in front of a top that are no object */
 	uint64_t holes;   /* bytes of the threads' buffers that have no objects yet */
 	uint64_t outside; /* bytes of the heap that are not in the copy */
+	uint64_t values;  /* bytes of arrays' elements that may still be kept */
 	struct space_range cached; /* the run of the last look */
 	struct java_part *last;
 };

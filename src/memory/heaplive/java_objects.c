@@ -154,8 +154,11 @@ static void content_add(struct java_reader *x, const struct java_class *c, const
 
 	if (n && n <= CONTENT_MAX && graph_wanted(x->graph)->contents)
 		graph_content(x->graph, p + c->size, n);
-	if (n && graph_wanted(x->graph)->values) {
+	/* forged arrays lie in far more memory than the process has touched */
+	if (n && n <= x->values && graph_wanted(x->graph)->values) {
 		uint8_t *to = graph_values(x->graph, n);
+
+		x->values -= n;
 
 		if (to)
 			memcpy(to, p + c->size, n);

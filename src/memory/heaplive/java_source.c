@@ -58,6 +58,7 @@ struct err *java_read(struct java_reader *x)
 
 	for (uint32_t i = 0; i < x->copy->runs.n; i++)
 		x->budget += x->copy->runs.v[i].end - x->copy->runs.v[i].start;
+	x->values = x->budget * 2 + (1 << 20);
 	x->holds = x->budget / 16 + (1 << 16);
 	if (x->holds > HOLDS_MAX)
 		x->holds = HOLDS_MAX;
