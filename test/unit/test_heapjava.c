@@ -462,6 +462,43 @@ static void java_untouched_numbers(void **state)
 	memory_copy_free(c);
 }
 
+/* Is the number that says how a String is encoded found behind this many others? */
+static bool is_wide_behind(uint32_t others)
+{
+	const struct graph_wanted w = { .labels = true, .values = true };
+	struct graph *g = graph_new(&w);
+	const uint32_t string = graph_class(g, 5), bytes = graph_class(g, 7);
+	struct out o;
+	bool wide;
+
+	graph_class_name(g, string, "java.lang.String", 16);
+	graph_class_name(g, bytes, "byte[]", 6);
+	for (uint32_t i = 0; i < others; i++)
+		graph_class_field(g, string, false, 'B', "x", 1, 0);
+	graph_class_field(g, string, false, 'B', "coder", 5, 0);
+	graph_object(g, 0x1000, string, 24);
+	memset(graph_values(g, others + 1), 1, others + 1);
+	graph_edge(g, 0x2000, GRAPH_LABEL_NONE, GRAPH_STRONG);
+	graph_object(g, 0x2000, bytes, 24);
+	memcpy(graph_values(g, 4), "a\0b", 4);
+	assert_null(graph_finish(g));
+	out_init(&o, NULL);
+	assert_true(heap_text(g, graph_find(g, 0x1000), &o));
+	wide = !strcmp(o.v, "ab");
+	out_fini(&o);
+	graph_free(g);
+	return wide;
+}
+
+/* Each String's fields are gone over when its text is asked for. */
+static void java_string_of_many_fields(void **state)
+{
+	(void)state;
+	assert_true(is_wide_behind(0));
+	assert_true(is_wide_behind(3));
+	assert_false(is_wide_behind(100));
+}
+
 /* Writes a graph. Returns the bytes. */
 static size_t written(struct graph *g, struct graph *read)
 {
@@ -578,6 +615,7 @@ int main(void)
 		cmocka_unit_test(java_regions),
 		cmocka_unit_test(java_marks_to_the_end),
 		cmocka_unit_test(java_untouched_numbers),
+		cmocka_unit_test(java_string_of_many_fields),
 		cmocka_unit_test(java_export_of_one_name),
 		cmocka_unit_test(java_export_sizes),
 	};

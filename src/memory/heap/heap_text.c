@@ -4,14 +4,18 @@
 
 #include "base/utf8.h"
 
-enum { TEXT_MAX = 1 << 16 /* characters */ };
+enum {
+	TEXT_MAX = 1 << 16, /* characters */
+	FIELDS_MAX = 64,    /* numbers of a String that are looked at; it has three */
+};
 
-/* Where a String has the number of its encoding, 0: of one byte, 1: of two; -1: it has none. */
+/* Where a String has the number of its encoding, 0: of one byte, 1: of two; -1: it has none. A dump
+ * can say that Strings have a million fields. */
 static int64_t coder_at(const struct graph *g, uint32_t class)
 {
 	uint32_t n = graph_fields(g, class, false), at = 0;
 
-	for (uint32_t i = 0; i < n; i++) {
+	for (uint32_t i = 0; i < n && i < FIELDS_MAX; i++) {
 		struct graph_field f = graph_field_at(g, class, false, i);
 
 		if (f.type == 'B' && !strcmp(f.name, "coder"))
