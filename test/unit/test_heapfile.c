@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 #include <zlib.h>
 
+#include "base/hash.h"
 #include "hprof_make.h"
 #include "memory/heap/heap.h"
 
@@ -509,6 +510,28 @@ static void hprof_absent(void **state)
 	}
 }
 
+/* The address of a class is any number, also one that stands for a kind of objects. */
+static void rubydump_odd_classes(void **state)
+{
+	static const char kind[] = "(IMEMO iseq)";
+	cleanup_free char *text =
+		xasprintf("{\"address\":\"0x3000\", \"type\":\"IMEMO\", \"imemo_type\":\"iseq\"}\n"
+			  "{\"address\":\"0x3100\", \"type\":\"OBJECT\", \"class\":\"0x%llx\"}\n"
+			  "{\"address\":\"0x3200\", \"type\":\"OBJECT\", \"class\":\"0x1\"}\n"
+			  "{\"address\":\"0x3300\", \"type\":\"OBJECT\", \"class\":\"0x3\"}\n",
+			  (unsigned long long)hash_fixed(kind, strlen(kind)) | 1);
+	struct graph *g;
+	const char *source;
+	struct graph_rows r;
+
+	(void)state;
+	assert_null(read_bytes(text, strlen(text), false, &all, &g, &source));
+	graph_histogram(g, GRAPH_ALL, &r);
+	assert_int_equal(row_of(g, &r, kind)->n, 1);
+	graph_rows_free(&r);
+	graph_free(g);
+}
+
 static void unknown(void **state)
 {
 	(void)state;
@@ -520,15 +543,11 @@ static void unknown(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(hprof),
-		cmocka_unit_test(hprof_truncated),
-		cmocka_unit_test(hprof_damaged),
-		cmocka_unit_test(heapsnapshot),
-		cmocka_unit_test(rubydump),
-		cmocka_unit_test(unknown),
-		cmocka_unit_test(hprof_many_fields),
-		cmocka_unit_test(hprof_circle),
-		cmocka_unit_test(hprof_absent),
+		cmocka_unit_test(hprof),         cmocka_unit_test(hprof_truncated),
+		cmocka_unit_test(hprof_damaged), cmocka_unit_test(heapsnapshot),
+		cmocka_unit_test(rubydump),      cmocka_unit_test(rubydump_odd_classes),
+		cmocka_unit_test(unknown),       cmocka_unit_test(hprof_many_fields),
+		cmocka_unit_test(hprof_circle),  cmocka_unit_test(hprof_absent),
 	};
 
 	return cmocka_run_group_tests(tests, setup, NULL);

@@ -22,7 +22,24 @@ struct rubydump {
 	struct jsonpull json;
 	struct graph *graph;
 	struct ruby_object o;
+	struct intern kinds; /* what objects without a class of the program are called */
 };
+
+/* Classes of the graph have even keys, kinds odd ones. */
+static uint32_t ruby_class_at(struct rubydump *r, uint64_t address)
+{
+	return graph_class(r->graph, address & ~1ull);
+}
+
+static uint32_t ruby_kind(struct rubydump *r, const char *text)
+{
+	const uint32_t n = graph_classes(r->graph),
+		       class = graph_class(r->graph, 2ull * intern_str(&r->kinds, text) | 1);
+
+	if (class == n)
+		graph_class_name(r->graph, class, text, strlen(text));
+	return class;
+}
 
 static void text_keep(const struct jsonpull *j, char *into, size_t size)
 {
@@ -111,18 +128,14 @@ static uint32_t ruby_class(struct rubydump *r)
 	struct ruby_object *o = &r->o;
 	bool imemo = !strcmp(o->type, "IMEMO");
 	char text[80];
-	uint32_t class, n = graph_classes(r->graph);
 
 	if (is_module(o))
 		snprintf(text, sizeof(text), "%s", strcmp(o->type, "CLASS") ? "Module" : "Class");
 	else if (o->class && !imemo && strcmp(o->type, "ICLASS"))
-		return graph_class(r->graph, o->class);
+		return ruby_class_at(r, o->class);
 	else
 		snprintf(text, sizeof(text), *o->imemo ? "(%s %s)" : "(%s)", o->type, o->imemo);
-	class = graph_class(r->graph, hash_fixed(text, strlen(text)) | 1);
-	if (class == n)
-		graph_class_name(r->graph, class, text, strlen(text));
-	return class;
+	return ruby_kind(r, text);
 }
 
 static void object_take(struct rubydump *r)
@@ -141,7 +154,7 @@ static void object_take(struct rubydump *r)
 	for (uint32_t i = 0; i < o->refs.n; i++)
 		graph_edge(g, o->refs.v[i], GRAPH_LABEL_NONE, GRAPH_STRONG);
 	if (is_module(o)) {
-		uint32_t class = graph_class(g, o->address);
+		uint32_t class = ruby_class_at(r, o->address);
 
 		graph_edge(g, o->class, GRAPH_LABEL_NONE, GRAPH_STRONG);
 		graph_class_object(g, class, o->address);
@@ -160,6 +173,7 @@ static struct err *rubydump_read_file(const char *path, struct graph *g)
 
 	if (e)
 		return e;
+	intern_init(&r.kinds);
 	while (jsonpull_peek(&r.json)) {
 		bool first = true;
 
@@ -178,6 +192,7 @@ static struct err *rubydump_read_file(const char *path, struct graph *g)
 	if (!r.json.error && unpack_need(&in, 1)) /* a NUL byte is not the end */
 		jsonpull_bad(&r.json, "an object");
 	vec_fini(&r.o.refs);
+	intern_fini(&r.kinds);
 	unpack_close(&in);
 	return r.json.error;
 }
