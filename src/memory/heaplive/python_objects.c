@@ -58,8 +58,8 @@ static enum python_kind kind_by_name(struct python_reader *x, uint64_t type)
 	return PYTHON_OTHER;
 }
 
-/* The bytes of an object that python_size() and python_refs() read without asking again; with items,
- * their number is read, too. */
+/* The bytes of an object that python_size() and python_refs() read without asking again. The number
+ * of its items is among them, when it has items. */
 static const uint32_t least_basic[] = {
 	[PYTHON_OTHER] = 16,  [PYTHON_PLAIN] = 16, [PYTHON_STR] = 16,
 	[PYTHON_LIST] = 40,   [PYTHON_TUPLE] = 24, [PYTHON_DICT] = 48,
