@@ -72,3 +72,22 @@ int regular_open_program(const char *path)
 {
 	return open_regular(path, true);
 }
+
+char *regular_read(int fd, size_t most, size_t *ret_len)
+{
+	char *text = xmalloc(most + 1);
+	size_t len = 0;
+
+	while (len < most) {
+		ssize_t n = read(fd, text + len, most - len);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			break;
+		len += (size_t)n;
+	}
+	text[len] = 0;
+	*ret_len = len;
+	return text;
+}

@@ -2,6 +2,8 @@
 #ifndef DESCRY_BASE_REGULAR_H
 #define DESCRY_BASE_REGULAR_H
 
+#include <stddef.h>
+
 /* Opens a regular file for reading. Returns -1 for anything else, which it does not open: the open
  * of a FIFO waits for ever, that of a device may have an effect, and a read of /proc/kmsg takes
  * lines from another reader. So it also refuses the files of /proc, /sys and their like, by their
@@ -10,5 +12,8 @@ int regular_open(const char *path);
 /* The same for a file that is read as a program, which may be one of /proc, such as that of a
  * process's executable. On failure sets errno, ENOEXEC for what is no regular file. */
 int regular_open_program(const char *path);
+/* Reads at most the next `most` bytes of a file, which may grow meanwhile. The text is
+ * NUL-terminated. The caller frees it. */
+char *regular_read(int fd, size_t most, size_t *ret_len);
 
 #endif

@@ -5,7 +5,7 @@
 #include <sys/stat.h>
 #include <zstd.h>
 
-#include "input/perf/perfspace.h"
+#include "input/perf/perfspace_private.h"
 #include "input/perf/perfunpack.h"
 #include "input/stackin/stackin.h"
 #include "render/folded.h"
@@ -499,6 +499,93 @@ static void test_perf_data_pipe(void **state)
 	stacktree_fini(&t);
 }
 
+/* Names an address in code without a file of process `pid`. */
+static char *jit_name(struct perfspace *s, const struct stacktree *t, uint32_t pid)
+{
+	struct perfspace_map m = { 0x1000, 0x1000, 0, "//anon", NULL, 0 };
+	const struct stacktree_frame *f;
+
+	perfspace_map(s, pid, &m);
+	f = &t->frames.v[perfspace_user(s, pid, 0x1010)];
+	return xstrndup(f->text, f->len);
+}
+
+/* Lists of compiled code have a budget, and those of other users are not read. */
+static void test_perf_lists(void **state)
+{
+	enum { FIRST = 4000000, LISTS = 3, LINES = 1000 }; /* greater than any process number */
+	char path[LISTS][40];
+	struct perfspace *s;
+	struct stackin in;
+	struct stacktree t;
+	FILE *f;
+
+	(void)state;
+	for (int i = 0; i < LISTS; i++) {
+		snprintf(path[i], sizeof(path[i]), "/tmp/perf-%d.map",
+			 FIRST + (int)getpid() * 4 + i);
+		unlink(path[i]);
+		f = fopen(path[i], "w");
+		assert_non_null(f);
+		for (int k = 0; k < LINES; k++)
+			fprintf(f, "%x 10 name_%d\n", 0x1000 + k * 16, k);
+		fclose(f);
+	}
+	stacktree_init(&t);
+	stackin_init(&in, &t, NULL);
+	s = perfspace_new(&in);
+	s->lists_left = 104 << 10; /* two lists have 96 kB */
+	for (int i = 0; i < LISTS; i++) {
+		cleanup_free char *name =
+			jit_name(s, &t, (uint32_t)(FIRST + (int)getpid() * 4 + i));
+
+		assert_int_equal(strcmp(name, "name_1") == 0, i < 2);
+	}
+	perfspace_free(s);
+	s = perfspace_new(&in);
+	if (!getuid()) {
+		cleanup_free char *name = NULL;
+
+		assert_int_equal(chown(path[0], 65534, 65534), 0);
+		name = jit_name(s, &t, (uint32_t)(FIRST + (int)getpid() * 4));
+		assert_string_not_equal(name, "name_1");
+	}
+	assert_false(s->dsos.v[perfspace_dso_new(s, "/tmp/perf-x/../../etc/hosts")].jit);
+	perfspace_free(s);
+	stackin_fini(&in);
+	stacktree_fini(&t);
+	for (int i = 0; i < LISTS; i++)
+		unlink(path[i]);
+}
+
+/* Unwind tables of the files of a recording have a budget. */
+static void test_perf_tables(void **state)
+{
+	cleanup_free char *self = realpath("/proc/self/exe", NULL);
+	struct perfspace_map m = { 0, 1ull << 40, 0, self, NULL, 0 };
+
+	(void)state;
+	for (int more = 0; more < 2; more++) {
+		const struct unwind_range *r;
+		struct perfspace *s;
+		struct stackin in;
+		struct stacktree t;
+
+		stacktree_init(&t);
+		stackin_init(&in, &t, NULL);
+		s = perfspace_new(&in);
+		s->tables_left = more;
+		perfspace_map(s, 7, &m);
+		r = unwind_process_find(perfspace_unwind(s, 7), 0x1000);
+		assert_non_null(r);
+		assert_int_equal(r->image != NULL, more);
+		assert_int_equal(s->tables_left, 0);
+		perfspace_free(s);
+		stackin_fini(&in);
+		stacktree_fini(&t);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -512,6 +599,8 @@ int main(void)
 		cmocka_unit_test(test_perf_data_ids),
 		cmocka_unit_test(test_perf_unwind_follows),
 		cmocka_unit_test(test_perf_data_pipe),
+		cmocka_unit_test(test_perf_lists),
+		cmocka_unit_test(test_perf_tables),
 		cmocka_unit_test(test_dtrace),
 		cmocka_unit_test(test_bpftrace),
 		cmocka_unit_test(test_systemtap),

@@ -3,6 +3,7 @@
  * kernel's symbols. */
 #include <sys/auxv.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/bytes.h"
 #include "base/io.h"
@@ -11,7 +12,8 @@
 #include "input/perf/perfspace_private.h"
 #include "input/perf/runs.h"
 
-enum { LIST_MAX = 512 << 20 }; /* bytes of a list of compiled code */
+/* Of one list of compiled code, as in a process that is traced. */
+enum { LIST_MAX = 256 << 20, LIST_CODES = 4 << 20 };
 
 /* --- lists of code --- */
 
@@ -109,32 +111,69 @@ static struct err *list_kallsyms(struct code_list *l, const char *path)
 	return NULL;
 }
 
-static void list_jit(struct code_list *l, const char *path)
+/* Opens a list of compiled code. Any user can make the file, or a link, and the recording can have
+ * any name for it. perf, too, asks for its owner. Returns -1 and why it is not read; NULL: there is
+ * none. */
+static int list_open(const char *path, size_t *ret_size, const char **ret_why)
 {
-	cleanup_close int fd = regular_open(path);
-	size_t len = 0;
-	char own[32], *at, *line, *end;
-	struct stat st;
+	struct stat at, st;
+	int fd;
 
-	/* Any user can make the file, and the recording can have any name for it. */
-	if (fd < 0 || fstat(fd, &st) || st.st_size > LIST_MAX)
+	if (lstat(path, &at))
+		return -1;
+	*ret_why = "is no file that descry reads";
+	if (!S_ISREG(at.st_mode))
+		return -1;
+	*ret_why = "belongs to another user";
+	if (at.st_uid && at.st_uid != geteuid())
+		return -1;
+	*ret_why = "cannot be read";
+	fd = regular_open(path);
+	if (fd >= 0 && !fstat(fd, &st) && st.st_dev == at.st_dev && st.st_ino == at.st_ino) {
+		*ret_why = NULL;
+		*ret_size = (size_t)st.st_size;
+		return fd;
+	}
+	if (fd >= 0)
+		close(fd);
+	return -1;
+}
+
+static void list_jit(struct perfspace *s, struct dso *d)
+{
+	struct code_list *l = d->list;
+	size_t size = 0, len;
+	cleanup_close int fd = list_open(d->path, &size, &d->list_why);
+	static const char too_large[] = "is too large, or those before it were";
+	char *at, *line, *end;
+	uint64_t bytes;
+
+	if (fd < 0)
 		return;
-	snprintf(own, sizeof(own), "/proc/self/fd/%d", fd);
-	if (err_drop(io_read_file(own, &l->text, &len)))
+	if (size > LIST_MAX || size > s->lists_left) {
+		d->list_why = too_large;
 		return;
+	}
+	l->text = regular_read(fd, size, &len);
 	for (at = l->text; (line = next_line(&at, l->text + len, &end));) {
 		struct code c = { 0 };
-		char *s = line;
+		char *p = line;
 
-		c.start = take_hex(&s);
-		if (*s++ != ' ')
+		c.start = take_hex(&p);
+		if (*p++ != ' ')
 			continue;
-		c.end = c.start + take_hex(&s);
-		if (*s++ != ' ' || !*s)
+		c.end = c.start + take_hex(&p);
+		if (*p++ != ' ' || !*p)
 			continue;
-		c.name = s;
+		c.name = p;
+		bytes = len + (l->codes.n + 1ull) * sizeof(c);
+		if (l->codes.n == LIST_CODES || bytes > s->lists_left) {
+			d->list_why = too_large;
+			break;
+		}
 		vec_push(&l->codes, c);
 	}
+	s->lists_left -= len + l->codes.n * sizeof(struct code);
 	list_sort(l);
 }
 
@@ -145,7 +184,7 @@ uint32_t perfspace_dso_new(struct perfspace *s, const char *path)
 	struct dso *d = vec_add(&s->dsos);
 
 	d->path = arena_strdup(&s->text, path);
-	d->jit = !strncmp(path, "/tmp/perf-", 10);
+	d->jit = !strncmp(path, "/tmp/perf-", 10) && !strchr(path + 10, '/');
 	d->anonymous = path[0] != '/';
 	return s->dsos.n - 1;
 }
@@ -251,7 +290,7 @@ void perfspace_dso_open(struct perfspace *s, struct dso *d)
 		return;
 	if (d->jit) {
 		d->list = xcalloc(1, sizeof(*d->list));
-		list_jit(d->list, d->path);
+		list_jit(s, d);
 		return;
 	}
 	if (!strcmp(d->path, "[vdso]"))

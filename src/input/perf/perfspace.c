@@ -14,6 +14,9 @@ struct perfspace *perfspace_new(struct stackin *in)
 	struct perfspace *s = xcalloc(1, sizeof(*s));
 
 	s->in = in;
+	s->lists_left = PERF_LISTS_MAX;
+	s->tables_left = UNWIND_IMAGES_MAX;
+	s->tables_work_left = UNWIND_WORK_MAX;
 	s->recent = xcalloc(RECENT, sizeof(*s->recent));
 	arena_init(&s->text);
 	perfspace_dso_new(s, "[kernel.kallsyms]");
@@ -366,6 +369,11 @@ uint32_t perfspace_user(struct perfspace *s, uint32_t pid, uint64_t ip)
 
 enum { TEXTS_MAX = 64 };
 
+static uint64_t left_after(uint64_t left, uint64_t n)
+{
+	return left > n ? left - n : 0;
+}
+
 static void tables_open(struct perfspace *s, struct dso *d)
 {
 	struct dso_text t;
@@ -375,8 +383,16 @@ static void tables_open(struct perfspace *s, struct dso *d)
 	if (d->tables_tried)
 		return;
 	d->tables_tried = true;
-	if (!d->object || err_drop(unwind_image_open(d->object, &d->tables)))
+	if (!d->object)
 		return;
+	if (!s->tables_left || !s->tables_work_left) {
+		s->tables_left_out++;
+		return;
+	}
+	if (err_drop(unwind_image_open(d->object, &d->tables)))
+		return;
+	s->tables_left = left_after(s->tables_left, d->tables->size);
+	s->tables_work_left = left_after(s->tables_work_left, d->tables->work);
 	for (uint32_t i = 0;
 	     i < TEXTS_MAX && object_text_segment(d->object, i, &t.off, &t.n, &addr); i++) {
 		t.delta = t.off - addr;
@@ -423,19 +439,29 @@ const struct unwind_process *perfspace_unwind(struct perfspace *s, uint32_t pid)
 
 void perfspace_notes(struct perfspace *s)
 {
-	uint32_t gone = 0, changed = 0;
-	const char *example = NULL;
+	uint32_t gone = 0, changed = 0, lists = 0;
+	const char *example = NULL, *list = NULL, *list_why = NULL;
 
 	if (s->kernel_why && s->kernel_unnamed)
 		stackin_note(s->in, "kernel functions have no names: %s", s->kernel_why);
 	if (s->room.left_out)
 		stackin_note(s->in, "%llu mappings are left out: the processes have too many",
 			     (unsigned long long)s->room.left_out);
+	if (s->tables_left_out)
+		stackin_note(
+			s->in,
+			"stacks through %u file%s are cut off: the unwind tables are too large",
+			s->tables_left_out, s->tables_left_out == 1 ? "" : "s");
 	if (s->in->options.no_symbols)
 		return;
 	for (uint32_t i = NO_DSO + 1; i < s->dsos.n; i++) {
 		const struct dso *d = &s->dsos.v[i];
 
+		if (d->list_why && d->unnamed) {
+			lists++;
+			list = list ?: d->path;
+			list_why = list_why ?: d->list_why;
+		}
 		if (d->jit || d->anonymous || d->object || !d->tried || !d->unnamed)
 			continue;
 		if (d->other)
@@ -444,6 +470,9 @@ void perfspace_notes(struct perfspace *s)
 			gone++;
 		example = example ? example : d->path;
 	}
+	if (lists)
+		stackin_note(s->in, "no names from %u list%s of compiled code: %s %s", lists,
+			     lists == 1 ? "" : "s", list, list_why);
 	if (gone || changed)
 		stackin_note(s->in, "no names from %u file%s that %s (%s)", gone + changed,
 			     gone + changed == 1 ? "" : "s",

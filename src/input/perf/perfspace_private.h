@@ -40,7 +40,8 @@ struct dso {
 	struct unwind_image *tables;
 	VEC(struct dso_text) texts; /* when it has tables */
 	bool tables_tried;
-	uint64_t unnamed; /* addresses without a name */
+	uint64_t unnamed;     /* addresses without a name */
+	const char *list_why; /* the list of jit code was not read; the reason */
 };
 
 /* A process: its mappings, whose files are dsos. */
@@ -102,7 +103,14 @@ struct perfspace {
 	uint64_t kernel_unnamed;
 	VEC(struct code) ksymbols; /* code that comes and goes; module: its own number */
 	uint32_t ksymbols_seen;
+
+	/* Bytes that further lists of compiled code and unwind tables may have: a recording can
+	 * name any number of them, by links to one large file. */
+	uint64_t lists_left, tables_left, tables_work_left;
+	uint32_t tables_left_out;
 };
+
+enum { PERF_LISTS_MAX = 512 << 20 }; /* of all lists of compiled code */
 
 const struct code *perfspace_code_at(const struct code *v, uint32_t n, uint64_t addr);
 void perfspace_list_fini(struct code_list *l);

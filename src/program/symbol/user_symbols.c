@@ -2,7 +2,6 @@
  * vdso from this process's own copy. */
 #define _GNU_SOURCE
 #include <ctype.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <sys/auxv.h>
 #include <sys/stat.h>
@@ -13,6 +12,7 @@
 #include "base/io.h"
 #include "base/number.h"
 #include "base/procdir.h"
+#include "base/regular.h"
 #include "base/sorted.h"
 #include "program/symbol/symbol_private.h"
 
@@ -418,26 +418,6 @@ static int open_jit(const struct process *p, struct stat *ret)
 	return open(name, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
 }
 
-/* Reads the first size bytes. */
-static char *read_front(int fd, size_t size, size_t *ret_len)
-{
-	char *text = xmalloc(size + 1);
-	size_t len = 0;
-
-	while (len < size) {
-		ssize_t n = read(fd, text + len, size - len);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			break;
-		len += (size_t)n;
-	}
-	text[len] = 0;
-	*ret_len = len;
-	return text;
-}
-
 static void take_jit(struct symbols *s, struct process *p)
 {
 	struct stat st;
@@ -452,7 +432,7 @@ static void take_jit(struct symbols *s, struct process *p)
 	 * length. */
 	jit_drop(s, p);
 	jit_make_room(s, p, size + size / 2);
-	text = read_front(fd, size, &len);
+	text = regular_read(fd, size, &len);
 	jit_parse(s, p, text, len);
 	p->jit_mtime_ns = file_time(&st);
 	p->jit_size = st.st_size;

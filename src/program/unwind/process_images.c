@@ -19,13 +19,6 @@ struct unwind_images {
 	bool guess;
 };
 
-enum {
-	IMAGES_MAX = 256 << 20, /* more than fits in the kernel's tables */
-	/* A process may map any number of files with large tables, which cost no room on disk where
-	 * they are holes. This is a dozen of Chromiums, and some seconds. */
-	WORK_MAX = 512 << 20,
-};
-
 struct mapped_key {
 	uint64_t dev, inode, path;
 };
@@ -44,7 +37,7 @@ struct unwind_images *unwind_images_new(void)
 {
 	struct unwind_images *s = xcalloc(1, sizeof(*s));
 
-	s->work_max = WORK_MAX;
+	s->work_max = UNWIND_WORK_MAX;
 	return s;
 }
 
@@ -256,7 +249,7 @@ void unwind_images_guess(struct unwind_images *s, bool guess)
 
 bool unwind_images_full(const struct unwind_images *s)
 {
-	return s->bytes >= IMAGES_MAX || s->work >= s->work_max;
+	return s->bytes >= UNWIND_IMAGES_MAX || s->work >= s->work_max;
 }
 
 uint32_t unwind_images_left_out(const struct unwind_images *s)

@@ -87,6 +87,14 @@ struct unwind_process {
 	void *find_arg;
 };
 
+enum {
+	UNWIND_IMAGES_MAX =
+		256 << 20, /* bytes of all images: more than fits in the kernel's tables */
+	/* A process may map any number of files with large tables, which cost no room on disk where
+	 * they are holes. This is a dozen of Chromiums, and some seconds. */
+	UNWIND_WORK_MAX = 512 << 20,
+};
+
 /* Images by file, shared by all processes. */
 struct unwind_images;
 struct unwind_images *unwind_images_new(void);
