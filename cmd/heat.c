@@ -317,6 +317,9 @@ static void remark_all(const struct heat *h, const struct heatin *in, const stru
 		tool_wrong(
 			"%llu events or buckets are left out: one map holds distributions or events, not both",
 			(unsigned long long)in->mixed);
+	if (in->made && in->matrix.crowded)
+		tool_wrong("%llu are left out: the map has no room for more than %u cells",
+			   (unsigned long long)in->matrix.crowded, MATRIX_CELLS_MAX);
 	if (in->drops)
 		tool_wrong("the tracer reports that it lost %llu", (unsigned long long)in->drops);
 	if (v->left_out && v->total)
@@ -430,7 +433,8 @@ static struct err *draw(struct heat *h, struct heatin *in, bool *ret_empty)
 	struct matrix_view v;
 	struct err *e;
 
-	heatin_idle(in);
+	if (!heatin_idle(in) && !h->quiet)
+		tool_wrong("times without an event do not count as 0%%: there are too many");
 	if (!in->made)
 		matrix_init(&in->matrix, 1000000000, &h->in.axis);
 	in->made = true;

@@ -118,7 +118,9 @@ struct matrix_row matrix_bounds(const struct matrix *m, uint32_t row)
 
 void matrix_init(struct matrix *m, uint64_t step, const struct matrix_axis *axis)
 {
-	*m = (struct matrix){ .step = step, .axis = *axis, .grain = 1 };
+	*m = (struct matrix){
+		.step = step, .axis = *axis, .grain = 1, .cells_max = MATRIX_CELLS_MAX
+	};
 	assert(step &&
 	       (axis->kind != MATRIX_FIXED || (axis->step > 0 && axis->limit > axis->base)));
 	arena_init(&m->text);
@@ -235,12 +237,16 @@ static inline void matrix_count(struct matrix *m, uint64_t column, uint32_t row,
 {
 	struct matrix_slot *s;
 
-	if (m->nslots >= m->cap / 2)
+	if (m->nslots >= m->cap / 2 && m->nslots < m->cells_max)
 		rebuild(m, m->cap ? m->cap * 2 : 1024, NULL);
 	s = matrix_find(m, column, row, party);
 	if (!s->count) {
 		if (!n)
 			return;
+		if (m->nslots >= m->cells_max) {
+			m->crowded += n;
+			return;
+		}
 		s->column = column;
 		s->row = row;
 		s->party = party;
@@ -325,7 +331,7 @@ void matrix_bucket(struct matrix *m, uint64_t time, int64_t min, int64_t max, ui
 		matrix_count(m, time / m->step, (uint32_t)*id, party, n);
 }
 
-void matrix_fill(struct matrix *m, int64_t value)
+bool matrix_fill(struct matrix *m, int64_t value)
 {
 	uint64_t first = UINT64_MAX, last = 0, n, words;
 	cleanup_free uint64_t *has = NULL;
@@ -336,9 +342,11 @@ void matrix_fill(struct matrix *m, int64_t value)
 			first = m->slots[i].column < first ? m->slots[i].column : first;
 			last = m->slots[i].column > last ? m->slots[i].column : last;
 		}
-	if (first > last || last - first >= MATRIX_COLUMNS_MAX)
-		return;
+	if (first > last)
+		return true;
 	n = last - first + 1;
+	if (last - first >= MATRIX_COLUMNS_MAX || m->parties.n * n > m->cells_max)
+		return false;
 	words = (n + 63) / 64;
 	has = xcalloc(m->parties.n * words, sizeof(*has));
 	for (uint32_t i = 0; i < m->cap; i++)
@@ -349,4 +357,5 @@ void matrix_fill(struct matrix *m, int64_t value)
 		for (uint64_t c = 0; c < n; c++)
 			if (!(has[p * words + c / 64] >> (c % 64) & 1))
 				matrix_event(m, (first + c) * m->step, value, p);
+	return true;
 }

@@ -4,10 +4,10 @@
  * In: events (time, value) or buckets of distributions (time, min, max, count), each with a party,
  * which is a series and a name in it. Out: matrix_view_make(): rows and columns without gaps, the
  * cells that are not zero, each with its parties.
- * Always true: memory grows with the cells, not with the events. A column is a whole number of
- * steps since time 0, so an event is in exactly one column, however late it is read. Rows do not
- * overlap. Every count of a cell is the sum of its entries, and `total` the sum of all cells. Names
- * are any bytes. */
+ * Always true: memory grows with the cells, not with the events, and cells have a limit. A column
+ * is a whole number of steps since time 0, so an event is in exactly one column, however late it is
+ * read. Rows do not overlap. Every count of a cell is the sum of its entries, and `total` the sum
+ * of all cells. Names are any bytes. */
 #ifndef DESCRY_VIEW_MATRIX_H
 #define DESCRY_VIEW_MATRIX_H
 
@@ -20,6 +20,7 @@
 enum {
 	MATRIX_COLUMNS_MAX = 65536,
 	MATRIX_ROWS_MAX = 4096,
+	MATRIX_CELLS_MAX = 16 << 20, /* of 48 bytes */
 };
 
 /* The ways in which values become rows. */
@@ -66,6 +67,8 @@ struct matrix {
 	struct matrix_axis axis;
 	VEC(struct matrix_series) series;
 	VEC(struct matrix_party) parties;
+	uint64_t crowded;   /* counts that are left out, because their cells were too many */
+	uint32_t cells_max; /* MATRIX_CELLS_MAX */
 
 	/* The rest is private. */
 	VEC(struct matrix_row) buckets;
@@ -93,8 +96,8 @@ void matrix_bucket(struct matrix *m, uint64_t time, int64_t min, int64_t max, ui
 		   uint64_t count);
 
 /* Adds `value` once for each party to each column without a value of it, from the first column to
- * the last. Adds nothing when there are too many columns. */
-void matrix_fill(struct matrix *m, int64_t value);
+ * the last. Adds nothing and returns false when there are too many columns, or cells. */
+bool matrix_fill(struct matrix *m, int64_t value);
 
 struct matrix_entry {
 	uint32_t party; /* index into the view's parties */

@@ -305,6 +305,34 @@ static void test_filter(void **state)
 	end();
 }
 
+/* Cells have a limit: a few names in lines that are far apart in time can make any number. */
+static void test_crowd(void **state)
+{
+	begin(MATRIX_DECADES);
+	m.cells_max = 100;
+	for (uint64_t t = 0; t < 150; t++)
+		matrix_event(&m, t * SECOND, 5, party("a", ""));
+	matrix_event(&m, 7 * SECOND, 5, party("a", ""));
+	view(NULL);
+	check_view(101);
+	assert_int_equal(m.crowded, 50);
+	end();
+	begin(MATRIX_DECADES);
+	m.cells_max = 100;
+	for (uint64_t p = 0; p < 5; p++)
+		matrix_event(&m, p * 5 * SECOND, 5, party("a", &"abcde"[p]));
+	assert_false(matrix_fill(&m, 0)); /* 5 * 21 */
+	view(NULL);
+	check_view(5);
+	matrix_view_fini(&v);
+	m.cells_max = 5 * 21;
+	assert_true(matrix_fill(&m, 0));
+	view(NULL);
+	check_view(5 * 21);
+	assert_int_equal(m.crowded, 0);
+	end();
+}
+
 static void test_fill_and_shrink(void **state)
 {
 	struct matrix_axis axis = { .kind = MATRIX_FIXED, .limit = 100, .step = 5, .whole = true };
@@ -343,6 +371,7 @@ int main(void)
 		cmocka_unit_test(test_fixed),   cmocka_unit_test(test_order),
 		cmocka_unit_test(test_gaps),    cmocka_unit_test(test_overlap),
 		cmocka_unit_test(test_filter),  cmocka_unit_test(test_fill_and_shrink),
+		cmocka_unit_test(test_crowd),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

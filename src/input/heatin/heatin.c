@@ -189,10 +189,10 @@ void heatin_bucket(struct heatin *in, uint64_t time, int64_t min, int64_t max, u
 	matrix_bucket(m, time, min, max, count ? party_of(in, m, p) : 0, count);
 }
 
-void heatin_idle(struct heatin *in)
+bool heatin_idle(struct heatin *in)
 {
-	if (in->mode == HEAT_UTILIZATION && in->made && in->matrix.axis.kind != MATRIX_BUCKETS)
-		matrix_fill(&in->matrix, 0);
+	return in->mode != HEAT_UTILIZATION || !in->made ||
+	       in->matrix.axis.kind == MATRIX_BUCKETS || matrix_fill(&in->matrix, 0);
 }
 
 /* --- keys --- */

@@ -100,7 +100,8 @@ void heatin_bucket(struct heatin *in, uint64_t time, int64_t min, int64_t max, u
 /* Applies options.factor and options.full to a value. */
 int64_t heatin_value(const struct heatin *in, double value);
 
-/* Utilization: counts a party without an event in a column as 0% there. Call it after all input. */
-void heatin_idle(struct heatin *in);
+/* Utilization: counts a party without an event in a column as 0% there. Call it after all input.
+ * Returns false when these are too many, and none is counted. */
+bool heatin_idle(struct heatin *in);
 
 #endif
