@@ -7,13 +7,16 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/hash.h"
 #include "base/procmem.h"
 #include "base/sorted.h"
 #include "program/space/mapping.h"
 #include "program/text/text.h"
 
 enum { MAX_FUNCTIONS = 512, MAX_RETS = 4096 }; /* of one function, through its tail jumps */
-enum { RELOCATIONS_MAX = 1 << 28 };
+/* The work that searches may be, in units of a relocation that is read. A slot of a PLT is some
+ * more, by the objects and the length of its name. */
+enum { WORK_MAX = 1 << 28, WORK_SLOT = 128 };
 
 /* A word that the dynamic linker has set to a function's address. */
 struct word {
@@ -26,7 +29,15 @@ struct word {
 struct words {
 	const struct process_object *in;
 	uint8_t *names;
-	VEC(struct word) v; /* sorted */
+	VEC(struct word) v;          /* sorted */
+	struct hash by_addr;         /* of those with a name, -> struct word * */
+	uint64_t plt_addr, plt_size; /* link-time */
+};
+
+/* Where an object is loaded. */
+struct loaded {
+	bool known, mapped;
+	uint64_t bias;
 };
 
 struct returns {
@@ -38,7 +49,8 @@ struct returns {
 		struct text *text;
 	} * texts; /* of each object, opened on first use */
 	uint32_t ntexts;
-	uint64_t work; /* relocations read, of RELOCATIONS_MAX */
+	uint64_t work, work_max;
+	struct loaded *loaded; /* of each of `objects` */
 	VEC(struct words) words;
 };
 
@@ -53,6 +65,8 @@ struct err *returns_new(pid_t pid, const struct process_objects *objects, struct
 	}
 	r->pid = pid;
 	r->objects = objects;
+	r->work_max = WORK_MAX;
+	r->loaded = xcalloc(objects->n + 1, sizeof(*r->loaded));
 	*ret = r;
 	return NULL;
 }
@@ -66,11 +80,23 @@ void returns_free(struct returns *r)
 	free(r->texts);
 	for (uint32_t i = 0; i < r->words.n; i++) {
 		vec_fini(&r->words.v[i].v);
+		hash_fini(&r->words.v[i].by_addr);
 		free(r->words.v[i].names);
 	}
 	vec_fini(&r->words);
 	mappings_free(&r->maps);
+	free(r->loaded);
 	free(r);
+}
+
+uint64_t returns_work(const struct returns *r)
+{
+	return r->work;
+}
+
+void returns_limit(struct returns *r, uint64_t work)
+{
+	r->work_max = work;
 }
 
 static struct err *text_of(struct returns *r, struct object *o, struct text **ret)
@@ -110,9 +136,19 @@ static bool bias_in(const struct mappings *maps, const struct process_object *po
 	return false;
 }
 
-static bool bias_of(const struct returns *r, const struct process_object *po, uint64_t *ret)
+static bool bias_of(struct returns *r, const struct process_object *po, uint64_t *ret)
 {
-	return bias_in(&r->maps, po, ret);
+	struct loaded *l;
+
+	if (po < r->objects->v || po >= r->objects->v + r->objects->n)
+		return bias_in(&r->maps, po, ret); /* a library that is to be loaded later */
+	l = &r->loaded[po - r->objects->v];
+	if (!l->known)
+		l->mapped = bias_in(&r->maps, po, &l->bias);
+	l->known = true;
+	if (l->mapped)
+		*ret = l->bias;
+	return l->mapped;
 }
 
 static bool read_word(const struct returns *r, uint64_t addr, uint64_t *ret)
@@ -169,11 +205,15 @@ static const struct words *words_of(struct returns *r, const struct process_obje
 			return &r->words.v[i];
 	w = vec_add(&r->words);
 	w->in = in;
+	if (r->work >= r->work_max)
+		return w;
+	free(object_section(in->object, ".plt", &w->plt_addr, &w->plt_size));
 	symbols = object_section(in->object, ".dynsym", &addr, &nsymbols);
 	w->names = object_section(in->object, ".dynstr", &addr, &nnames);
 	for (uint32_t t = 0; t < ARRAY_SIZE(tables); t++) {
 		cleanup_free uint8_t *p = object_section(in->object, tables[t], &addr, &n);
 
+		r->work += p ? n / sizeof(Elf64_Rela) : 0;
 		for (size_t i = 0; p && i < n / sizeof(Elf64_Rela); i++) {
 			Elf64_Rela rela;
 			struct word word;
@@ -185,14 +225,17 @@ static const struct words *words_of(struct returns *r, const struct process_obje
 	}
 	if (w->v.n)
 		qsort(w->v.v, w->v.n, sizeof(*w->v.v), compare_word);
+	for (uint32_t i = 0; i < w->v.n; i++)
+		if (w->v.v[i].name)
+			*hash_put(&w->by_addr, &w->v.v[i].addr, sizeof(uint64_t), NULL) =
+				(uintptr_t)&w->v.v[i];
 	return w;
 }
 
 /* Searches one object's words for the function that was chosen for s of po. name: NULL, or that of
  * s. */
-static bool chosen_by(const struct returns *r, const struct words *w,
-		      const struct process_object *po, const char *name, uint64_t resolver,
-		      uint64_t *ret)
+static bool chosen_by(struct returns *r, const struct words *w, const struct process_object *po,
+		      const char *name, uint64_t resolver, uint64_t *ret)
 {
 	uint32_t lo = partition_point(w->v.n, i, compare_key(&w->v.v[i], name, resolver) < 0);
 	uint64_t bias, own_bias, word;
@@ -282,8 +325,10 @@ struct start {
 struct closure {
 	struct start v[MAX_FUNCTIONS];
 	uint32_t n;
-	bool by_pointer; /* what is added next, only a pointer leads to */
-	bool pointed;    /* those that pointers lead to were added */
+	bool by_pointer;   /* what is added next, only a pointer leads to */
+	bool pointed;      /* those that pointers lead to were added */
+	struct hash slots; /* struct return_place -> whether the functions behind it were added */
+	struct hash rets;  /* struct return_place of each */
 };
 
 /* Adds the function that an address is in. Returns false when none is known there. */
@@ -311,12 +356,11 @@ static bool closure_add(struct returns *r, struct closure *c, const struct proce
 static bool closure_add_named(struct returns *r, struct closure *c, const struct process_object *po,
 			      uint64_t addr)
 {
-	const struct words *w = words_of(r, po);
-	const char *name = NULL;
+	const uint64_t *word = hash_get(&words_of(r, po)->by_addr, &addr, sizeof(addr));
+	const char *name = word ? ((const struct word *)(uintptr_t)*word)->name : NULL;
 	bool all = false;
 
-	for (uint32_t i = 0; i < w->v.n && !name; i++)
-		name = w->v.v[i].addr == addr ? w->v.v[i].name : NULL;
+	r->work += name ? strlen(name) : 0;
 	for (uint32_t k = 0; name && k < r->objects->n; k++) {
 		const struct process_object *in = &r->objects->v[k];
 		const struct object_symbol *s = object_find_name(in->object, name);
@@ -352,19 +396,17 @@ static bool closure_add_loaded(struct returns *r, struct closure *c, uint64_t at
 	return false;
 }
 
-/* Adds the functions to which code leads that only jumps through a word of the object: slots of
- * its PLT. */
-static bool closure_add_slot(struct returns *r, struct closure *c, const struct process_object *po,
-			     uint64_t slot)
+static bool closure_add_slot_new(struct returns *r, struct closure *c,
+				 const struct process_object *po, uint64_t slot)
 {
 	uint8_t b[16];
 	uint32_t n = object_read(po->object, slot, b, sizeof(b));
 	uint32_t at = n >= 4 && !memcmp(b, "\xf3\x0f\x1e\xfa", 4) ? 4 : 0;
-	cleanup_free uint8_t *plt = NULL;
-	uint64_t bias, to, word, plt_addr = 0;
-	size_t plt_size = 0;
+	const struct words *w;
+	uint64_t bias, to, word;
 	int32_t disp;
 
+	r->work += WORK_SLOT + r->objects->n;
 	at += at < n && b[at] == 0xf2;
 	if (at + 6 > n || b[at] != 0xff || b[at + 1] != 0x25 || !bias_of(r, po, &bias))
 		return false;
@@ -373,10 +415,26 @@ static bool closure_add_slot(struct returns *r, struct closure *c, const struct 
 	if (!read_word(r, bias + to, &word))
 		return false;
 	/* The word leads back to the PLT until the dynamic linker sets it. */
-	plt = object_section(po->object, ".plt", &plt_addr, &plt_size);
-	if (word - bias - plt_addr < plt_size)
+	w = words_of(r, po);
+	if (word - bias - w->plt_addr < w->plt_size)
 		return closure_add_named(r, c, po, to);
 	return closure_add_loaded(r, c, word);
+}
+
+/* Adds the functions to which code leads that only jumps through a word of the object: slots of
+ * its PLT. Many jumps may lead to one slot. */
+static bool closure_add_slot(struct returns *r, struct closure *c, const struct process_object *po,
+			     uint64_t slot)
+{
+	const struct return_place key = { po, slot };
+	bool is_new, all;
+	const uint64_t *known = hash_put(&c->slots, &key, sizeof(key), &is_new);
+
+	if (!is_new)
+		return *known;
+	all = c->n < MAX_FUNCTIONS && r->work < r->work_max && closure_add_slot_new(r, c, po, slot);
+	*hash_put(&c->slots, &key, sizeof(key), NULL) = all;
+	return all;
 }
 
 /* Returns true for code that only jumps through a word. */
@@ -399,7 +457,7 @@ static void closure_add_pointed(struct returns *r, struct closure *c, struct tex
 	uint64_t addr;
 	cleanup_free uint8_t *p = NULL;
 
-	if (r->work >= RELOCATIONS_MAX)
+	if (r->work >= r->work_max)
 		return;
 	c->pointed = c->by_pointer = true;
 	p = object_section(po->object, ".rela.dyn", &addr, &size);
@@ -418,12 +476,16 @@ static void closure_add_pointed(struct returns *r, struct closure *c, struct tex
 	c->by_pointer = false;
 }
 
-static void add_ret(struct return_places *places, const struct process_object *in, uint64_t addr)
+static void add_ret(struct closure *c, struct return_places *places,
+		    const struct process_object *in, uint64_t addr)
 {
-	for (uint32_t i = 0; i < places->rets.n; i++)
-		if (places->rets.v[i].in == in && places->rets.v[i].addr == addr)
-			return;
-	if (places->rets.n < MAX_RETS)
+	const struct return_place key = { in, addr };
+	bool is_new;
+
+	if (places->rets.n == MAX_RETS)
+		return;
+	hash_put(&c->rets, &key, sizeof(key), &is_new);
+	if (is_new)
 		vec_push(&places->rets, (struct return_place){ in, addr });
 }
 
@@ -447,7 +509,7 @@ static struct err *collect_rets(struct returns *r, struct closure *c, uint32_t i
 		uint64_t addr = text_site_point(&sites[k]), target;
 
 		if (sites[k].kind == WIRE_STUB_RETURN) {
-			add_ret(places, po, addr);
+			add_ret(c, places, po, addr);
 			continue;
 		}
 		/* `jmp *word` of a program built with -fno-plt is a slot itself. */
@@ -476,6 +538,8 @@ static struct err *collect(struct returns *r, const struct process_object *po, u
 	places->leaf = true;
 	for (uint32_t i = 0; i < c.n && !e; i++)
 		e = collect_rets(r, &c, i, places);
+	hash_fini(&c.slots);
+	hash_fini(&c.rets);
 	return e;
 }
 

@@ -31,5 +31,8 @@ void returns_free(struct returns *r);
 struct err *returns_find(struct returns *r, const struct process_object *po,
 			 const struct object_symbol *s, bool by_address,
 			 struct return_places *places);
+/* For tests: the work that was done, and another limit of it. */
+uint64_t returns_work(const struct returns *r);
+void returns_limit(struct returns *r, uint64_t work);
 
 #endif
