@@ -3,8 +3,12 @@
 
 #include <errno.h>
 
+#include <unistd.h>
+
 #include "heap_memory.h"
 #include "memory/leaks/typed_blocks.h"
+#include "memory/alloc/leak_stacks.h"
+#include "memory/alloc/trace.h"
 
 static struct heap_memory mem;
 
@@ -203,6 +207,43 @@ static void forged_mapped(void **state)
 	leaks_free(l);
 }
 
+/* The stacks of a recording share the texts of their frames, which may be long. */
+static void stacks_share(void **state)
+{
+	char path[] = "/tmp/descry-leaks-XXXXXX";
+	struct alloc_event event = { .op = ALLOC_MALLOC, .thread = 1, .size = 8 };
+	struct alloc_writer *w;
+	uint32_t frames[2];
+	struct leaks *l;
+
+	(void)state;
+	close(mkstemp(path));
+	assert_null(alloc_writer_new(path, &w));
+	alloc_writer_thread(w, 100);
+	frames[1] = alloc_writer_frame(w, "main", 4);
+	for (uint32_t i = 1; i <= 2; i++) {
+		frames[0] = alloc_writer_frame(w, i == 1 ? "one" : "two", 3);
+		event.stack = alloc_writer_stack(w, frames, 2);
+		event.addr = heap_memory_chunk(&mem, 0x20, false);
+		alloc_write(w, &event);
+	}
+	assert_null(alloc_writer_end(w));
+	l = find();
+	assert_null(leak_stacks(path, 0, l));
+	assert_int_equal(l->blocks.n, 2);
+	assert_int_equal(l->stacks.n, 3);
+	for (uint32_t i = 0; i < 2; i++) {
+		const struct leaks_stack *s = &l->stacks.v[l->blocks.v[i].stack];
+
+		assert_int_equal(s->n, 2);
+		assert_string_equal(s->frames[0], i ? "two" : "one");
+		assert_string_equal(s->frames[1], "main");
+	}
+	assert_ptr_equal(l->stacks.v[1].frames[1], l->stacks.v[2].frames[1]);
+	leaks_free(l);
+	unlink(path);
+}
+
 static void damage(void **state)
 {
 	uint64_t a = heap_memory_chunk(&mem, 0x20, false);
@@ -339,6 +380,7 @@ int main(void)
 		cmocka_unit_test_setup(types, setup),
 		cmocka_unit_test_setup(mapped, setup),
 		cmocka_unit_test_setup(forged_mapped, setup),
+		cmocka_unit_test_setup(stacks_share, setup),
 		cmocka_unit_test_setup(damage, setup),
 		cmocka_unit_test_setup(not_glibc, setup),
 		cmocka_unit_test_setup(too_large, setup),

@@ -48,8 +48,15 @@ static void follow_event(struct lives *k, const struct alloc_event *e)
 	}
 }
 
-/* Returns the index of a stack in l->stacks, 0 when it has no frames. */
-static uint32_t add_stack(struct leaks *l, const struct alloc_trace *t, struct hash *known,
+/* What leaks have of a recording so far. */
+struct given {
+	struct hash stacks; /* number of a stack -> index in leaks.stacks */
+	const char **texts; /* of each frame; NULL: it is in no stack */
+};
+
+/* Returns the index of a stack in l->stacks, 0 when it has no frames. Stacks share the texts of
+ * their frames. */
+static uint32_t add_stack(struct leaks *l, const struct alloc_trace *t, struct given *g,
 			  uint32_t stack)
 {
 	const struct alloc_stack *s = &t->stacks.v[stack];
@@ -59,7 +66,7 @@ static uint32_t add_stack(struct leaks *l, const struct alloc_trace *t, struct h
 
 	if (!s->n)
 		return 0;
-	at = hash_put(known, &stack, sizeof(stack), &is_new);
+	at = hash_put(&g->stacks, &stack, sizeof(stack), &is_new);
 	if (!is_new)
 		return (uint32_t)*at;
 	if (!l->stacks.n)
@@ -68,16 +75,20 @@ static uint32_t add_stack(struct leaks *l, const struct alloc_trace *t, struct h
 	to = vec_add(&l->stacks);
 	to->frames = arena_array(&l->arena, const char *, s->n);
 	to->n = s->n;
-	for (uint32_t i = 0; i < s->n; i++)
-		to->frames[i] =
-			arena_strdup(&l->arena, t->frames.v[t->stack_frames.v[s->at + i]].text);
+	for (uint32_t i = 0; i < s->n; i++) {
+		uint32_t frame = t->stack_frames.v[s->at + i];
+
+		if (!g->texts[frame])
+			g->texts[frame] = arena_strdup(&l->arena, t->frames.v[frame].text);
+		to->frames[i] = g->texts[frame];
+	}
 	return (uint32_t)*at;
 }
 
 static void give_stacks(struct leaks *l, const struct alloc_trace *t, struct lives *k)
 {
 	const struct leaks_heap *h = l->heap;
-	struct hash known = { 0 };
+	struct given g = { .texts = xcalloc(t->frames.n + 1, sizeof(*g.texts)) };
 
 	l->chunk_stacks = xcalloc(h->chunks.n + 1, sizeof(*l->chunk_stacks));
 	for (uint32_t i = 0; i < h->chunks.n; i++) {
@@ -88,14 +99,15 @@ static void give_stacks(struct leaks *l, const struct alloc_trace *t, struct liv
 		 * or smaller. */
 		if (!(c->bits & CHUNK_FREE) && live_take(&k->live, chunk_block(c), &of) &&
 		    of.size <= chunk_usable(c) && of.stack < t->stacks.n)
-			l->chunk_stacks[i] = add_stack(l, t, &known, of.stack);
+			l->chunk_stacks[i] = add_stack(l, t, &g, of.stack);
 	}
 	for (uint32_t i = 0; i < l->blocks.n; i++) {
 		struct leaks_block *b = &l->blocks.v[i];
 
 		b->stack = l->chunk_stacks[b->chunk];
 	}
-	hash_fini(&known);
+	hash_fini(&g.stacks);
+	free(g.texts);
 }
 
 struct err *leak_stacks(const char *path, pid_t pid, struct leaks *l)

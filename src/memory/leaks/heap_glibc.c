@@ -296,8 +296,7 @@ static uint64_t mapped_size(const struct memory_region *r, uint64_t start, uint6
 	field = memory_word(r, addr + MEMORY_WORD);
 	size = field & ~SIZE_FLAGS;
 	if ((field & SIZE_FLAGS) != IS_MMAPPED || before != addr - start || size % 16 ||
-	    size < CHUNK_MIN ||
-	    size > r->end - addr || (before + size) % MEMORY_PAGE)
+	    size < CHUNK_MIN || size > r->end - addr || (before + size) % MEMORY_PAGE)
 		return 0;
 	return size;
 }

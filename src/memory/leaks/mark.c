@@ -269,9 +269,7 @@ static void order(struct marker *m, chunk_vec *ret)
 static void add_root(struct marker *m, visit_vec *walk, uint32_t chunk)
 {
 	const struct leaks_chunk *c = &m->h->chunks.v[chunk];
-	struct leaks_block b = { .addr = chunk_block(c),
-				 .size = chunk_usable(c),
-				 .chunk = chunk };
+	struct leaks_block b = { .addr = chunk_block(c), .size = chunk_usable(c), .chunk = chunk };
 
 	mark_enter(m, walk, chunk);
 	while (walk->n) {
