@@ -397,6 +397,85 @@ static void test_perf_data_pieces(void **state)
 	perfunpack_fini(&u);
 }
 
+static void put_varint(struct out *o, uint64_t v)
+{
+	for (; v > 127; v >>= 7)
+		out_char(o, (char)(v | 128));
+	out_char(o, (char)v);
+}
+
+static void put_message(struct out *o, uint32_t field, const void *p, size_t n)
+{
+	put_varint(o, field << 3 | 2);
+	put_varint(o, n);
+	out_mem(o, p, n);
+}
+
+/* Makes a pprof profile: `count` locations without functions, in a file with a long name, and one
+ * sample in the first `used` of them. */
+static struct out long_locations(uint32_t count, uint32_t used)
+{
+	enum { LONG = 60000 };
+	cleanup_free char *name = xmalloc(LONG);
+	struct out o = { 0 }, ids = { 0 }, sample = { 0 };
+
+	memset(name, 'f', LONG);
+	put_message(&o, 1, "\x08\x01\x10\x02", 4);
+	put_message(&o, 6, "", 0);
+	put_message(&o, 6, "cpu", 3);
+	put_message(&o, 6, "count", 5);
+	put_message(&o, 6, name, LONG);
+	put_message(&o, 3, "\x08\x01\x28\x03", 4);
+	for (uint32_t i = 1; i <= count; i++) {
+		struct out l = { 0 };
+
+		put_varint(&l, 1 << 3);
+		put_varint(&l, i);
+		put_varint(&l, 2 << 3);
+		put_varint(&l, 1);
+		put_varint(&l, 3 << 3);
+		put_varint(&l, 4096 + i);
+		put_message(&o, 4, l.v, l.n);
+		out_fini(&l);
+		if (i <= used)
+			put_varint(&ids, i);
+	}
+	put_message(&sample, 1, ids.v, ids.n);
+	put_message(&sample, 2, "\x01", 1);
+	put_message(&o, 2, sample.v, sample.n);
+	out_fini(&ids);
+	out_fini(&sample);
+	return o;
+}
+
+/* Names of locations are made when a sample uses them, and have a budget: each address makes a new
+ * one of a long name. */
+static void test_pprof_names(void **state)
+{
+	enum { COUNT = 5000 };
+
+	(void)state;
+	for (int all = 0; all < 2; all++) {
+		struct stackin_options addrs = { .addrs = true };
+		struct out o = long_locations(COUNT, all ? COUNT : 2);
+		struct stackin in;
+		struct stacktree t;
+		struct err *e;
+
+		stacktree_init(&t);
+		stackin_init(&in, &t, &addrs);
+		stackin_feed(&in, o.v, o.n);
+		e = stackin_end(&in);
+		assert_int_equal(in.format, STACKIN_PPROF);
+		assert_int_equal(e ? e->code : 0, all ? E2BIG : 0);
+		assert_in_range(t.frames.n, 2, 1000);
+		err_free(e);
+		stackin_fini(&in);
+		stacktree_fini(&t);
+		out_fini(&o);
+	}
+}
+
 /* Begins a recording in a file with n events, each of which has the ids in [at, at + size). */
 static struct out perf_data_file(uint32_t n, uint64_t at, uint64_t size)
 {
@@ -597,6 +676,7 @@ int main(void)
 		cmocka_unit_test(test_perf_data_bomb),
 		cmocka_unit_test(test_perf_data_pieces),
 		cmocka_unit_test(test_perf_data_ids),
+		cmocka_unit_test(test_pprof_names),
 		cmocka_unit_test(test_perf_unwind_follows),
 		cmocka_unit_test(test_perf_data_pipe),
 		cmocka_unit_test(test_perf_lists),

@@ -12,6 +12,9 @@
 /* A location with many inlined functions is a few bytes of a sample, but many frames of its stack.
  * The samples of a profile of n bytes have at most FRAMES_FREE + n * FRAMES_PER_BYTE frames. */
 enum { FRAMES_FREE = 1 << 20, FRAMES_PER_BYTE = 16 };
+/* A location refers to its names by number, and each may make a name of the tree of its own. The
+ * locations of samples have at most TEXTS_FREE + n * TEXTS_PER_BYTE bytes of names. */
+enum { TEXTS_FREE = 32 << 20, TEXTS_PER_BYTE = 16 };
 
 struct span {
 	const uint8_t *p;
@@ -34,6 +37,7 @@ struct line {
 struct location {
 	uint64_t id, mapping, address;
 	uint32_t line, nlines; /* in lines: leaf first */
+	bool named;            /* its lines are, on its first use */
 };
 
 struct function {
@@ -56,6 +60,7 @@ struct pprof {
 	struct perf_names names;
 	uint64_t default_type;
 	uint64_t frames; /* frames that samples may still have */
+	uint64_t texts;  /* bytes of names that locations may still have */
 };
 
 static bool next_field(struct bytes *b, struct field *ret)
@@ -207,36 +212,49 @@ static struct text string(const struct pprof *p, uint64_t i)
 		       : (struct text){ "", 0 };
 }
 
-static void name_location(struct stackin *in, struct pprof *p, struct location *l)
+/* Returns the id of a function's name in the tree. */
+static struct err *name_function(struct stackin *in, struct pprof *p, const struct location *l,
+				 struct text name, bool inlined, uint32_t *ret)
 {
 	const struct pprof_mapping *m =
 		pprof_find(p->mappings.v, p->mappings.n, sizeof(*m), l->mapping);
 	struct text file = m ? string(p, m->file) : (struct text){ "", 0 };
+	const struct text unknown = { "[unknown]", 9 };
 	char pc[24];
 	int n = snprintf(pc, sizeof(pc), "%llx", (unsigned long long)l->address);
 
-	if (!file.n)
-		file = (struct text){ "[unknown]", 9 };
+	if (name.n + file.n > p->texts)
+		return err_new(E2BIG,
+			       "the locations of a pprof profile have longer names than its size "
+			       "allows (location %llu: %zu bytes)",
+			       (unsigned long long)l->id, name.n + file.n);
+	p->texts -= name.n + file.n;
+	*ret = perf_function(in, &p->names, name.n ? name : unknown, (struct text){ pc, (size_t)n },
+			     file.n ? file : unknown, inlined);
+	return NULL;
+}
+
+static struct err *name_location(struct stackin *in, struct pprof *p, struct location *l)
+{
+	struct err *e = NULL;
+
+	if (l->named)
+		return NULL;
+	l->named = true;
 	if (!l->nlines) {
 		l->line = p->lines.n;
 		l->nlines = 1;
-		vec_push(&p->lines,
-			 (struct line){ .name = perf_function(
-						in, &p->names, (struct text){ "[unknown]", 9 },
-						(struct text){ pc, (size_t)n }, file, false) });
-		return;
+		vec_push(&p->lines, (struct line){ 0 });
 	}
-	for (uint32_t i = 0; i < l->nlines; i++) {
+	for (uint32_t i = 0; i < l->nlines && !e; i++) {
 		struct line *line = &p->lines.v[l->line + i];
 		const struct function *f =
 			pprof_find(p->functions.v, p->functions.n, sizeof(*f), line->function);
-		struct text name = f ? string(p, f->name) : (struct text){ "", 0 };
 
-		if (!name.n)
-			name = (struct text){ "[unknown]", 9 };
-		line->name = perf_function(in, &p->names, name, (struct text){ pc, (size_t)n },
-					   file, i + 1 < l->nlines);
+		e = name_function(in, p, l, f ? string(p, f->name) : (struct text){ "", 0 },
+				  i + 1 < l->nlines, &line->name);
 	}
+	return e;
 }
 
 static bool same(struct text t, const char *s)
@@ -303,9 +321,13 @@ static struct err *read_sample(struct stackin *in, struct pprof *p, struct span 
 		return bytes_err(&b);
 	p->ids.n = 0;
 	for (uint32_t i = 0; i < nlocations; i++) {
-		const struct location *l =
-			pprof_find(p->locations.v, p->locations.n, sizeof(*l), p->numbers.v[i]);
+		const struct location *at =
+			pprof_find(p->locations.v, p->locations.n, sizeof(*at), p->numbers.v[i]);
+		struct location *l = at ? &p->locations.v[at - p->locations.v] : NULL;
+		struct err *e = l ? name_location(in, p, l) : NULL;
 
+		if (e)
+			return e;
 		if (l && l->nlines > p->frames)
 			return err_new(
 				E2BIG,
@@ -333,14 +355,13 @@ static struct err *read_profile(struct stackin *in, struct pprof *p, const uint8
 	struct field f;
 
 	p->frames = FRAMES_FREE + (uint64_t)n * FRAMES_PER_BYTE;
+	p->texts = TEXTS_FREE + (uint64_t)n * TEXTS_PER_BYTE;
 	e = e ?: choose_type(in, p, &type);
 	if (e)
 		return e;
 	sort(p->locations.v, p->locations.n, sizeof(*p->locations.v));
 	sort(p->functions.v, p->functions.n, sizeof(*p->functions.v));
 	sort(p->mappings.v, p->mappings.n, sizeof(*p->mappings.v));
-	for (uint32_t i = 0; i < p->locations.n; i++)
-		name_location(in, p, &p->locations.v[i]);
 	while (!e && next_field(&b, &f))
 		if (f.id == 2 && f.is_bytes)
 			e = read_sample(in, p, f.span, type);
