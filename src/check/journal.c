@@ -8,7 +8,7 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 
-#include "base/io.h"
+#include "base/regular.h"
 #include "check/small.h"
 
 struct change {
@@ -53,22 +53,47 @@ static void journal_close(struct journal *j)
 		close(j->fd);
 }
 
-static struct err *journal_open(struct journal *j, const char *path, bool make)
+/* Opens and locks the file. *ret_gone: another command has removed or replaced it meanwhile, so the
+ * lock is that of a file without a name. */
+static struct err *open_locked(struct journal *j, const char *path, bool make, bool *ret_gone)
 {
-	cleanup_free char *copy = xstrdup(path), *text = NULL;
-	struct err *e;
-	size_t n;
+	struct stat is, at;
 
-	*j = (struct journal){ .fd = -1 };
-	if (make && mkdir(dirname(copy), 0755) < 0 && errno != EEXIST)
-		return err_errno(errno, "%s: making the directory of the journal", path);
 	j->fd = open(path, O_RDWR | O_APPEND | O_CLOEXEC | O_NOFOLLOW | (make ? O_CREAT : 0), 0644);
 	if (j->fd < 0)
 		return err_errno(errno, "%s: open", path);
 	if (flock(j->fd, LOCK_EX) < 0)
 		return err_errno(errno, "%s: lock", path);
-	e = io_read_file(path, &text, &n);
-	return e ? e : parse(j, path, text);
+	if (fstat(j->fd, &is) < 0)
+		return err_errno(errno, "%s: stat", path);
+	*ret_gone = lstat(path, &at) < 0 || at.st_dev != is.st_dev || at.st_ino != is.st_ino;
+	if (*ret_gone) {
+		close(j->fd);
+		j->fd = -1;
+	}
+	return NULL;
+}
+
+static struct err *journal_open(struct journal *j, const char *path, bool make)
+{
+	cleanup_free char *copy = xstrdup(path), *text = NULL;
+	bool gone = true;
+	struct err *e;
+	struct stat st;
+	size_t n;
+
+	*j = (struct journal){ .fd = -1 };
+	if (make && mkdir(dirname(copy), 0755) < 0 && errno != EEXIST)
+		return err_errno(errno, "%s: making the directory of the journal", path);
+	while (gone) {
+		e = open_locked(j, path, make, &gone);
+		if (e)
+			return e;
+	}
+	if (fstat(j->fd, &st) < 0)
+		return err_errno(errno, "%s: stat", path);
+	text = regular_read(j->fd, (size_t)st.st_size, &n);
+	return parse(j, path, text);
 }
 
 static struct err *write_all(int fd, const char *path, const char *text)
@@ -110,6 +135,10 @@ struct err *journal_apply(const char *path, const struct tunables *t, const char
 		return NULL;
 	}
 	e = journal_open(&j, path, true);
+	if (!e) { /* another command, which had the lock, may have changed it */
+		free(was);
+		e = tunable_read(k, &was);
+	}
 	if (!e) {
 		end = lseek(j.fd, 0, SEEK_END);
 		line = xasprintf("%s\t%s\t%s\t%s\n", boot ? boot : "", name, was, value);

@@ -1,4 +1,10 @@
+#include <pthread.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+
+#include "base/io.h"
 #include "check/hardware.h"
+#include "check/journal.h"
 #include "check/small.h"
 #include "check/tunable.h"
 #include "unit.h"
@@ -84,12 +90,87 @@ static void rows(void **state)
 	check_table_fini(&t);
 }
 
+static void put_text(const char *path, const char *text)
+{
+	FILE *f = fopen(path, "w");
+
+	assert_non_null(f);
+	fputs(text, f);
+	assert_int_equal(fclose(f), 0);
+}
+
+struct applied {
+	const char *path;
+	struct tunables all;
+	struct err *e;
+};
+
+static void *apply_seven(void *arg)
+{
+	struct applied *a = arg;
+	FILE *out = fopen("/dev/null", "w");
+
+	a->e = journal_apply(a->path, &a->all, "knob", "7", out);
+	fclose(out);
+	return NULL;
+}
+
+/* Returns true when somebody waits for the lock of the file. */
+static bool is_awaited(uint64_t inode)
+{
+	cleanup_free char *text = NULL, *end = xasprintf(":%llu 0 EOF", (unsigned long long)inode);
+	char *save;
+	size_t n;
+
+	assert_null(io_read_file("/proc/locks", &text, &n));
+	for (char *s = strtok_r(text, "\n", &save); s; s = strtok_r(NULL, "\n", &save))
+		if (strstr(s, "-> FLOCK") && strstr(s, end))
+			return true;
+	return false;
+}
+
+/* A command waits for another one that undoes the last change and removes the journal. */
+static void journal_removed(void **state)
+{
+	char dir[] = "/tmp/descry-journal-XXXXXX";
+	cleanup_free char *path = NULL, *knob = NULL, *text = NULL;
+	struct tunable t = { .name = "knob" };
+	struct applied a = { 0 };
+	struct stat st;
+	pthread_t thread;
+	size_t n;
+	int fd;
+
+	assert_non_null(mkdtemp(dir));
+	a.path = path = xasprintf("%s/tuned", dir);
+	t.path = knob = xasprintf("%s/knob", dir);
+	vec_push(&a.all.v, t);
+	put_text(knob, "5\n");
+	put_text(path, "boot\tknob\t1\t5\n");
+	fd = open(path, O_RDWR);
+	assert_true(fd >= 0 && !fstat(fd, &st) && !flock(fd, LOCK_EX));
+	assert_int_equal(pthread_create(&thread, NULL, apply_seven, &a), 0);
+	while (!is_awaited(st.st_ino))
+		usleep(10000);
+	put_text(knob, "1\n");
+	unlink(path);
+	close(fd);
+	pthread_join(thread, NULL);
+	assert_null(a.e);
+	assert_null(io_read_file(path, &text, &n));
+	assert_non_null(strstr(text, "\tknob\t1\t7\n"));
+	vec_fini(&a.all.v);
+	unlink(path);
+	unlink(knob);
+	rmdir(dir);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(same_values),  cmocka_unit_test(chosen_word),
 		cmocka_unit_test(names_of_ids), cmocka_unit_test(drivers),
-		cmocka_unit_test(rows),
+		cmocka_unit_test(rows),         cmocka_unit_test(journal_removed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
