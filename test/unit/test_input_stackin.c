@@ -620,6 +620,7 @@ static void test_perf_lists(void **state)
 
 		assert_int_equal(strcmp(name, "name_1") == 0, i < 2);
 	}
+	assert_in_range(s->lists_left, 1, 10000);
 	perfspace_free(s);
 	s = perfspace_new(&in);
 	if (!getuid()) {
