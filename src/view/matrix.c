@@ -4,6 +4,8 @@
 #include "view/matrix_private.h"
 
 enum { LINEAR_FINE = 1000, DECADE_ROWS = 190 };
+/* A map of n cells is filled up to FILL_FREE + n * FILL_TIMES of them. */
+enum { FILL_FREE = 2 << 20, FILL_TIMES = 16 };
 
 /* The counts of the last event's column. Most events are in the same column as the event before,
  * and these counts stay in the cache. */
@@ -345,7 +347,8 @@ bool matrix_fill(struct matrix *m, int64_t value)
 	if (first > last)
 		return true;
 	n = last - first + 1;
-	if (last - first >= MATRIX_COLUMNS_MAX || m->parties.n * n > m->cells_max)
+	if (last - first >= MATRIX_COLUMNS_MAX || m->parties.n * n > m->cells_max ||
+	    m->parties.n * n > FILL_FREE + (uint64_t)m->nslots * FILL_TIMES)
 		return false;
 	words = (n + 63) / 64;
 	has = xcalloc(m->parties.n * words, sizeof(*has));

@@ -331,6 +331,19 @@ static void test_crowd(void **state)
 	check_view(5 * 21);
 	assert_int_equal(m.crowded, 0);
 	end();
+	/* 41 cells would become 2.6 million */
+	begin(MATRIX_DECADES);
+	for (uint64_t p = 0; p < 40; p++) {
+		char name[8];
+
+		snprintf(name, sizeof(name), "%d", (int)p);
+		matrix_event(&m, p * 1600 * SECOND, 5, party(name, ""));
+	}
+	matrix_event(&m, 65000 * SECOND, 5, party("0", ""));
+	assert_false(matrix_fill(&m, 0));
+	view(NULL);
+	check_view(41);
+	end();
 }
 
 static void test_fill_and_shrink(void **state)
