@@ -56,7 +56,11 @@ enum {
 	S_IFREG_ = 0100000,
 	F_DUPFD_ = 0,
 	FIRST_FD = 3,
-	BY_PATH = 0, /* in place of a descriptor */
+	BY_PATH = 0,         /* in place of a descriptor */
+	CURRENT_DIR = -100,  /* AT_FDCWD */
+	EMPTY_PATH = 0x1000, /* AT_EMPTY_PATH */
+	BY_NAME = -101,
+	OF_FD = -102,
 };
 
 void alloc_find_exec(void)
@@ -149,9 +153,33 @@ static int open_object(const char *path)
 	return -1;
 }
 
+/* A program that is executed. */
+struct program {
+	int dir; /* of a relative path; BY_NAME: the path is a name to look for, OF_FD: of this fd */
+	const char *path;
+	int fd;
+};
+
+static int program_loads(const struct program *p, int by_path)
+{
+	char path[PATH_BYTES];
+
+	if (p->dir == BY_NAME)
+		return alloc_loads_name(p->path);
+	/* posix_spawn(3) may go to another directory first */
+	if (by_path && p->path && *p->path != '/' && sys2(SYS_ACCESS, (uintptr_t)p->path, 0))
+		return 0;
+	if (p->dir != OF_FD)
+		return alloc_loads(p->dir, p->path);
+	if (p->fd < 0)
+		return 1; /* it cannot be executed */
+	put_decimal(put_text(path, "/proc/self/fd/"), (uint32_t)p->fd, 0);
+	return alloc_loads(CURRENT_DIR, path);
+}
+
 /* Returns a descriptor of the shared object or BY_PATH, when a program that is executed now can be
  * recorded, else -1. */
-static int exec_follows(int by_path)
+static int exec_follows(const struct program *program, int by_path)
 {
 	const struct recording *r = &state.recording;
 	char path[PATH_BYTES];
@@ -161,7 +189,7 @@ static int exec_follows(int by_path)
 	if (!r->lobby || !alloc_is_open())
 		return -1;
 	put_path(path);
-	if (alloc_quiet)
+	if (alloc_quiet || !program_loads(program, by_path))
 		fd = -1;
 	else if (!by_path)
 		fd = open_object(path);
@@ -263,11 +291,12 @@ static char *put_environment(char **to, char *text, int fd, char *const *env, ui
 }
 
 /* Declares `with`: env, or a copy on the stack that has descry's variables. */
-#define WITH_VARIABLES(env, by_path) \
+#define WITH_VARIABLES(program, env, by_path) \
 	char *const *with = (env); \
 	uint32_t n_ = count_words(with, VARIABLES_MAX); \
 	uint32_t bytes_ = n_ <= VARIABLES_MAX ? preload_bytes(with, n_) : 0; \
-	int fd_ = n_ <= VARIABLES_MAX && bytes_ <= PRELOAD_MAX ? exec_follows(by_path) : -1; \
+	int fd_ = n_ <= VARIABLES_MAX && bytes_ <= PRELOAD_MAX ? exec_follows(program, by_path) \
+							       : -1; \
 	int follows = fd_ >= 0; \
 	char *variables_[follows ? n_ + 3 : 1], \
 		text_[follows ? NUMBERS_BYTES + 2 * PATH_BYTES + bytes_ : 1]; \
@@ -293,12 +322,13 @@ static void count_executed(int follows)
 		__atomic_fetch_add(&state.recording.lobby->executed, 1, __ATOMIC_RELAXED);
 }
 
-#define EXEC(next, call, by_path, env) \
+#define EXEC(next, call, by_path, env, ...) \
+	const struct program program_ = { __VA_ARGS__ }; \
 	int r_; \
 \
 	if (!exec_next.next) \
 		return exec_missing(); \
-	WITH_VARIABLES(env, by_path); \
+	WITH_VARIABLES(&program_, env, by_path); \
 	count_executed(follows); \
 	r_ = call; \
 	if (r_) \
@@ -309,22 +339,25 @@ static void count_executed(int follows)
 
 EXPORT int execve(const char *path, char *const *argv, char *const *env)
 {
-	EXEC(execve, exec_next.execve(path, argv, with), 0, env);
+	EXEC(execve, exec_next.execve(path, argv, with), 0, env, CURRENT_DIR, path);
 }
 
 EXPORT int execvpe(const char *file, char *const *argv, char *const *env)
 {
-	EXEC(execvpe, exec_next.execvpe(file, argv, with), 0, env);
+	EXEC(execvpe, exec_next.execvpe(file, argv, with), 0, env, BY_NAME, file);
 }
 
 EXPORT int fexecve(int fd, char *const *argv, char *const *env)
 {
-	EXEC(fexecve, exec_next.fexecve(fd, argv, with), 0, env);
+	EXEC(fexecve, exec_next.fexecve(fd, argv, with), 0, env, OF_FD, .fd = fd);
 }
 
 EXPORT int execveat(int fd, const char *path, char *const *argv, char *const *env, int flags)
 {
-	EXEC(execveat, exec_next.execveat(fd, path, argv, with, flags), 0, env);
+	int of_fd = flags & EMPTY_PATH && path && !*path;
+
+	EXEC(execveat, exec_next.execveat(fd, path, argv, with, flags), 0, env, of_fd ? OF_FD : fd,
+	     path, fd);
 }
 
 EXPORT int execv(const char *path, char *const *argv)
@@ -340,15 +373,15 @@ EXPORT int execvp(const char *file, char *const *argv)
 EXPORT int posix_spawn(int *pid, const char *path, const void *actions, const void *attributes,
 		       char *const *argv, char *const *env)
 {
-	EXEC(posix_spawn, exec_next.posix_spawn(pid, path, actions, attributes, argv, with), 1,
-	     env);
+	EXEC(posix_spawn, exec_next.posix_spawn(pid, path, actions, attributes, argv, with), 1, env,
+	     CURRENT_DIR, path);
 }
 
 EXPORT int posix_spawnp(int *pid, const char *file, const void *actions, const void *attributes,
 			char *const *argv, char *const *env)
 {
 	EXEC(posix_spawnp, exec_next.posix_spawnp(pid, file, actions, attributes, argv, with), 1,
-	     env);
+	     env, BY_NAME, file);
 }
 
 /* Declares argv: `first` and the arguments behind it, up to a null pointer. */
@@ -418,11 +451,12 @@ static int has_ours(uint32_t n)
 /* Returns true when the program that is started now gets the variables. */
 static int enter_environ(void)
 {
+	const struct program shell = { CURRENT_DIR, "/bin/sh" };
 	uint32_t n = count_words(environ, VARIABLES_MAX);
 	int follows = 0;
 
 	if (!state.page || n > VARIABLES_MAX || preload_bytes(environ, n) > PRELOAD_MAX ||
-	    exec_follows(1) != BY_PATH)
+	    exec_follows(&shell, 1) != BY_PATH)
 		return 0;
 	lock_environ();
 	n = count_words(environ, VARIABLES_MAX);

@@ -21,10 +21,12 @@ enum {
 	AF_UNIX_ = 1,
 	SOCK_DGRAM_CLOEXEC = 2 | 02000000,
 	SOL_SOCKET_ = 1,
+	SO_PASSCRED_ = 16,
 	SO_RCVTIMEO_ = 20,
 	SO_SNDTIMEO_ = 21,
 	MSG_CMSG_CLOEXEC_ = 0x40000000,
 	SCM_RIGHTS_ = 1,
+	SCM_CREDENTIALS_ = 2,
 	F_GET_SEALS_ = 1034,
 	F_SEAL_SHRINK_ = 2,
 	F_SEAL_FUTURE_WRITE_ = 16,
@@ -51,6 +53,11 @@ struct message {
 	void *control;
 	uint64_t control_bytes;
 	int32_t flags, pad_too;
+};
+struct credentials {
+	uint64_t bytes;
+	int32_t level, type;
+	uint32_t pid, uid, gid, pad;
 };
 struct rights {
 	uint64_t bytes;
@@ -102,17 +109,24 @@ static uint64_t talk(uint64_t fd, uint32_t kind, int32_t fds[ANSWER_FDS])
 	struct wire_alloc_hello hello = { WIRE_ALLOC_MAGIC, kind, r->secret };
 	struct wire_alloc_answer answer = { 0 };
 	struct address a = { .family = AF_UNIX_ };
-	struct rights rights = { 0 };
+	struct {
+		struct credentials from;
+		struct rights rights;
+	} control = { 0 };
+	const struct credentials *from = &control.from;
+	const struct rights *rights = &control.rights;
 	struct segment part = { &answer, sizeof(answer) };
 	struct message m = {
-		.parts = &part, .nparts = 1, .control = &rights, .control_bytes = sizeof(rights)
+		.parts = &part, .nparts = 1, .control = &control, .control_bytes = sizeof(control)
 	};
+	const int32_t yes = 1;
 	uint32_t n;
 
 	sys6(SYS_SETSOCKOPT, fd, SOL_SOCKET_, SO_RCVTIMEO_, (uintptr_t)timeout, sizeof(timeout), 0);
 	sys6(SYS_SETSOCKOPT, fd, SOL_SOCKET_, SO_SNDTIMEO_, (uintptr_t)timeout, sizeof(timeout), 0);
-	/* the kernel finds an address of its own for the answer */
-	if (sys4(SYS_BIND, fd, (uintptr_t)&a, sizeof(a.family), 0))
+	/* The kernel finds an address of its own for the answer, and says who sends that. */
+	if (sys6(SYS_SETSOCKOPT, fd, SOL_SOCKET_, SO_PASSCRED_, (uintptr_t)&yes, sizeof(yes), 0) ||
+	    sys4(SYS_BIND, fd, (uintptr_t)&a, sizeof(a.family), 0))
 		return 0;
 	n = address_of(r->name, &a);
 	if (sys4(SYS_CONNECT, fd, (uintptr_t)&a, n, 0) ||
@@ -124,13 +138,14 @@ static uint64_t talk(uint64_t fd, uint32_t kind, int32_t fds[ANSWER_FDS])
 	    answer.magic != WIRE_ALLOC_MAGIC || answer.proof != r->proof ||
 	    (answer.bytes != WIRE_ALLOC_BYTES &&
 	     answer.bytes != (uint64_t)WIRE_ALLOC_BYTES + WIRE_ALLOC_STACK_BYTES) ||
-	    rights.bytes != ANSWER_BYTES || rights.level != SOL_SOCKET_ ||
-	    rights.type != SCM_RIGHTS_) {
-		close_rights(&rights);
+	    from->level != SOL_SOCKET_ || from->type != SCM_CREDENTIALS_ ||
+	    from->pid != r->tracer || rights->bytes != ANSWER_BYTES ||
+	    rights->level != SOL_SOCKET_ || rights->type != SCM_RIGHTS_) {
+		close_rights(rights);
 		return 0;
 	}
 	for (int i = 0; i < ANSWER_FDS; i++)
-		fds[i] = rights.fds[i];
+		fds[i] = rights->fds[i];
 	return answer.bytes;
 }
 

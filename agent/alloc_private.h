@@ -13,6 +13,7 @@
  *	alloc_start.c  the rest of them, rare
  *	alloc_join.c   how a process gets its memory from the tracer
  *	alloc_exec.c   execve(2) and its like
+ *	alloc_loads.c  whether a program that is executed would load this object
  *	alloc_maps.c   mmap(2) and its like
  *	alloc_walk.c   the stack of a call
  *	alloc_reach.c  what a walk needs rarely: its stack's bounds, and new tables
@@ -177,6 +178,10 @@ int alloc_is_over(const struct wire_alloc *m) HIDDEN;
 /* Returns true while the tracer lives and records forked children and executed programs. */
 int alloc_is_open(void) HIDDEN;
 void alloc_ring_bell(void) HIDDEN;
+/* Return true when the program of this path, relative to a directory, or of each file of this name
+ * in the environment's PATH, would load the object; true also when none can be executed. */
+int alloc_loads(int dir, const char *path) HIDDEN;
+int alloc_loads_name(const char *name) HIDDEN;
 /* A system call as the C library makes it: returns -1 and sets errno when it fails. */
 int64_t alloc_syscall(long nr, uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t e,
 		      uint64_t f) HIDDEN;

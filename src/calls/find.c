@@ -17,7 +17,11 @@ struct finder {
 	const struct process_objects *objects;
 	struct returns *returns;
 	VEC(struct probe *) slots;
+	uint32_t nrets; /* places of returns of all functions that are found so far */
 };
+
+/* Functions beyond have no result. Each takes about a kilobyte when it is compiled. */
+enum { RETS_OF_ALL_MAX = 1 << 17 };
 
 /* Returns the prototype of a function without a known prototype. */
 static const struct prototype *unknown(struct calls *c, const char *name)
@@ -132,6 +136,12 @@ static struct err *add_returns(struct finder *f, struct calls_function *fn,
 			 arena_printf(a, "pid%s:%s:%s:return", f->process, module, s->name));
 	fn->nests |= !places.leaf;
 	fn->blind |= places.blind || (places.symbolic && !possible);
+	f->nrets += places.rets.n;
+	if (f->nrets > RETS_OF_ALL_MAX) {
+		f->nrets -= places.rets.n;
+		places.rets.n = 0;
+		fn->blind = true;
+	}
 	for (uint32_t i = 0; i < places.rets.n; i++) {
 		const struct return_place *r = &places.rets.v[i];
 		const char *in = r->in == po ? module : module_of(r->in, true);

@@ -171,4 +171,46 @@ for ended, command in (signal.SIGKILL, SHELL), (signal.SIGINT, SHELL), (signal.S
     os.kill(stranger, signal.SIGKILL)
     os.waitpid(stranger, 0)
     os.unlink(path)
+
+# A program that does not load the library would keep the variables for as long as it lives, and hand them to its children.
+STARTS, STATIC = os.path.join(TMP, "starts"), os.path.join(TMP, "static")
+with open(SOURCE, "w") as f:
+    f.write("""#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+extern char **environ;
+int main(int argc, char **argv)
+{
+    char *args[] = { argc > 1 ? argv[1] : NULL, NULL };
+    const char *dir = argc > 2 ? argv[2] : "";
+    int n = 0;
+    pid_t p;
+
+    free(malloc(10));
+    for (char **e = environ; *e && argc == 1; e++)
+        n += !strncmp(*e, "LD_PRELOAD=", 11) || !strncmp(*e, "DESCRY_MALLOC=", 14);
+    if (argc == 1) {
+        printf("has %d\\n", n);
+        return 0;
+    }
+    if (!posix_spawn(&p, args[0], 0, 0, args, environ)) waitpid(p, 0, 0);
+    if (!posix_spawnp(&p, args[0], 0, 0, args, environ)) waitpid(p, 0, 0);
+    setenv("PATH", dir, 1);
+    if (!posix_spawnp(&p, strrchr(args[0], '/') + 1, 0, 0, args, environ)) waitpid(p, 0, 0);
+    system(args[0]);
+    if (!fork()) { execv(args[0], args); _exit(1); }
+    wait(0);
+    return 0;
+}
+""")
+subprocess.run(["cc", "-o", STARTS, SOURCE], check=True)
+subprocess.run(["cc", "-static", "-o", STATIC, SOURCE], check=True)
+p = subprocess.run([DESCRY, "malloc", "record", "-o", os.path.join(TMP, "b.dma"), STARTS, STATIC, TMP], stdin=subprocess.DEVNULL, capture_output=True, text=True)
+check(p.stdout == 5 * "has 0\n", "the environments of static programs", p)
+check("5 forked children or executed programs are not recorded: they are static" in p.stderr, "that is said", p)
+p = subprocess.run([DESCRY, "malloc", "record", "-o", os.path.join(TMP, "c.dma"), STARTS, STARTS, TMP], stdin=subprocess.DEVNULL, capture_output=True, text=True)
+check(p.stdout == 5 * "has 0\n" and p.stderr.count("calls of " + STARTS) == 5 and "not recorded" not in p.stderr, "others are recorded", p)
 done()

@@ -51,8 +51,8 @@ static struct err *read_copied(struct memory_copy *c, struct control_copy *k,
 	struct err *e;
 
 	control_copy_close(k);
-	e = space_live(control_copy_pid(k), &s);
-
+	e = control_copy_pid(k) ? space_live(control_copy_pid(k), &s)
+				: err_new(ESRCH, "it has ended");
 	e = e ?: copy_read(c, s, kept, NULL);
 	if (!e && files)
 		e = memory_copy_files(c, s);

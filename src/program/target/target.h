@@ -75,6 +75,7 @@ struct control_copy;
 const char *control_copy_refused(pid_t pid, space_range_vec *ret_absent);
 /* Copies a stopped process, which can then be resumed. The error does not name the process. */
 struct err *control_copy(struct control *c, struct control_copy **ret);
+/* Returns 0 when control_copy_close() has seen its end. */
 pid_t control_copy_pid(const struct control_copy *k);
 /* Returns false when someone has ended the copy: the program itself, its user, or the kernel for
  * lack of memory. What was read before may be zeros then. */

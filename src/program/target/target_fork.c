@@ -177,10 +177,11 @@ static enum control_outcome go_on(struct control_thread *t, uint64_t deadline, i
 		int status;
 
 		if (ptrace(PTRACE_SYSCALL, t->tid, 0, sig) < 0 ||
-		    !control_wait(t->tid, &status, deadline) || !WIFSTOPPED(status) ||
-		    control_has_executed(t, status))
+		    !control_wait(t->tid, &status, deadline))
 			return CALL_FAILED;
 		*ret_status = status;
+		if (!WIFSTOPPED(status) || control_has_executed(t, status))
+			return CALL_FAILED;
 		if (WSTOPSIG(status) == (SIGTRAP | 0x80) || status >> 16 == PTRACE_EVENT_CLONE)
 			return CALL_DONE;
 		sig = status >> 16 ? 0 : WSTOPSIG(status);
@@ -291,12 +292,15 @@ static struct err *make_helper(struct control_copy *k, struct control_thread *t,
 }
 
 /* Waits for the first stop of a thread or process that clone(2) has made. */
-static bool wait_born(pid_t tid, uint64_t deadline)
+static bool wait_born(pid_t *tid, uint64_t deadline)
 {
 	int status;
 
-	return control_wait(tid, &status, deadline) && WIFSTOPPED(status) &&
-	       status >> 16 == PTRACE_EVENT_STOP;
+	if (!control_wait(*tid, &status, deadline))
+		return false;
+	if (!WIFSTOPPED(status))
+		*tid = 0; /* it has ended, and its number is free */
+	return status >> 16 == PTRACE_EVENT_STOP;
 }
 
 static void let_helper_go(struct control_copy *k)
@@ -312,7 +316,7 @@ static bool take_helper(struct control_copy *k, uint64_t deadline)
 {
 	struct user_regs_struct r;
 
-	if (!wait_born(k->helper, deadline) || ptrace(PTRACE_GETREGS, k->helper, 0, &r) < 0)
+	if (!wait_born(&k->helper, deadline) || ptrace(PTRACE_GETREGS, k->helper, 0, &r) < 0)
 		return false;
 	r.rsp = 0;
 	return ptrace(PTRACE_SETREGS, k->helper, 0, &r) == 0;
@@ -354,7 +358,7 @@ static struct err *make_copy(struct control_copy *k, uint64_t deadline)
 	int64_t result = 0;
 	bool made = take_helper(k, deadline) && run_helper(k, deadline, &result) == CALL_DONE;
 
-	if (k->pid && wait_born(k->pid, deadline) &&
+	if (k->pid && wait_born(&k->pid, deadline) &&
 	    ptrace(PTRACE_SETOPTIONS, k->pid, 0, options) == 0 && made)
 		return NULL;
 	return made && result < 0
@@ -425,12 +429,14 @@ void control_copy_close(struct control_copy *k)
 {
 	const uint64_t deadline = now_ns() + CLOSE_MS * 1000000ull;
 	struct control_thread t = { .tid = k->pid, .proved = true };
-	int status;
+	int status = SIGTRAP << 8 | 0x7f; /* stopped */
 
 	assert(!k->control->stopped);
 	/* to the beginning, and to the end */
 	if (go_on(&t, deadline, &status) == CALL_DONE)
 		(void)go_on(&t, deadline, &status);
+	if (!WIFSTOPPED(status))
+		k->pid = 0; /* it has ended, and its number is free */
 }
 
 /* --- its end --- */

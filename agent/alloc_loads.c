@@ -1,0 +1,160 @@
+/* Says whether a program will load the object that its environment names. The object's constructor
+ * takes the variables out of the environment again. A program that does not load it, as a static
+ * one, would hand them to all that it executes for as long as it lives: also when the tracer has
+ * ended and another process has its number.
+ *
+ * Always true: only the stack changes, because a child of vfork(2) may call these. A program that
+ * cannot be read does not load. */
+#include <elf.h>
+
+#include "agent/alloc_private.h"
+
+/* alloc_exec.c has an environment on the stack, too. */
+#pragma GCC diagnostic ignored "-Wframe-larger-than="
+
+#define LINKER "ld-linux-x86-64.so.2"
+
+enum {
+	HEAD = 256, /* bytes in which the kernel looks for an interpreter's name */
+	HEADERS_MAX = 64,
+	DEPTH = 4, /* of interpreters that are scripts themselves */
+	PATH_LENGTH = 1024,
+	CURRENT = -100,                         /* AT_FDCWD */
+	READ_CLOEXEC = 02000000 | 04000 | 0400, /* O_CLOEXEC, O_NONBLOCK, O_NOCTTY */
+	MAY_EXECUTE = 1,
+	FORMAT = 0170000,
+	REGULAR = 0100000,
+	SET_ID = 06000,
+	NO_ENTRY = -2,
+	NO_DIRECTORY = -20,
+	BAD_ADDRESS = -14,
+};
+
+extern char **environ __attribute__((weak));
+
+static int is_linker(const char *path, uint64_t n)
+{
+	const char *name = LINKER;
+	uint64_t length = sizeof(LINKER) - 1;
+
+	/* with the zero at its end */
+	if (n < length + 2 || path[n - 1] || path[n - length - 2] != '/')
+		return 0;
+	for (uint64_t i = 0; i < length; i++)
+		if (path[n - 1 - length + i] != name[i])
+			return 0;
+	return 1;
+}
+
+/* Returns true for a program that the dynamic linker of the C library begins. */
+static int elf_loads(uint64_t fd, const Elf64_Ehdr *h)
+{
+	Elf64_Phdr p;
+	char name[HEAD];
+
+	if (h->e_ident[EI_CLASS] != ELFCLASS64 || h->e_machine != EM_X86_64 ||
+	    h->e_phentsize != sizeof(p))
+		return 0;
+	for (uint64_t i = 0; i < h->e_phnum && i < HEADERS_MAX; i++) {
+		if (sys4(SYS_PREAD64, fd, (uintptr_t)&p, sizeof(p), h->e_phoff + i * sizeof(p)) !=
+		    sizeof(p))
+			return 0;
+		if (p.p_type == PT_INTERP)
+			return p.p_filesz <= sizeof(name) &&
+			       sys4(SYS_PREAD64, fd, (uintptr_t)name, p.p_filesz, p.p_offset) ==
+				       (int64_t)p.p_filesz &&
+			       is_linker(name, p.p_filesz);
+	}
+	return 0;
+}
+
+/* Ends the name of the interpreter behind "#!" with a zero. Returns it. */
+static const char *interpreter(char *head)
+{
+	char *name = head + 2, *end;
+
+	while (*name == ' ' || *name == '\t')
+		name++;
+	for (end = name; *end && *end != ' ' && *end != '\t' && *end != '\n'; end++)
+		;
+	*end = 0;
+	return name;
+}
+
+static int file_loads(int dir, const char *path, uint32_t depth)
+{
+	union {
+		Elf64_Ehdr elf;
+		char text[HEAD + 1];
+	} head;
+	uint64_t status[32];
+	int64_t fd = sys4(SYS_OPENAT, (uint64_t)dir, (uintptr_t)path, READ_CLOEXEC, 0), n = 0;
+	int loads = 0;
+
+	/* it cannot be executed either */
+	if (fd == NO_ENTRY || fd == NO_DIRECTORY || fd == BAD_ADDRESS)
+		return 1;
+	if (fd < 0)
+		return 0;
+	/* struct stat: st_mode. Nothing is loaded into a program that runs as another user. */
+	if (!sys2(SYS_FSTAT, (uint64_t)fd, (uintptr_t)status) && (status[3] & FORMAT) == REGULAR &&
+	    !(status[3] & SET_ID))
+		n = sys4(SYS_PREAD64, (uint64_t)fd, (uintptr_t)&head, HEAD, 0);
+	head.text[n > 0 ? n : 0] = 0;
+	if (n >= (int64_t)sizeof(head.elf) && *(uint32_t *)&head == 0x464c457f)
+		loads = elf_loads((uint64_t)fd, &head.elf);
+	sys2(SYS_CLOSE, (uint64_t)fd, 0);
+	if (n <= 0 || *(uint32_t *)&head == 0x464c457f)
+		return loads;
+	if (depth == DEPTH)
+		return 0;
+	if (head.text[0] == '#' && head.text[1] == '!')
+		return file_loads(CURRENT, interpreter(head.text), depth + 1);
+	return file_loads(CURRENT, "/bin/sh", DEPTH); /* execvp(3) runs it with the shell */
+}
+
+int alloc_loads(int dir, const char *path)
+{
+	return file_loads(dir, path, 0);
+}
+
+/* Returns the environment's PATH. */
+static const char *search_path(void)
+{
+	for (char **v = environ; v && *v; v++)
+		if ((*v)[0] == 'P' && (*v)[1] == 'A' && (*v)[2] == 'T' && (*v)[3] == 'H' &&
+		    (*v)[4] == '=')
+			return *v + 5;
+	return "/bin:/usr/bin";
+}
+
+/* Each program of this name counts: which one is executed is known only then. */
+int alloc_loads_name(const char *name)
+{
+	char path[PATH_LENGTH];
+
+	for (const char *p = name; p && *p; p++)
+		if (*p == '/')
+			return file_loads(CURRENT, name, 0);
+	for (const char *dir = search_path(); name && *name;) {
+		uint64_t status[32], n = 0;
+
+		while (*dir && *dir != ':' && n + 2 < sizeof(path))
+			path[n++] = *dir++;
+		if (n)
+			path[n++] = '/';
+		for (const char *p = name; *p && n + 1 < sizeof(path); p++)
+			path[n++] = *p;
+		path[n] = 0;
+		if (n + 1 == sizeof(path))
+			return 0;
+		if (!sys2(SYS_ACCESS, (uintptr_t)path, MAY_EXECUTE) &&
+		    !sys2(SYS_STAT, (uintptr_t)path, (uintptr_t)status) &&
+		    (status[3] & FORMAT) == REGULAR && !file_loads(CURRENT, path, 0))
+			return 0;
+		if (*dir != ':')
+			break;
+		dir++;
+	}
+	return 1;
+}
