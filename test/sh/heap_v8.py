@@ -189,11 +189,12 @@ def ask(node, where):
     check(all(wide.get("field%d" % i) == "Line" for i in range(40)), node, wide)
     retained = next(r for r in heap("--refs", one(where, 'class == "Holder"'), *where) if "retained" in r)["retained"]
     check(retained > N * 300, node, retained)
+    # A handle of the running code may hold the object that was made last.
     texts = {name: subprocess.run([DESCRY, "heap", "-n", "1000", "--paths", name, *where], stdin=subprocess.DEVNULL, capture_output=True,
                                   text=True).stdout for name in ("Old", "Value", "Line")}
     check(re.search(r"bus: .*EventEmitter.*_events.*data: Array.*\(closure onData\).*context: system / Context.*kept: Old", texts["Old"], re.S),
           node, texts["Old"])
-    check(re.search(r"orders: Array.*Order.*<value in a WeakMap>: Value \(%d\)" % (N // 10), texts["Value"], re.S), node, texts["Value"])
+    check(re.search(r"orders: Array.*Order.*<value in a WeakMap>: Value \((%d|%d)\)" % (N // 10, N // 10 - 1), texts["Value"], re.S), node, texts["Value"])
     check(re.search(r"Dictionary \(10\).*key\d+: Line", texts["Line"], re.S), node, texts["Line"][:6000])
     dictionary = references(where, next(r["address"] for r in heap("--find", 'class == "Dictionary"', *where) if "address" in r))
     check({k for k, v in dictionary.items() if v == "Line"} == {"key%d" % i for i in range(300) if i != 5}, node, dictionary)
