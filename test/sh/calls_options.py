@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # descry calls: what its options add to a line or to the table. calls.py tests the lines themselves.
 import json
+import pty
 
 from calls_tracee import *
 
@@ -175,4 +176,43 @@ if os.getuid() == 0:
         check(r.out == own and "groups=" in own, "-u: user, group and groups", r, own)
 else:
     print("note: -u wants root")
+
+# On a terminal: functions are bold, and a line with the calls of the last second stands under -c.
+def on_terminal(until, *args):
+    """What descry calls writes to a terminal. until: text after which the program is told to end."""
+    ours, its = pty.openpty()
+    env = {k: v for k, v in os.environ.items() if k != "NO_COLOR"}
+    p = subprocess.Popen([DESCRY, "calls", *args], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=its, env={**env, "TERM": "xterm"})
+    os.close(its)
+    text = ""
+    while True:
+        try:
+            text += os.read(ours, 65536).decode(errors="replace")
+        except OSError:  # the terminal is closed
+            break
+        if until in text:
+            p.stdin.close()
+            until = "\0"
+    p.wait()
+    os.close(ours)
+    return text
+
+
+text = on_terminal("qsort", "-e", "qsort+atoi", "./t", "lines", "0")
+check("\033[1mqsort\033[0m(" in text and "\033[1matoi" in text, "bold names", text)
+with open("often.c", "w") as f:
+    f.write("""#include <poll.h>
+#include <stdlib.h>
+int main(void)
+{
+    struct pollfd in = { 0, POLLIN };
+    while (!poll(&in, 1, 0))
+        for (int i = 0; i < 1000; i++)
+            rand();
+    return 0;
+}
+""")
+subprocess.run(["cc", "-O0", "-fno-builtin", "-o", "often", "often.c"], check=True)
+text = on_terminal(" a second", "-c", "-e", "rand", "./often")
+check(re.search(r"\r\d+ calls, \d+ a second\033\[K", text) and re.search(r"\r\033\[K[^\r]*calls", text), "the line of -c", text)
 done()
