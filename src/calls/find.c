@@ -21,7 +21,7 @@ struct finder {
 };
 
 /* Functions beyond have no result. Each takes about a kilobyte when it is compiled. */
-enum { RETS_OF_ALL_MAX = 1 << 17 };
+enum { RETS_OF_ALL_MAX = 1 << 15 };
 
 /* Returns the prototype of a function without a known prototype. */
 static const struct prototype *unknown(struct calls *c, const char *name)
