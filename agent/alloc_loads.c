@@ -24,7 +24,8 @@ enum {
 	MAY_EXECUTE = 1,
 	FORMAT = 0170000,
 	REGULAR = 0100000,
-	SET_ID = 06000,
+	SET_USER = 04000,
+	SET_GROUP = 02000,
 	NO_ENTRY = -2,
 	NO_DIRECTORY = -20,
 	BAD_ADDRESS = -14,
@@ -32,16 +33,25 @@ enum {
 
 extern char **environ __attribute__((weak));
 
+static uint64_t length(const char *text)
+{
+	uint64_t n = 0;
+
+	while (text[n])
+		n++;
+	return n;
+}
+
+/* Returns true for the dynamic linker's path, of n bytes with the zero at its end. */
 static int is_linker(const char *path, uint64_t n)
 {
 	const char *name = LINKER;
-	uint64_t length = sizeof(LINKER) - 1;
+	const uint64_t bytes = sizeof(LINKER) - 1;
 
-	/* with the zero at its end */
-	if (n < length + 2 || path[n - 1] || path[n - length - 2] != '/')
+	if (n < bytes + 2 || path[n - 1] || path[n - bytes - 2] != '/')
 		return 0;
-	for (uint64_t i = 0; i < length; i++)
-		if (path[n - 1 - length + i] != name[i])
+	for (uint64_t i = 0; i < bytes; i++)
+		if (path[n - 1 - bytes + i] != name[i])
 			return 0;
 	return 1;
 }
@@ -81,6 +91,14 @@ static const char *interpreter(char *head)
 	return name;
 }
 
+/* Nothing is loaded into a program that gets another user or group than it had. */
+static int is_privileged(const uint64_t *status)
+{
+	/* struct stat: st_mode, st_uid, st_gid */
+	return (status[3] & SET_USER && status[3] >> 32 != (uint64_t)sys2(SYS_GETUID, 0, 0)) ||
+	       (status[3] & SET_GROUP && (uint32_t)status[4] != (uint64_t)sys2(SYS_GETGID, 0, 0));
+}
+
 static int file_loads(int dir, const char *path, uint32_t depth)
 {
 	union {
@@ -96,13 +114,12 @@ static int file_loads(int dir, const char *path, uint32_t depth)
 		return 1;
 	if (fd < 0)
 		return 0;
-	/* struct stat: st_mode. Nothing is loaded into a program that runs as another user. */
 	if (!sys2(SYS_FSTAT, (uint64_t)fd, (uintptr_t)status) && (status[3] & FORMAT) == REGULAR &&
-	    !(status[3] & SET_ID))
+	    !is_privileged(status))
 		n = sys4(SYS_PREAD64, (uint64_t)fd, (uintptr_t)&head, HEAD, 0);
 	head.text[n > 0 ? n : 0] = 0;
 	if (n >= (int64_t)sizeof(head.elf) && *(uint32_t *)&head == 0x464c457f)
-		loads = elf_loads((uint64_t)fd, &head.elf);
+		loads = elf_loads((uint64_t)fd, &head.elf) || is_linker(path, length(path) + 1);
 	sys2(SYS_CLOSE, (uint64_t)fd, 0);
 	if (n <= 0 || *(uint32_t *)&head == 0x464c457f)
 		return loads;

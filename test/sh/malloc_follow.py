@@ -58,6 +58,16 @@ for way in ("execve", "execv", "execvp", "execvpe", "execl", "execlp", "execle",
     leaf = leaf_of(others)
     check(leaf and leaf["malloc"] == 101 and not leaf["forked"] and leaf["unknown"] == 0, way, "leaf", leaf)
 
+# in another pid namespace; below a set-user-ID program of the same user; started by the dynamic linker
+for command in ("unshare -pf sh -c '%s leaf 100; :'", "su root -c '%s leaf 100; :'", "/lib64/ld-linux-x86-64.so.2 %s leaf 100"):
+    name = command.split()[0]
+    if os.geteuid() or not shutil.which(name):
+        print("note: not tried with " + name)
+        continue
+    p, first, others = record("sh", "-c", (command + "; exit 9") % TRACEE, rc=9)
+    leaf = [r["malloc"] for r in others if TRACEE + " leaf" in r["command"] and " -c " not in r["command"]]
+    check(leaf == [101], name, [r["command"] for r in others])
+
 # several threads at one time
 p, first, others = record(TRACEE, "threads")
 check(sorted(p.stdout.splitlines()) == ["none none 3", "none none none", "none none none", "none none none"], "threads", p.stdout)
