@@ -8,6 +8,7 @@ from calls_tracee import *
 
 ENDS = int(os.environ.get("DESCRY_TORTURE", "12"))
 THREADS = 8
+WAIT = 300  # seconds, far more than anything here takes
 WORKERS = r"""
 #include <pthread.h>
 #include <stdio.h>
@@ -71,6 +72,14 @@ def turns():
     return list(map(int, t.stdout.readline().split()))
 
 
+def state():
+    """What is known of both programs, for a wait that does not end."""
+    tasks = "/proc/%d/task" % t.pid
+    threads = [[line for line in open("%s/%s/status" % (tasks, tid)) if line.startswith(("State", "TracerPid", "Sig"))] + [open("%s/%s/wchan" % (tasks, tid)).read()]
+               for tid in os.listdir(tasks)]
+    return text_is_its_own(t.pid), "memfd:descry" in open("/proc/%d/maps" % t.pid).read(), turns(), threads, sh("ps -ef | grep -w 'calls -X'").stdout
+
+
 attached = 0
 for i in range(ENDS):
     engine, how, end = engines[i % len(engines)], random.choice(([], ["-c"], ["-k"], ["-c", "--time-all"])), random.choice((signal.SIGKILL, signal.SIGINT))
@@ -87,12 +96,20 @@ for i in range(ENDS):
     attached += engine == "inproc" and t.poll() is None and not text_is_its_own(t.pid)
     check(d.poll() is None, i, engine, how, "ends early", d.stderr.read() if d.poll() is not None else "")
     d.send_signal(end)
-    err = d.communicate()[1]
+    try:
+        err = d.communicate(timeout=WAIT)[1]
+    except subprocess.TimeoutExpired:
+        check(False, i, engine, how, end, "does not end", d.poll(), state())
+        break
     check(d.returncode == -signal.SIGKILL if end == signal.SIGKILL else d.returncode in (0, -signal.SIGINT), i, engine, how, end, d.returncode, err)
     # the watchdog of a killed tracer restores the text
-    before = turns()
+    before, limit = turns(), time.monotonic() + WAIT
     while t.poll() is None and not (text_is_its_own(t.pid) and all(now > was for now, was in zip(turns(), before))):
-        pass
+        if time.monotonic() > limit:
+            break
+    if time.monotonic() > limit:
+        check(False, i, engine, how, end, "is not let go", state(), err)
+        break
     if t.poll() is not None:
         check(False, i, engine, how, end, "the process has ended with", t.returncode)
         break
