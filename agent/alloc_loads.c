@@ -22,6 +22,9 @@ enum {
 	CURRENT = -100,                         /* AT_FDCWD */
 	READ_CLOEXEC = 02000000 | 04000 | 0400, /* O_CLOEXEC, O_NONBLOCK, O_NOCTTY */
 	MAY_EXECUTE = 1,
+	GET_LOCK = 36, /* F_OFD_GETLK */
+	WRITE_LOCK = 1,
+	NO_LOCK = 2,
 	FORMAT = 0170000,
 	REGULAR = 0100000,
 	SET_USER = 04000,
@@ -91,6 +94,21 @@ static const char *interpreter(char *head)
 	return name;
 }
 
+/* Closes a file, unless that would end a lock which this process has of it (fcntl(2)). It is closed
+ * by execve(2) then. */
+static void close_unlocked(uint64_t fd)
+{
+	struct {
+		int16_t type, whence;
+		int64_t start, length;
+		int32_t pid;
+	} lock = { .type = WRITE_LOCK };
+
+	if (sys4(SYS_FCNTL, fd, GET_LOCK, (uintptr_t)&lock, 0) || lock.type == NO_LOCK ||
+	    lock.pid != (int32_t)sys2(SYS_GETPID, 0, 0))
+		sys2(SYS_CLOSE, fd, 0);
+}
+
 /* Nothing is loaded into a program that gets another user or group than it had. */
 static int is_privileged(const uint64_t *status)
 {
@@ -120,7 +138,7 @@ static int file_loads(int dir, const char *path, uint32_t depth)
 	head.text[n > 0 ? n : 0] = 0;
 	if (n >= (int64_t)sizeof(head.elf) && *(uint32_t *)&head == 0x464c457f)
 		loads = elf_loads((uint64_t)fd, &head.elf) || is_linker(path, length(path) + 1);
-	sys2(SYS_CLOSE, (uint64_t)fd, 0);
+	close_unlocked((uint64_t)fd);
 	if (n <= 0 || *(uint32_t *)&head == 0x464c457f)
 		return loads;
 	if (depth == DEPTH)
@@ -145,7 +163,7 @@ static const char *search_path(void)
 	return "/bin:/usr/bin";
 }
 
-/* Each program of this name counts: which one is executed is known only then. */
+/* The first program of this name is executed. */
 int alloc_loads_name(const char *name)
 {
 	char path[PATH_LENGTH];
@@ -167,8 +185,8 @@ int alloc_loads_name(const char *name)
 			return 0;
 		if (!sys2(SYS_ACCESS, (uintptr_t)path, MAY_EXECUTE) &&
 		    !sys2(SYS_STAT, (uintptr_t)path, (uintptr_t)status) &&
-		    (status[3] & FORMAT) == REGULAR && !file_loads(CURRENT, path, 0))
-			return 0;
+		    (status[3] & FORMAT) == REGULAR)
+			return file_loads(CURRENT, path, 0);
 		if (*dir != ':')
 			break;
 		dir++;

@@ -178,8 +178,8 @@ int alloc_is_over(const struct wire_alloc *m) HIDDEN;
 /* Returns true while the tracer lives and records forked children and executed programs. */
 int alloc_is_open(void) HIDDEN;
 void alloc_ring_bell(void) HIDDEN;
-/* Return true when the program of this path, relative to a directory, or of each file of this name
- * in the environment's PATH, would load the object; true also when none can be executed. */
+/* Return true when the program of this path, relative to a directory, or the first of this name in
+ * the environment's PATH, would load the object; true also when none can be executed. */
 int alloc_loads(int dir, const char *path) HIDDEN;
 int alloc_loads_name(const char *name) HIDDEN;
 /* A system call as the C library makes it: returns -1 and sets errno when it fails. */

@@ -206,7 +206,9 @@ bool control_wait_interrupt(pid_t tid, int status, uint64_t deadline)
 		bool interrupted = is_interrupt_stop(status);
 		int sig = 0;
 
-		if (!WIFSTOPPED(status) || (rounds > ROUNDS_MIN && now_ns() > deadline))
+		if (!WIFSTOPPED(status))
+			return false;
+		if (interrupted && rounds > ROUNDS_MIN && now_ns() > deadline)
 			return false;
 		if (interrupted && !has_fault(tid))
 			return true;
@@ -218,8 +220,12 @@ bool control_wait_interrupt(pid_t tid, int status, uint64_t deadline)
 		if ((!interrupted && ptrace(PTRACE_INTERRUPT, tid, 0, 0) < 0) ||
 		    ptrace(PTRACE_CONT, tid, 0, sig) < 0)
 			return false;
-		if (!control_wait(tid, &status, deadline))
+		if (!control_wait(tid, &status, deadline)) {
+			/* a fault that does not come, so that the thread can be let go later */
+			if (interrupted)
+				ptrace(PTRACE_INTERRUPT, tid, 0, 0);
 			return false;
+		}
 	}
 }
 
