@@ -3,6 +3,7 @@
 # descry calls -p of a process with eight threads in the traced functions, ended by ^C or SIGKILL at a random instant, the attach included. The
 # process runs on, each thread's calls have their right results, and its text becomes its own again. DESCRY_TORTURE=N: so many, 12 if not given.
 import random
+import select
 
 from calls_tracee import *
 
@@ -68,7 +69,10 @@ kill_at_end(t)
 
 
 def turns():
-    """Of each thread; none when the process has ended."""
+    """Of each thread; none when the process has ended, or its first thread does not go on."""
+    if not select.select([t.stdout], [], [], WAIT)[0]:
+        check(False, "the first thread does not go on")
+        return []
     return list(map(int, t.stdout.readline().split()))
 
 
@@ -77,7 +81,7 @@ def state():
     tasks = "/proc/%d/task" % t.pid
     threads = [[line for line in open("%s/%s/status" % (tasks, tid)) if line.startswith(("State", "TracerPid", "Sig"))] + [open("%s/%s/wchan" % (tasks, tid)).read()]
                for tid in os.listdir(tasks)]
-    return text_is_its_own(t.pid), "memfd:descry" in open("/proc/%d/maps" % t.pid).read(), turns(), threads, sh("ps -ef | grep -w 'calls -X'").stdout
+    return text_is_its_own(t.pid), "memfd:descry" in open("/proc/%d/maps" % t.pid).read(), threads, sh("ps -ef | grep -w 'calls -X'").stdout
 
 
 attached = 0
@@ -114,6 +118,45 @@ for i in range(ENDS):
         check(False, i, engine, how, end, "the process has ended with", t.returncode)
         break
 check(attached or "inproc" not in engines, "never attached")
+
+
+def undo_fill(pid):
+    """Writes the file's bytes behind the jumps that were written to the C library's text, as the kernel does when it removes a breakpoint there."""
+    m = re.search(r"^(\w+)-(\w+) r-xp (\w+) \S+ \d+ +(/\S*libc\.so\.6)$", open("/proc/%d/maps" % pid).read(), re.M)
+    lo, hi, off = (int(m[i], 16) for i in (1, 2, 3))
+    with open("/proc/%d/mem" % pid, "r+b", buffering=0) as f, open(m[4], "rb") as file:
+        f.seek(lo)
+        mine = f.read(hi - lo)
+        file.seek(off)
+        own = file.read(hi - lo)
+        at = [i + 5 for i in jumps_in(mine, own)]
+        for i in at:
+            f.seek(lo + i)
+            f.write(own[i:i + 1])
+    return len(at)
+
+
+def jumps_in(mine, own):
+    """Where a jump of five bytes begins, behind which a byte was changed, too."""
+    return [i for i in range(min(len(mine), len(own)) - 6) if mine[i] == 0xe9 and mine[i:i + 5] != own[i:i + 5] and mine[i + 5] == 0xcc != own[i + 5]
+            and mine[i - 1] == own[i - 1]]
+
+
+if "inproc" in engines and t.poll() is None:
+    for end in signal.SIGINT, signal.SIGKILL:
+        d = subprocess.Popen([DESCRY, "calls", "-X", "engine=inproc", "-o", "/dev/null", "-p", str(t.pid)], stdin=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        kill_at_end(d)
+        while d.poll() is None and text_is_its_own(t.pid):
+            turns()
+        n, limit = 0, time.monotonic() + WAIT
+        while not n and time.monotonic() < limit:
+            n = undo_fill(t.pid)
+        check(n, "bytes behind jumps")
+        d.send_signal(end)
+        d.communicate()
+        while not text_is_its_own(t.pid) and time.monotonic() < limit:
+            turns()
+        check(text_is_its_own(t.pid), "text with bytes of its own behind jumps", end)
 t.kill()
 t.communicate()
 if "DESCRY_TORTURE" in os.environ:

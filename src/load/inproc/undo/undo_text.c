@@ -218,6 +218,20 @@ static struct err *read_site(struct control *c, struct window *w, const struct u
 	return NULL;
 }
 
+/* Returns true for a site's jump, with bytes of before behind it. The kernel takes a fill byte for
+ * its own breakpoint, when it removes one that a tracer had set before. */
+static bool is_jump(const struct wire_undo *u, const uint8_t *have)
+{
+	enum { JMP = 0xe9, JMP_LEN = 5 };
+
+	if (u->len <= JMP_LEN || u->after[0] != JMP || memcmp(have, u->after, JMP_LEN))
+		return false;
+	for (uint32_t i = JMP_LEN; i < u->len; i++)
+		if (have[i] != u->after[i] && have[i] != u->before[i])
+			return false;
+	return true;
+}
+
 /* The bytes at a place, compared with one of its records. */
 enum holds { NOTHING /* its text is not mapped */, FOREIGN, BEFORE, AFTER };
 
@@ -230,7 +244,8 @@ static enum holds what_holds(struct control *c, struct window *w, const struct u
 		return NOTHING;
 	if (!memcmp(ret, u->before, u->len))
 		return BEFORE;
-	return !memcmp(ret, u->after, u->len) || is_torn(u, ret) ? AFTER : FOREIGN;
+	return !memcmp(ret, u->after, u->len) || is_jump(u, ret) || is_torn(u, ret) ? AFTER
+										    : FOREIGN;
 }
 
 /* Returns true when another record covers bytes of record i, and matches the text. */
