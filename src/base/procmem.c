@@ -18,7 +18,7 @@
 #include "base/io.h"
 #include "base/mem.h"
 
-enum { PAGE = 4096, ENTRIES = 64, SEEN_NS = 10000000, WATCH_MS = 1000 };
+enum { PAGE = 4096, ENTRIES = 64, SEEN_NS = 10000000, WATCH_MS = 1000, STARVED_MAX = 30 };
 
 /* Of an entry of /proc/PID/pagemap. */
 static const uint64_t PRESENT = 1ull << 63, WRITE_PROTECTED = 1ull << 57;
@@ -45,6 +45,7 @@ struct job {
 struct worker {
 	struct job job;
 	sem_t asked, done;
+	pid_t tid; /* its own number; 0: it has not begun */
 	/* left: no thread waits for it, so it frees itself; both under `lock` */
 	bool finished, left;
 };
@@ -152,6 +153,7 @@ static void *work(void *arg)
 {
 	struct worker *w = arg;
 
+	__atomic_store_n(&w->tid, gettid(), __ATOMIC_RELEASE);
 	do {
 		while (sem_wait(&w->asked))
 			;
@@ -209,17 +211,42 @@ static int find_place(pid_t pid)
 	return i;
 }
 
+/* Returns true when the worker could go on, if a processor were free for it. */
+static bool is_starved(const struct worker *w)
+{
+	const pid_t tid = __atomic_load_n(&w->tid, __ATOMIC_ACQUIRE);
+	char path[64], text[256] = "";
+	const char *state;
+	int fd;
+
+	if (!tid)
+		return true; /* it has not begun */
+	snprintf(path, sizeof(path), "/proc/self/task/%d/stat", (int)tid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd >= 0) {
+		(void)!read(fd, text, sizeof(text) - 1);
+		close(fd);
+	}
+	state = strrchr(text, ')');
+	return state && !strncmp(state, ") R", 3);
+}
+
 /* Waits until the worker is done. Returns false when that takes too long; the worker then frees
- * itself. */
+ * itself. On a machine that is too busy to run the worker, waits longer. */
 static bool wait_for(struct worker *w, pid_t pid, int place)
 {
 	struct timespec until;
 	bool late = false;
+	int periods = 0;
 
 	clock_gettime(CLOCK_MONOTONIC, &until);
 	until.tv_sec += PROCMEM_MS / 1000;
-	while (!late && sem_clockwait(&w->done, CLOCK_MONOTONIC, &until))
-		late = errno != EINTR;
+	while (!late && sem_clockwait(&w->done, CLOCK_MONOTONIC, &until)) {
+		if (errno == EINTR)
+			continue;
+		late = ++periods == STARVED_MAX || !is_starved(w);
+		until.tv_sec += PROCMEM_MS / 1000;
+	}
 	pthread_mutex_lock(&own.lock);
 	if (late && w->finished)
 		late = sem_trywait(&w->done) != 0; /* just now */
