@@ -4,8 +4,9 @@
  * server delivers it. Until then process_vm_readv(2) and /proc/PID/mem wait, and only SIGKILL ends
  * the wait. So a process can hold a page back. Therefore another thread accesses a page that is not
  * in the process's page table (/proc/PID/pagemap), and the caller waits for it PROCMEM_MS at most,
- * or longer while no processor runs the thread. Then the access fails with ETIMEDOUT, and so do all others to such pages of that process until
- * the page comes. Pages in the page table are accessed directly.
+ * or longer while no processor runs the thread. Then the access fails with ETIMEDOUT, and so do all
+ * others to such pages of that process until the page comes. Pages in the page table are accessed
+ * directly.
  *
  * When a process removes a page between the look and the access, descry waits nevertheless. After
  * PROCMEM_STUCK_MS descry reports this and ends, with exit status 1. A program that embeds the

@@ -109,7 +109,7 @@ def stacks(text):
 
 
 def judge(name, all_stacks, r):
-    """Counts samples: those in the program's functions, wrong ones, those without a name."""
+    """Counts samples: those in the program's functions, wrong ones, those without a name or a line."""
     seen, wrong, unknown, inside = 0, [], 0, set()
     for frames, n in all_stacks:
         if "[ruby]" in frames:
@@ -125,7 +125,9 @@ def judge(name, all_stacks, r):
         for callee, caller in zip(names, names[1:]):
             if callee in CALLERS and caller not in CALLERS[callee]:
                 wrong.append((callee, caller, frames))
-        if any(m.group(1) == "?" or not m.group(3) for m in found):
+        # a method that is being made has no line yet
+        unknown += n if any(not m.group(3) for m in found) else 0
+        if any(m.group(1) == "?" for m in found):
             wrong.append(("without a place", frames))
         # a run of the loop that has no frame yet, or none any more, is the innermost
         first = next(i for i, f in enumerate(frames) if re.match(r"(app|churn)\.rb`", f))
