@@ -119,7 +119,7 @@ for python, engine in itertools.product(PYTHONS, ("kernel", "inproc")):
     options = ("-q", "-x", "engine=" + engine, "-x", "aggsize=16m")
     name = "%s, %s" % (python, engine)
     p = subprocess.Popen([python, TMP + "/app.py", "600", "threads"])
-    r = descry(*options, "-p", str(p.pid), "-n", "pid$target::PyObject_GetIter:entry { @[ustack()] = count(); n++; } tick-97hz /n >= 1000/ { exit(0); } tick-60s { exit(0); }")
+    r = descry(*options, "-p", str(p.pid), "-n", "pid$target::PyObject_GetIter:entry { @[ustack()] = count(); n++; } tick-97hz /n >= 20000/ { exit(0); } tick-60s { exit(0); }")
     judge(name + ", function", stacks(r.out), r)
     r = descry(*options, "-p", str(p.pid), "-n", ENOUGH)
     judge(name + ", -p", stacks(r.out), r)

@@ -152,7 +152,7 @@ for ruby, engine in itertools.product(RUBIES, ("kernel", "inproc")):
     options = ("-q", "-x", "engine=" + engine, "-x", "aggsize=16m")
     name = "%s, %s" % (ruby, engine)
     p = subprocess.Popen([ruby, TMP + "/app.rb", "600", "threads"])
-    r = descry(*options, "-p", str(p.pid), "-n", "pid$target::rb_ary_push:entry { @[ustack()] = count(); n++; } tick-97hz /n >= 1000/ { exit(0); } tick-60s { exit(0); }")
+    r = descry(*options, "-p", str(p.pid), "-n", "pid$target::rb_ary_push:entry { @[ustack()] = count(); n++; } tick-97hz /n >= 20000/ { exit(0); } tick-60s { exit(0); }")
     judge(name + ", function", stacks(r.out), r)
     r = descry(*options, "-p", str(p.pid), "-n", ENOUGH)
     judge(name + ", -p", stacks(r.out), r)
