@@ -9,7 +9,8 @@
 
 #include "agent/alloc_private.h"
 
-/* alloc_exec.c has an environment on the stack, too. */
+/* The limit is for code that runs in probes. This code runs in a call of execve(2) and its like,
+ * whose caller in alloc_exec.c copies an environment to the stack. */
 #pragma GCC diagnostic ignored "-Wframe-larger-than="
 
 #define LINKER "ld-linux-x86-64.so.2"

@@ -100,6 +100,16 @@ static uint64_t limited(const struct symbols *s)
 	return l.limited;
 }
 
+/* Makes a library that the process GONE maps and remembers. Every second one is deleted then. */
+static void remember_library(struct symbols *s, int i)
+{
+	make_library(i);
+	map_library(s, GONE, i);
+	symbols_remember(s, GONE);
+	if (i % 2)
+		remove_library(i);
+}
+
 /* Existing files are opened again. Symbols of deleted files are read before the files are
  * closed. */
 static void test_descriptors(void **state)
@@ -109,11 +119,7 @@ static void test_descriptors(void **state)
 
 	symbols_limit(s, &(struct symbols_limits){ .open_files = 8 });
 	for (int i = 0; i < LIBRARIES; i++) {
-		make_library(i);
-		map_library(s, GONE, i);
-		symbols_remember(s, GONE);
-		if (i % 2)
-			remove_library(i);
+		remember_library(s, i);
 		assert_true(descriptors() <= before + 8);
 	}
 	for (int again = 0; again < 2; again++)
@@ -136,13 +142,8 @@ static void test_idle(void **state)
 	uint64_t now = 1000000000;
 
 	symbols_limit(s, &(struct symbols_limits){ .open_files = 100 });
-	for (int i = 0; i < LIBRARIES; i++) {
-		make_library(i);
-		map_library(s, GONE, i);
-		symbols_remember(s, GONE);
-		if (i % 2)
-			remove_library(i);
-	}
+	for (int i = 0; i < LIBRARIES; i++)
+		remember_library(s, i);
 	assert_true(descriptors() >= before + LIBRARIES);
 	for (int k = 0; k < 4; k++, now += 1000000000)
 		symbols_close_idle(s, now);

@@ -3,7 +3,7 @@
 #include "base/sorted.h"
 #include "load/inproc/undo/undo_private.h"
 
-enum { SAME_STUB = 16 };
+enum { SAME_STUB = 16, JMP = 0xe9, JMP_LEN = 5 };
 
 /* --- program counters --- */
 
@@ -222,8 +222,6 @@ static struct err *read_site(struct control *c, struct window *w, const struct u
  * its own breakpoint, when it removes one that a tracer had set before. */
 static bool is_jump(const struct wire_undo *u, const uint8_t *have)
 {
-	enum { JMP = 0xe9, JMP_LEN = 5 };
-
 	if (u->len <= JMP_LEN || u->after[0] != JMP || memcmp(have, u->after, JMP_LEN))
 		return false;
 	for (uint32_t i = JMP_LEN; i < u->len; i++)
@@ -312,7 +310,6 @@ static int by_address(const void *a, const void *b)
 bool undo_jumped_to(struct control *c, const struct undo_log *log,
 		    const struct control_range *ranges, uint32_t n)
 {
-	enum { JMP = 0xe9, JMP_LEN = 5 };
 	cleanup_free struct control_range *sorted = xcalloc(n + 1, sizeof(*sorted));
 	uint8_t have[WIRE_SITE_MAX];
 	int32_t rel;
