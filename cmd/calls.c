@@ -277,7 +277,7 @@ static struct err *prepare(struct run *r, bool *ret_end)
 			    "first: '%.64s'",
 			    k->calls.nleft_out, &"s"[k->calls.nleft_out == 1],
 			    &"s"[k->calls.nleft_out == 1], k -> calls.left_out);
-	if (!k->calls.functions.n)
+	if (!k->calls.functions.n && !k->o.no_library)
 		return err_new(
 			ENOENT,
 			"the filters match no function that is called: -e '*@*' matches the calls of all libraries, -x FUNCTION those of one function");
@@ -417,8 +417,12 @@ int cmd_calls(int argc, char **argv)
 		vec_push(&k.c.commands, k.command);
 	}
 	/* Without -x alone, the calls of the program itself. */
-	if (!k.o.plt.rules.n && !k.o.entries.rules.n)
-		calls_filter_read(&k.arena, &k.o.plt, "@MAIN");
+	k.o.callers = k.o.plt.rules.n || k.o.libraries.rules.n;
+	k.o.to_file = k.path;
+	k.o.numbered = k.path && k.c.pids.n;
+	/* With -l alone, the calls of all objects into these libraries. */
+	if (!k.o.plt.rules.n && (!k.o.entries.rules.n || k.o.libraries.rules.n))
+		calls_filter_read(&k.arena, &k.o.plt, k.o.libraries.rules.n ? "*" : "@MAIN");
 	status = calls_run(&k);
 out:
 	cmd_calls_fini(&k);

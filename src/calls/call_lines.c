@@ -108,10 +108,10 @@ static void colour(struct lines *l, const char *sequence)
 	term_raw(l->s.out, sequence, strlen(sequence));
 }
 
-static void put_name(struct lines *l, const struct calls_function *f)
+static void put_name(struct lines *l, const struct call *call)
 {
 	colour(l, "\033[1m");
-	out_str(&l->o, calls_shown(l->c, &l->s, f->name));
+	out_str(&l->o, calls_shown(l->c, &l->s, call->function->name));
 	colour(l, "\033[0m");
 }
 
@@ -149,8 +149,8 @@ static void begin_line(struct lines *l, uint32_t tid, uint64_t time, uint32_t de
 
 	unfinished(l);
 	l->column = l->o.n;
-	if (o->threads || tid != l->c->main_thread)
-		out_printf(&l->o, "[pid %u] ", tid);
+	if (o->threads || o->numbered || tid != l->c->main_thread)
+		out_printf(&l->o, o->to_file ? "%u " : "[pid %u] ", tid);
 	if (o->clock)
 		put_clock(l, time);
 	if (o->relative) {
@@ -195,11 +195,20 @@ static void put_end(struct lines *l)
 	out_str(&l->o, "= ");
 }
 
-/* A call that stands at or below the place of a new one has returned, or was left by longjmp(3),
- * unseen. */
-static void drop_left(struct lines *l, struct thread *t, uint64_t sp)
+/* A call that stands below the place of a new one has returned, or was left by longjmp(3), unseen.
+ * So has a call at the same place, unless it led to the new one by a jump (its own, or that of a
+ * linkage table): both return together then. */
+static bool was_left(const struct call *call, const struct calls_function *f, uint64_t sp)
 {
-	while (t->calls.n && vec_last(&t->calls)->sp <= sp) {
+	const bool leads_on = call->function->jumps || (call->function->linkage && !f->linkage);
+
+	return call->sp < sp || (call->sp == sp && (!leads_on || call->function->blind));
+}
+
+static void drop_left(struct lines *l, struct thread *t, const struct calls_function *f,
+		      uint64_t sp)
+{
+	while (t->calls.n && was_left(vec_last(&t->calls), f, sp)) {
 		if (l->c->o->json && !l->c->o->min_ns)
 			lines_json(l, t, vec_last(&t->calls), t->calls.n - 1, false, 0);
 		if (l->open == t->tid) {
@@ -224,8 +233,15 @@ static void put_return_address(struct lines *l, const struct call *call)
 static void put_entered(struct lines *l, struct call *call, bool whole)
 {
 	if (!l->c->o->json) {
+		const char *caller = calls_caller(call->probe),
+			   *library = calls_library(l->c, call->probe);
+
 		put_return_address(l, call);
-		put_name(l, call->function);
+		if (caller && l->c->o->callers)
+			out_printf(&l->o, "%s->", caller);
+		put_name(l, call);
+		if (library)
+			out_printf(&l->o, "@%s", library);
 		out_char(&l->o, '(');
 	}
 	lines_params(l, call, whole, false);
@@ -258,7 +274,7 @@ static void entered(struct lines *l, const struct calls_clause *k, const struct 
 
 	if (l->event.nnumbers < nbefore)
 		return;
-	drop_left(l, t, l->event.numbers[0]);
+	drop_left(l, t, k->function, l->event.numbers[0]);
 	if (t->calls.n == MAX_DEPTH) {
 		end_call(l, &t->calls.v[0]);
 		memmove(t->calls.v, t->calls.v + 1, --t->calls.n * sizeof(*t->calls.v));
@@ -268,6 +284,7 @@ static void entered(struct lines *l, const struct calls_clause *k, const struct 
 	call = vec_add(&t->calls);
 	memset(call, 0, sizeof(*call));
 	call->function = k->function;
+	call->probe = r->probe;
 	call->thread = t;
 	call->began = r->head->time;
 	call->sp = l->event.numbers[0];
@@ -354,6 +371,16 @@ static void put_returned(struct lines *l, struct call *call, bool whole, uint64_
 	put_stack(l, call);
 }
 
+/* Forgets the call with that number, and those that it made. Calls at the same place of the stack
+ * return by the same instruction, and their records follow. */
+static void forget_call(struct lines *l, struct thread *t, uint32_t i)
+{
+	while (vec_last(&t->calls)->sp < t->calls.v[i].sp)
+		end_call(l, &t->calls.v[--t->calls.n]);
+	end_call(l, &t->calls.v[i]);
+	memmove(t->calls.v + i, t->calls.v + i + 1, (--t->calls.n - i) * sizeof(*t->calls.v));
+}
+
 static void returned(struct lines *l, const struct calls_clause *k, const struct record_view *r)
 {
 	struct thread *t = thread_of(l, r);
@@ -382,14 +409,13 @@ static void returned(struct lines *l, const struct calls_clause *k, const struct
 			begin_line(l, t->tid, r->head->time, depth - 1);
 			put_return_address(l, call);
 			out_str(&l->o, "<... ");
-			put_name(l, k->function);
+			put_name(l, call);
 			out_str(&l->o, " resumed> ");
 		}
 		put_returned(l, call, k->whole, ns);
 		l->open = 0;
 	}
-	while (t->calls.n >= depth)
-		end_call(l, &t->calls.v[--t->calls.n]);
+	forget_call(l, t, depth - 1);
 	lines_forget_texts(t);
 }
 

@@ -64,6 +64,7 @@ struct calls_inner {
 
 struct calls_function {
 	const char *name;
+	uint32_t number;                   /* in the order in which they were found */
 	const struct prototype *prototype; /* never NULL */
 	bool guessed;                      /* no prototype is known, and none by its types */
 	VEC(const char *) entries;         /* probe descriptions */
@@ -72,6 +73,8 @@ struct calls_function {
 	pid_t placed;                  /* the process in which its returns were looked for last */
 	bool blind;                    /* it returns, but no probe can see this */
 	bool nests;                    /* a call of it may be within another one */
+	bool jumps;                    /* it may end with a jump to another function */
+	bool linkage;                  /* calls through linkage tables; else all calls */
 	bool syscall;                  /* a system call; its name is shown as SYS_NAME */
 	VEC(struct calls_inner) inner; /* of lines */
 };
@@ -107,7 +110,10 @@ struct calls_options {
 	bool durations;  /* -T */
 	bool relative;   /* -r */
 	uint32_t clock;  /* -t, -tt, -ttt: 1 to 3; 0: none */
+	bool callers;    /* -e or -l: CALLER-> in front of the name */
 	bool threads;    /* -f: [pid TID] in front of every line */
+	bool numbered;   /* likewise, though nothing is followed: -o with -p */
+	bool to_file;    /* -o: TID without brackets */
 	bool demangled;  /* -C */
 	bool addresses;  /* -i: the return address in front of the call */
 	uint32_t frames; /* -w: of the stack behind the call */
@@ -135,8 +141,9 @@ struct calls {
 	VEC(struct calls_clause) clauses;
 	uint32_t nleft_out; /* names that cannot stand in a D program; left_out is the first */
 	const char *left_out;
-	const char *whose;    /* predicate of system calls: those of the targets */
-	uint32_t main_thread; /* the lines of others begin with their number; 0: all do */
+	VEC(const char *) programs; /* names of the targets' own objects */
+	const char *whose;          /* predicate of system calls: those of the targets */
+	uint32_t main_thread;       /* the lines of others begin with their number; 0: all do */
 };
 
 void calls_init(struct calls *c, const struct calls_options *o, struct prototypes *prototypes);
@@ -190,6 +197,11 @@ static inline bool calls_held(const struct calls_options *o)
 {
 	return o->json || o->min_ns;
 }
+/* Returns the object that calls through its linkage table; NULL: the probe is another one. */
+const char *calls_caller(const struct image_probe *p);
+/* Returns the library whose function the probe is in; NULL: the probe is another one, or the
+ * function is the program's own. */
+const char *calls_library(const struct calls *c, const struct image_probe *p);
 /* Returns the name of a function as it is shown. */
 const char *calls_shown(const struct calls *c, const struct sink *s, const char *name);
 /* Returns true when the parameter's memory is part of the record: text, or a value behind a

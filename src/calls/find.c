@@ -70,10 +70,12 @@ static struct calls_function *function_of(struct calls *c, const char *name, cha
 	f = arena_new(&c->arena, struct calls_function);
 	*slot = (uintptr_t)f;
 	f->name = arena_strdup(&c->arena, name);
+	f->linkage = how == 'p';
 	f->prototype = prototypes_find(c->prototypes, name);
 	f->guessed = !f->prototype;
 	if (f->guessed)
 		f->prototype = unknown(c, f->name);
+	f->number = c->functions.n;
 	vec_push(&c->functions, f);
 	return f;
 }
@@ -100,10 +102,11 @@ static void take_possible(void *arg, struct probe *p)
 	*(bool *)arg |= !p->unavailable;
 }
 
-/* Adds the places where a function that one object defines returns. loaded: the process maps it. */
+/* Adds the places where a function that one object defines returns. loaded: the process maps it.
+ * *ret_variant: as of struct return_places. */
 static struct err *add_returns(struct finder *f, struct calls_function *fn,
 			       const struct process_object *po, const struct object_symbol *s,
-			       bool loaded)
+			       bool loaded, uint64_t *ret_variant)
 {
 	cleanup_free char *prov = xasprintf("pid%d", (int)f->pid);
 	const char *module = module_of(po, loaded);
@@ -118,6 +121,7 @@ static struct err *add_returns(struct finder *f, struct calls_function *fn,
 	/* The name alone does not say which version of the function is meant. */
 	(void)object_find_names(po->object, s->name, &n);
 	e = returns_find(f->returns, po, s, n > 1, &places);
+	*ret_variant = places.variant;
 
 	if (!e && !can_stand(f->c, module)) {
 		vec_fini(&places.rets);
@@ -135,6 +139,7 @@ static struct err *add_returns(struct finder *f, struct calls_function *fn,
 		vec_push(&fn->returns,
 			 arena_printf(a, "pid%s:%s:%s:return", f->process, module, s->name));
 	fn->nests |= !places.leaf;
+	fn->jumps |= !places.symbolic;
 	fn->blind |= places.blind || (places.symbolic && !possible);
 	f->nrets += places.rets.n;
 	if (f->nrets > RETS_OF_ALL_MAX) {
@@ -161,6 +166,7 @@ static struct err *add_returns_of(struct finder *f, struct calls_function *fn,
 	uint32_t n;
 	const struct object_symbol *const *s = object_find_names(po->object, fn->name, &n);
 	struct err *e = NULL;
+	uint64_t variant;
 
 	for (uint32_t i = 0; i < n && !e; i++) {
 		bool known = !is_definition(s[i]);
@@ -168,7 +174,7 @@ static struct err *add_returns_of(struct finder *f, struct calls_function *fn,
 		for (uint32_t k = 0; k < i; k++)
 			known |= s[k]->addr == s[i]->addr;
 		if (!known)
-			e = add_returns(f, fn, po, s[i], true);
+			e = add_returns(f, fn, po, s[i], true, &variant);
 	}
 	return e;
 }
@@ -232,10 +238,17 @@ static struct err *add_entry(struct finder *f, const struct process_object *po,
 			     const struct object_symbol *s, bool loaded)
 {
 	struct calls_function *fn = function_of(f->c, s->name, 'x');
+	const char *module = module_of(po, loaded);
+	uint64_t variant;
+	struct err *e = add_returns(f, fn, po, s, loaded, &variant);
 
-	vec_push(&fn->entries, arena_printf(&f->c->arena, "pid%s:%s:%s:entry", f->process,
-					    module_of(po, loaded), s->name));
-	return add_returns(f, fn, po, s, loaded);
+	if (!s->is_ifunc)
+		vec_push(&fn->entries, arena_printf(&f->c->arena, "pid%s:%s:%s:entry", f->process,
+						    module, s->name));
+	else if (variant) /* else the program does not call it */
+		vec_push(&fn->entries, arena_printf(&f->c->arena, "pid%s:%s:-:%llx", f->process,
+						    module, (unsigned long long)variant));
+	return e;
 }
 
 static struct err *add_entries_of(struct finder *f, const struct process_object *po, bool loaded,
@@ -248,7 +261,7 @@ static struct err *add_entries_of(struct finder *f, const struct process_object 
 
 	s = can_stand(f->c, module_of(po, loaded)) ? object_symbols(po->object, &n) : (n = 0, NULL);
 	for (uint32_t i = 0; i < n && !e; i++) {
-		if (!s[i].is_func || s[i].is_ifunc || s[i].addr == last ||
+		if (!s[i].is_func || (s[i].is_ifunc && !loaded) || s[i].addr == last ||
 		    !calls_filter_takes(&f->c->o->entries, s[i].name, po) ||
 		    !can_stand(f->c, s[i].name))
 			continue;
@@ -343,6 +356,10 @@ static struct err *find_in(struct finder *f)
 	uint32_t n = 0;
 
 	e = e ?: returns_new(f->pid, f->objects, &f->returns);
+	for (uint32_t k = 0; !e && k < f->objects->n; k++)
+		if (f->objects->v[k].is_main)
+			vec_push(&f->c->programs,
+				 arena_strdup(&f->c->arena, f->objects->v[k].name));
 	for (uint32_t k = 0; !e && k < f->objects->n && !f->c->o->no_library; k++)
 		e = add_calls_of(f, &f->objects->v[k]);
 	for (uint32_t k = 0; !e && k < f->objects->n && f->c->o->entries.rules.n; k++)
@@ -373,9 +390,25 @@ void calls_fini(struct calls *c)
 	}
 	vec_fini(&c->functions);
 	vec_fini(&c->clauses);
+	vec_fini(&c->programs);
 	hash_fini(&c->by_name);
 	hash_fini(&c->by_type);
 	arena_fini(&c->arena);
+}
+
+const char *calls_caller(const struct image_probe *p)
+{
+	return strncmp(p->prov, "plt", 3) ? NULL : p->mod;
+}
+
+const char *calls_library(const struct calls *c, const struct image_probe *p)
+{
+	if (strncmp(p->prov, "pid", 3))
+		return NULL;
+	for (uint32_t i = 0; i < c->programs.n; i++)
+		if (!strcmp(c->programs.v[i], p->mod))
+			return NULL;
+	return p->mod;
 }
 
 const char *calls_shown(const struct calls *c, const struct sink *s, const char *name)
@@ -383,6 +416,33 @@ const char *calls_shown(const struct calls *c, const struct sink *s, const char 
 	const char *demangled = c->o->demangled ? symbols_demangle(s->symbols, name) : NULL;
 
 	return demangled ? demangled : name;
+}
+
+/* Drops indirect functions of -x for which the dynamic linker has not chosen a variant. */
+static void drop_unresolved(struct calls *c)
+{
+	uint32_t kept = 0;
+
+	for (uint32_t i = 0; i < c->functions.n; i++) {
+		struct calls_function *f = c->functions.v[i];
+
+		if (f->entries.n) {
+			c->functions.v[kept++] = f;
+			continue;
+		}
+		vec_fini(&f->returns);
+		vec_fini(&f->rets);
+	}
+	c->functions.n = kept;
+}
+
+/* Where a call through a linkage table and the call of the function end at one place, the records
+ * of the function come first: it is the inner one. */
+static int by_nearness(const void *a, const void *b)
+{
+	const struct calls_function *const *x = a, *const *y = b;
+
+	return COMPARE((*x)->linkage, (*y)->linkage) ?: COMPARE((*x)->number, (*y)->number);
 }
 
 struct err *calls_find(struct calls *c, struct probe_set *ps)
@@ -401,5 +461,8 @@ struct err *calls_find(struct calls *c, struct probe_set *ps)
 	}
 	if (!e && c->o->syscalls)
 		e = add_syscalls(c, ps);
+	drop_unresolved(c);
+	if (c->functions.n)
+		qsort(c->functions.v, c->functions.n, sizeof(*c->functions.v), by_nearness);
 	return e;
 }

@@ -23,6 +23,14 @@ static void json_args(struct lines *l, const char *text, size_t n)
 	}
 }
 
+static void json_member(struct out *o, const char *name, const char *text)
+{
+	if (!text)
+		return;
+	out_printf(o, ",\"%s\":", name);
+	json_string(o, text, strlen(text));
+}
+
 static void json_stack(struct lines *l, const char *stack)
 {
 	const char *between = "";
@@ -66,6 +74,8 @@ void lines_json(struct lines *l, const struct thread *t, struct call *call, uint
 		   (unsigned long long)(wall / 1000000000),
 		   (unsigned long long)(wall % 1000000000 / 1000), t->tid, depth);
 	json_string(o, name, strlen(name));
+	json_member(o, "caller", calls_caller(call->probe));
+	json_member(o, "library", calls_library(l->c, call->probe));
 	out_str(o, ",\"args\":[");
 	json_args(l, args.v, args.n);
 	out_str(o, "],\"result\":");

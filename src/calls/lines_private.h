@@ -10,6 +10,7 @@ enum { MAX_DEPTH = 256, MAX_ARGS = CALLS_REGISTERS, TEXT_CUT = 1 << 30 };
 /* A call that has not returned. */
 struct call {
 	const struct calls_function *function;
+	const struct image_probe *probe; /* of its entry */
 	struct thread *thread;
 	uint64_t began, sp;
 	uint64_t regs[MAX_ARGS];

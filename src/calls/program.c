@@ -542,6 +542,8 @@ char *calls_program(struct calls *c)
 	}
 	if (c->o->count)
 		program_put_windows(&w);
+	if (!c->functions.n) /* -L: only how the program ends */
+		out_str(&w.o, "BEGIN\n{\n}\n");
 	out_char(&w.o, '\0');
 	text = xstrdup(w.o.v);
 	out_fini(&w.o);

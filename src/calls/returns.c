@@ -558,6 +558,7 @@ struct err *returns_find(struct returns *r, const struct process_object *po,
 		return e;
 	if (s->is_ifunc) {
 		places->blind = !chosen(r, po, s, &start);
+		places->variant = places->blind ? 0 : start;
 		return places->blind ? NULL : collect(r, po, start, places);
 	}
 	e = text_returns(t, start, &sites, &n, &reason);

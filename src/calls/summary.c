@@ -39,6 +39,7 @@ struct summary {
 	const struct agg *spread; /* the aggregation of all .spread */
 	uint64_t lost;
 	uint64_t shown_at, shown_calls; /* of the progress line */
+	int width;                      /* of the column of names */
 };
 
 static struct summary *summary_of(struct sink *s)
@@ -178,7 +179,8 @@ static void put_row(struct summary *k, const struct total *t, uint64_t all)
 		out_printf(o, " %11.2f", (double)t->ns / 1000 / (double)t->returned);
 	else
 		out_printf(o, " %11s", "-");
-	out_printf(o, " %9llu", (unsigned long long)t->calls);
+	out_printf(o, " %9llu %-*s", (unsigned long long)t->calls, k->width,
+		   calls_shown(k->c, &k->s, t->name));
 	if (t->returned) {
 		put_usecs(o, t->p50 > t->max ? t->max : t->p50);
 		put_usecs(o, t->p99 > t->max ? t->max : t->p99);
@@ -186,7 +188,7 @@ static void put_row(struct summary *k, const struct total *t, uint64_t all)
 	} else {
 		out_printf(o, " %9s %9s %9s", "-", "-", "-");
 	}
-	out_printf(o, " %s\n", calls_shown(k->c, &k->s, t->name));
+	out_char(o, '\n');
 }
 
 /* The distribution of a function's times, by powers of two, in DTrace's layout. */
@@ -269,10 +271,29 @@ static bool due(struct sink *s, bool shown)
 	return false;
 }
 
+/* Returns the width of the column of names. Longer names push the columns behind them. */
+static int name_width(const struct summary *k)
+{
+	enum { NARROW = 20, WIDE = 40 };
+	size_t width = NARROW;
+
+	for (uint32_t i = 0; i < k->totals.n; i++) {
+		size_t n = strlen(calls_shown(k->c, &k->s, k->totals.v[i].name));
+
+		width = n > width ? n : width;
+	}
+	return width < WIDE ? (int)width : WIDE;
+}
+
+static void put_rule(struct summary *k)
+{
+	out_str(&k->o, "------ ----------- ----------- --------- ");
+	out_fill(&k->o, '-', (size_t)k->width);
+	out_str(&k->o, " --------- --------- ---------\n");
+}
+
 static struct err *summary_end(struct sink *s)
 {
-	static const char rule[] =
-		"------ ----------- ----------- --------- --------- --------- --------- --------------------\n";
 	struct summary *k = summary_of(s);
 	uint64_t ns = 0, calls = 0;
 	uint32_t estimated = 0;
@@ -293,14 +314,16 @@ static struct err *summary_end(struct sink *s)
 		calls += k->totals.v[i].calls;
 		estimated += k->totals.v[i].untimed && k->totals.v[i].returned;
 	}
-	out_str(&k->o,
-		"% time     seconds  usecs/call     calls       p50       p99       max function\n");
-	out_str(&k->o, rule);
+	k->width = name_width(k);
+	out_printf(&k->o,
+		   "%% time     seconds  usecs/call     calls %-*s       p50       p99       max\n",
+		   k->width, "function");
+	put_rule(k);
 	for (uint32_t i = 0; i < k->totals.n; i++)
 		put_row(k, &k->totals.v[i], ns);
-	out_str(&k->o, rule);
-	out_printf(&k->o, "%6.2f %11.6f %11s %9llu %9s %9s %9s total\n", ns ? 100.0 : 0.0,
-		   (double)ns / 1e9, "", (unsigned long long)calls, "", "", "");
+	put_rule(k);
+	out_printf(&k->o, "%6.2f %11.6f %11s %9llu total\n", ns ? 100.0 : 0.0, (double)ns / 1e9, "",
+		   (unsigned long long)calls);
 	if (estimated)
 		out_printf(
 			&k->o,

@@ -53,17 +53,17 @@ for engine in engines:
 
     # every call of every thread
     r = calls(*how, "-c", "./t", "threads", "7", "30011")
-    rows = {line.split()[-1]: line.split() for line in r.err.splitlines()[2:]}
+    rows = {line.split()[-1 if "total" in line else 4]: line.split() for line in r.err.splitlines()[2:]}
     check(rows.get("rand_r", [0] * 4)[3] == str(7 * 30011), engine, "calls of threads", r)
     check(rows.get("pthread_join", [0] * 4)[3] == "7" and "total" in rows, engine, "the table", r)
     row = rows.get("rand_r")
-    check(row and float(row[4]) <= float(row[5]) <= float(row[6]), engine, "median, 99th percentile, longest", r)
+    check(row and float(row[5]) <= float(row[6]) <= float(row[7]), engine, "median, 99th percentile, longest", r)
 
     # children
     r = calls(*how, "-c", "-C", "-e", "_ZN*", "./t", "fork", "3", "211")
-    check(re.search(r" 1 +[\d.]+ +[\d.]+ +[\d.]+ made::add\(int, int\)$", r.err, re.M), engine, "not the children's calls", r)
+    check(re.search(r" 1 made::add\(int, int\) +[\d.]+ +[\d.]+ +[\d.]+$", r.err, re.M), engine, "not the children's calls", r)
     r = calls(*how, "-f", "-c", "-e", "_ZN*", "./t", "fork", "3", "211")
-    check(re.search(r" 634 +[\d.]+ +[\d.]+ +[\d.]+ _ZN4made3addEii$", r.err, re.M), engine, "the children's calls", r)
+    check(re.search(r" 634 _ZN4made3addEii +[\d.]+ +[\d.]+ +[\d.]+$", r.err, re.M), engine, "the children's calls", r)
     r = calls(*how, "-f", "-i", "-C", "-e", "_ZN*", "./t", "fork", "2", "1")
     # the children run side by side: a call of one may begin before that of the other has returned
     began = re.findall(r"^\[pid (\d+)\] \[(0x\w+)\] made::add\(int, int\)\(\d, \d", r.err, re.M)
@@ -81,7 +81,7 @@ for engine in engines:
     try:
         t.stdout.readline()
         traced = subprocess.Popen([DESCRY, "calls", *how, "-tt", "-r", "-e", "usleep", "-p", str(t.pid)], stderr=subprocess.PIPE, text=True)
-        seen = [traced.stderr.readline() for i in range(3)]
+        seen = [without_objects(traced.stderr.readline()) for i in range(3)]
         check(all(re.match(r"\d\d:\d\d:\d\d\.\d{6} +\d+\.\d{6} usleep\(2000\) += 0$", line) for line in seen), engine, "of a process", seen)
         traced.send_signal(signal.SIGINT)
         traced.communicate(timeout=60)

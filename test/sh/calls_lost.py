@@ -52,11 +52,11 @@ for engine in engines:
     err = burst(CALLS, *how, "-X", "bufsize=" + ROOM)
     m = re.search(r"^descry calls: (\d+) records of calls were lost: ", err, re.M)
     with open("out") as f:
-        shown = len(re.findall(r"^rand_r\(", f.read(), re.M))
+        shown = len(re.findall(r"^rand_r\(", without_objects(f.read()), re.M))
     check(m and 0 < shown < CALLS and shown + int(m[1]) >= CALLS and int(m[1]) <= 2 * CALLS, engine, "the loss is said", shown, err)
     err = burst(500, *how)
     with open("out") as f:
-        shown = len(re.findall(r"^rand_r\(0x\w+\) += \d+$", f.read(), re.M))
+        shown = len(re.findall(r"^rand_r\(0x\w+\) += \d+$", without_objects(f.read()), re.M))
     check(shown == 500 and "lost" not in err, engine, "the default buffer holds them", shown, err)
     err = burst(CALLS, *how, "-c", "--json")
     with open("out") as f:

@@ -218,7 +218,9 @@ double made_mean(float, int, double);
 
 
 def calls(*args, rc=0, **more):
-    return descry("calls", *args, rc=rc, **more)
+    r = descry("calls", *args, rc=rc, **more)
+    r.err = without_objects(r.err)
+    return r
 
 
 def text_is_its_own(pid):

@@ -126,6 +126,11 @@ def descry(*args, c=None, rc=0, **more):
     return r
 
 
+def without_objects(text):
+    """Lines of `descry calls` without the names of objects: "main->puts(", "puts@libc.so.6("."""
+    return re.sub(r"(\w)@[\w.+-]+(?=\()", r"\1", re.sub(r"(?m)(^|[ \]])[\w.+-]+->(?=\w)", r"\1", text))
+
+
 def ready(started, word="matched", secs=10):
     """Waits until descry has printed that it runs, and a little longer, because it prints this before it attaches."""
     proc, end, text = started[1], time.monotonic() + secs, b""

@@ -176,6 +176,7 @@ static void test_values(void **state)
 	check_value("bitvec(uint)", 0xffffffff, NULL, 0, "~<>");
 	check_value("bitvec(ulong)", 0, NULL, 0, "<>");
 	check_value("bitvec(array(char, 6)*)", 0x10, "\0\xff\0\0\0\x80", 6, "<8-15,47>");
+	check_value("hex(int*)", 0x1000, "\x23\x01\x00\x00", 4, "0x123");
 	check_value("hex(double)", 0x3ff8000000000000, NULL, 0, "0x1.8p+0");
 	check_value("string(uint)", 0x424, NULL, 0, "'\320\244'");
 	check_value("string(int)", '\n', NULL, 0, "'\\n'");

@@ -422,7 +422,13 @@ static const struct prototype_type *lens_of(struct parser *p, enum prototype_len
 		return new_type(p, PROTOTYPE_VOID, 0);
 	t = parse_type(p);
 	expect(p, ')');
-	return *p->message ? t : with_lens(p, t, lens);
+	if (*p->message)
+		return t;
+	/* of what the pointer points to: "hex(uint*)" */
+	if (lens != LENS_HIDE && lens != LENS_BITVEC && t->kind == PROTOTYPE_POINTER &&
+	    (t->target->kind == PROTOTYPE_INT || t->target->kind == PROTOTYPE_FLOAT))
+		return pointer_to(p, with_lens(p, t->target, lens));
+	return with_lens(p, t, lens);
 }
 
 /* "errno" "(" type ")": a result of which -1 or an address of 0 means failure. */

@@ -1,6 +1,7 @@
 /* Values as text, by the types of prototypes. */
 #include "program/prototype/prototype.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "base/utf8.h"
@@ -214,7 +215,7 @@ static void print_integer(struct printer *p, const struct prototype_type *t, uin
 
 static void print_float(struct printer *p, const struct prototype_type *t, const uint8_t *bytes)
 {
-	size_t before;
+	static const double SHORT_FROM = 1e-4, SHORT_TO = 1e14;
 	float f;
 	double d;
 
@@ -236,11 +237,8 @@ static void print_float(struct printer *p, const struct prototype_type *t, const
 		out_printf(p->o, "%a", d);
 		return;
 	}
-	before = p->o->n;
-	out_printf(p->o, "%.6g", d);
-	/* A whole number still looks like what it is. */
-	if (p->o->n - before == strspn(p->o->v + before, "-0123456789"))
-		out_str(p->o, ".0");
+	/* As ltrace has it, but for what it would print as zero, or with more than 20 digits. */
+	out_printf(p->o, d == 0 || (fabs(d) >= SHORT_FROM && fabs(d) < SHORT_TO) ? "%f" : "%g", d);
 }
 
 /* Prints n bytes. `cut`: there are more, which were not read. */
