@@ -1,6 +1,8 @@
 /* Emits the eBPF instructions of one IR function. */
 #include "compile/ebpf/ebpf.h"
 
+#include <assert.h>
+
 struct jump {
 	uint32_t insn, label;
 };
@@ -32,6 +34,7 @@ void ebpf_code_fini(struct ebpf_code *c)
 
 static void emit_put(struct emitter *e, int code, int dst, int src, int off, int32_t imm)
 {
+	assert(off == (int16_t)off);
 	vec_push(&e->c->insns, (struct bpf_insn){ .code = (uint8_t)code,
 						  .dst_reg = (uint8_t)dst & 15,
 						  .src_reg = (uint8_t)src & 15,
@@ -474,6 +477,11 @@ bool ebpf_emit(struct ebpf_code *c, const struct ir_fn *f, const char **ret_why)
 	bool ok = true;
 
 	ebpf_allocate(f, &e.frame);
+	if (e.frame.size > EBPF_FRAME_MAX) {
+		*ret_why = "the clause needs more stack than eBPF has";
+		ebpf_frame_fini(&e.frame);
+		return false;
+	}
 	e.label_pos = xcalloc(f->nlabels + 1, sizeof(*e.label_pos));
 	memset(e.label_pos, 0xff, (f->nlabels + 1) * sizeof(*e.label_pos));
 	for (uint32_t i = 0; i < f->ins.n; i++) {
@@ -492,10 +500,6 @@ bool ebpf_emit(struct ebpf_code *c, const struct ir_fn *f, const char **ret_why)
 			ok = false;
 		}
 		c->insns.v[e.jumps.v[i].insn].off = (int16_t)off;
-	}
-	if (e.frame.size > EBPF_FRAME_MAX) {
-		*ret_why = "the clause needs more stack than eBPF has";
-		ok = false;
 	}
 	vec_fini(&e.jumps);
 	free(e.label_pos);

@@ -174,12 +174,26 @@ struct ir_val ir_swap(struct ir_fn *f, struct ir_val a, uint32_t size)
 	return def(f, ins);
 }
 
-struct ir_val ir_load(struct ir_fn *f, struct ir_val a, int32_t off, uint32_t size, bool sign)
+/* Appends an instruction for the memory at a + off. An eBPF instruction has 16 bits for an offset.
+ * A larger offset is added to the address first. */
+static struct ir_ins *access_at(struct ir_fn *f, enum ir_op op, struct ir_val a, int32_t off)
 {
-	struct ir_ins *ins = ir_add(f, IR_LOAD);
+	struct ir_ins *ins;
 
+	if (off < INT16_MIN || off > INT16_MAX) {
+		a = ir_bin(f, ALU_ADD, a, IR_I(off));
+		off = 0;
+	}
+	ins = ir_add(f, op);
 	ins->a = a;
 	ins->off = off;
+	return ins;
+}
+
+struct ir_val ir_load(struct ir_fn *f, struct ir_val a, int32_t off, uint32_t size, bool sign)
+{
+	struct ir_ins *ins = access_at(f, IR_LOAD, a, off);
+
 	ins->size = (uint8_t)size;
 	ins->sign = sign && size < 8;
 	return def(f, ins);
@@ -187,33 +201,27 @@ struct ir_val ir_load(struct ir_fn *f, struct ir_val a, int32_t off, uint32_t si
 
 void ir_store(struct ir_fn *f, struct ir_val a, int32_t off, uint32_t size, struct ir_val b)
 {
-	struct ir_ins *ins = ir_add(f, IR_STORE);
+	struct ir_ins *ins = access_at(f, IR_STORE, a, off);
 
-	ins->a = a;
 	ins->b = b;
-	ins->off = off;
 	ins->size = (uint8_t)size;
 }
 
 void ir_add_mem(struct ir_fn *f, struct ir_val a, int32_t off, uint32_t size, struct ir_val b,
 		bool atomic)
 {
-	struct ir_ins *ins = ir_add(f, IR_ADD_MEM);
+	struct ir_ins *ins = access_at(f, IR_ADD_MEM, a, off);
 
-	ins->a = a;
 	ins->b = b;
-	ins->off = off;
 	ins->size = (uint8_t)size;
 	ins->sign = atomic;
 }
 
 struct ir_val ir_xchg(struct ir_fn *f, struct ir_val a, int32_t off, uint32_t size, struct ir_val b)
 {
-	struct ir_ins *ins = ir_add(f, IR_XCHG);
+	struct ir_ins *ins = access_at(f, IR_XCHG, a, off);
 
-	ins->a = a;
 	ins->b = b;
-	ins->off = off;
 	ins->size = (uint8_t)size;
 	return def(f, ins);
 }
