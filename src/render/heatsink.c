@@ -142,7 +142,7 @@ static struct heatin_party party(const struct heatsink *k, const struct agg *agg
 
 /* For a map of offsets or percents, shows all rows of lquantize(), because empty rows are an answer
  * too. */
-static void take_axis(struct heatsink *k, const struct agg *agg, const struct heatin_party *p)
+static void take_axis(struct heatsink *k, const struct agg *agg, struct heatin_party *p)
 {
 	int64_t min, max;
 

@@ -87,13 +87,15 @@ static struct matrix_row row_behind(struct matrix_row below, struct matrix_row n
 	return (struct matrix_row){ at, at + (int64_t)(width - 1) };
 }
 
-/* Adds the empty rows between two rows. Adds a single row when no sequence of widths fits. */
+/* Adds the empty rows between two rows. Adds a single row when no sequence of widths fits, or when
+ * there would be too many. */
 static void fill_gap(struct making *k, struct matrix_row below, struct matrix_row next)
 {
 	struct matrix_row r = below;
 	uint32_t n = k->v->rows.n;
 
-	while (r.max + 1 < next.min && k->v->rows.n - n < MATRIX_ROWS_MAX) {
+	while (r.max + 1 < next.min && k->v->rows.n - n < MATRIX_GAP_MAX &&
+	       k->v->rows.n < MATRIX_ROWS_MAX) {
 		uint64_t before = width_of(r);
 
 		r = row_behind(r, next);
@@ -124,6 +126,11 @@ static struct err *bucket_rows(struct making *k)
 			vec_push(&sorted, m->buckets.v[i]);
 	if (!sorted.n)
 		return NULL;
+	if (m->buckets.n > MATRIX_ROWS_MAX) {
+		vec_fini(&sorted);
+		return err_new(0, "the distributions have %u different buckets, more than %d",
+			       m->buckets.n, MATRIX_ROWS_MAX);
+	}
 	qsort(sorted.v, sorted.n, sizeof(*sorted.v), compare_bounds);
 	low = sorted.v[0];
 	high = *vec_last(&sorted);

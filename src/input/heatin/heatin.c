@@ -139,12 +139,14 @@ static inline uint64_t short_text(const struct heatin_party *p)
 	return p->series_len ? text << (64 - 8 * p->series_len) : 0;
 }
 
+uint32_t heatin_series(struct matrix *m, const char *name, size_t len)
+{
+	return len ? matrix_series(m, name, len) : matrix_series(m, "all", 3);
+}
+
 static uint32_t make_party(struct matrix *m, const struct heatin_party *p)
 {
-	uint32_t series = p->series_len ? matrix_series(m, p->series, p->series_len)
-					: matrix_series(m, "all", 3);
-
-	return matrix_party(m, series, p->who, p->who_len);
+	return matrix_party(m, heatin_series(m, p->series, p->series_len), p->who, p->who_len);
 }
 
 static inline uint32_t party_of(struct heatin *in, struct matrix *m, const struct heatin_party *p)
@@ -177,7 +179,7 @@ void heatin_event(struct heatin *in, uint64_t time, int64_t value, const struct 
 }
 
 void heatin_bucket(struct heatin *in, uint64_t time, int64_t min, int64_t max, uint64_t count,
-		   const struct heatin_party *p)
+		   struct heatin_party *p)
 {
 	struct matrix *m = heatin_matrix(in, true);
 
@@ -186,7 +188,9 @@ void heatin_bucket(struct heatin *in, uint64_t time, int64_t min, int64_t max, u
 		return;
 	}
 	in->events += count;
-	matrix_bucket(m, time, min, max, count ? party_of(in, m, p) : 0, count);
+	if (count && !p->number)
+		p->number = 1 + party_of(in, m, p);
+	matrix_bucket(m, time, min, max, count ? p->number - 1 : 0, count);
 }
 
 bool heatin_idle(struct heatin *in)

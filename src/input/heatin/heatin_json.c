@@ -36,7 +36,7 @@ static void add_key(struct heatin *in, struct heatin_keys *k, const json_t *v)
 
 /* {"min":1,"max":1,"count":3}; null is open. */
 static bool add_bucket(struct heatin *in, const struct heatin_keys *k, const json_t *v,
-		       const struct heatin_party *p)
+		       struct heatin_party *p)
 {
 	const json_t *min = json_object_get(v, "min"), *max = json_object_get(v, "max"),
 		     *n = json_object_get(v, "count");
@@ -178,26 +178,37 @@ static void heatmap_lines(struct heatin *in, const char *text, size_t len)
 	in->lines++;
 }
 
-static bool json_name_of(const json_t *v, struct heatin_party *p, bool who)
-{
-	const char *s = json_string_value(v);
-
-	if (who) {
-		p->who = s ? s : "";
-		p->who_len = s ? json_string_length(v) : 0;
-		return true;
-	}
-	p->series = s;
-	p->series_len = s ? json_string_length(v) : 0;
-	return s != NULL;
-}
-
 struct document {
 	const json_t *rows, *series, *parties;
+	/* By index: 1 + their index in the matrix, 0 not looked up yet. Many cells have one party,
+	 * and many parties one series. */
+	uint32_t *series_numbers, *party_numbers;
 	uint64_t first, step;
 };
 
-static bool take_cells(struct heatin *in, const struct document *d, const json_t *column)
+/* Finds the party of this index. Returns false when the document has none. */
+static bool find_party(struct matrix *m, const struct document *d, size_t i,
+		       struct heatin_party *ret)
+{
+	const json_t *party = json_array_get(d->parties, i), *who = json_array_get(party, 1);
+	size_t at = (size_t)json_integer_value(json_array_get(party, 0));
+	const json_t *name = json_object_get(json_array_get(d->series, at), "name");
+
+	if (!party || !json_is_string(name))
+		return false;
+	if (!d->series_numbers[at])
+		d->series_numbers[at] = 1 + heatin_series(m, json_string_value(name),
+							  json_string_length(name));
+	if (!d->party_numbers[i])
+		d->party_numbers[i] =
+			1 + matrix_party(m, d->series_numbers[at] - 1, json_string_value(who),
+					 json_string_length(who));
+	*ret = (struct heatin_party){ .number = d->party_numbers[i] };
+	return true;
+}
+
+static bool take_cells(struct heatin *in, struct matrix *m, const struct document *d,
+		       const json_t *column)
 {
 	const json_t *at = json_object_get(column, "column"),
 		     *cells = json_object_get(column, "cells");
@@ -209,17 +220,13 @@ static bool take_cells(struct heatin *in, const struct document *d, const json_t
 	for (size_t i = 0; i < json_array_size(cells); i += 3) {
 		const json_t *row = json_array_get(
 			d->rows, (size_t)json_integer_value(json_array_get(cells, i)));
-		const json_t *party = json_array_get(
-			d->parties, (size_t)json_integer_value(json_array_get(cells, i + 1)));
 		const json_t *n = json_array_get(cells, i + 2), *min = json_array_get(row, 0),
 			     *max = json_array_get(row, 1);
-		const json_t *series = json_array_get(
-			d->series, (size_t)json_integer_value(json_array_get(party, 0)));
-		struct heatin_party p = { 0 };
+		struct heatin_party p;
 
-		if (!row || !party || !json_is_integer(n) || json_integer_value(n) <= 0 ||
-		    !json_name_of(json_object_get(series, "name"), &p, false) ||
-		    !json_name_of(json_array_get(party, 1), &p, true))
+		if (!row || !json_is_integer(n) || json_integer_value(n) <= 0 ||
+		    !find_party(m, d,
+				(size_t)json_integer_value(json_array_get(cells, i + 1)), &p))
 			return false;
 		heatin_bucket(in, (d->first + c) * d->step,
 			      json_is_integer(min) ? json_integer_value(min) : INT64_MIN,
@@ -238,7 +245,8 @@ static bool take_document(struct heatin *in, const json_t *o)
 	int64_t first = json_integer_value(json_object_get(time, "first")),
 		step = json_integer_value(json_object_get(time, "step"));
 	struct document d = { json_object_get(value, "rows"), json_object_get(o, "series"),
-			      json_object_get(o, "parties"), (uint64_t)first, (uint64_t)step };
+			      json_object_get(o, "parties"), NULL, NULL, (uint64_t)first,
+			      (uint64_t)step };
 	struct matrix *m;
 	bool good = true;
 	size_t i;
@@ -272,7 +280,11 @@ static bool take_document(struct heatin *in, const json_t *o)
 		matrix_bucket(m, 0, json_is_integer(min) ? json_integer_value(min) : INT64_MIN,
 			      json_is_integer(max) ? json_integer_value(max) : INT64_MAX, 0, 0);
 	}
-	json_array_foreach((json_t *)columns, i, v) good &= take_cells(in, &d, v);
+	d.series_numbers = xcalloc(json_array_size(d.series) + 1, sizeof(*d.series_numbers));
+	d.party_numbers = xcalloc(json_array_size(d.parties) + 1, sizeof(*d.party_numbers));
+	json_array_foreach((json_t *)columns, i, v) good &= take_cells(in, m, &d, v);
+	free(d.series_numbers);
+	free(d.party_numbers);
 	return good;
 }
 

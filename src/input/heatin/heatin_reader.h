@@ -27,6 +27,8 @@ void heatin_skip(struct heatin *in);
 bool heatin_event_line(struct heatin *in, const char *line, size_t len);
 /* Returns the matrix, which is made at the first event or bucket. */
 struct matrix *heatin_matrix(struct heatin *in, bool buckets);
+/* Returns the series of this name, or that of events without a name. */
+uint32_t heatin_series(struct matrix *m, const char *name, size_t len);
 
 /* The keys of a row of an aggregation, divided into time, series and who. */
 struct heatin_keys {
