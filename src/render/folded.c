@@ -9,13 +9,13 @@
 struct part {
 	uint32_t node;
 	bool below;
-	size_t path; /* length of the text of the parent */
+	uint32_t path; /* number of frames of the parent */
 };
 
 struct writer {
 	const struct stacktree *t;
 	VEC(struct part) parts; /* nodes still to be written, the next one last */
-	VEC(char) path;
+	VEC(uint32_t) path; /* the nodes from below the root to the one being written */
 };
 
 static int part_compare(const void *a, const void *b, void *arg)
@@ -58,15 +58,6 @@ static void push_children(struct writer *w, uint32_t node)
 	}
 }
 
-static void append(struct writer *w, const char *s, size_t n)
-{
-	if (!n)
-		return;
-	vec_reserve(&w->path, n);
-	memcpy(w->path.v + w->path.n, s, n);
-	w->path.n += (uint32_t)n;
-}
-
 static void write_counts(const struct stacktree *t, struct out *o, uint32_t node)
 {
 	out_char(o, ' ');
@@ -93,19 +84,20 @@ void folded_write(const struct stacktree *t, struct out *o)
 	push_children(&w, STACKTREE_ROOT);
 	while (w.parts.n) {
 		struct part p = w.parts.v[--w.parts.n];
-		const struct stacktree_frame *f = stacktree_frame_of(t, p.node);
-		const char *mark = frame_mark(f->kind);
 
-		w.path.n = (uint32_t)p.path;
-		if (t->nodes.v[p.node].depth > 1)
-			append(&w, ";", 1);
-		append(&w, f->text, f->len);
-		append(&w, mark, strlen(mark));
+		w.path.n = p.path;
+		vec_push(&w.path, p.node);
 		if (p.below) {
 			push_children(&w, p.node);
 			continue;
 		}
-		out_mem(o, w.path.v, w.path.n);
+		/* A name may have 64 kB, and stand in a stack many thousand times. So a line is
+		 * never put together in memory. */
+		for (uint32_t i = 0; i < w.path.n; i++) {
+			if (i)
+				out_char(o, ';');
+			folded_frame(stacktree_frame_of(t, w.path.v[i]), o);
+		}
 		write_counts(t, o, p.node);
 	}
 	vec_fini(&w.parts);

@@ -180,4 +180,14 @@ check("more frames than its size allows" in flame(text=gzip.compress(pprof(20000
 bomb = gzip.compress(pprof(1, 1) + message(6, b"x" * (200 << 20)), 9)
 check(len(bomb) < 1 << 20 and "100 times larger" in flame(text=bomb, rc=1).err, "a gzip bomb")
 
+# A line of folded text is never put together in memory: a name of 64 kB in each of 3,000 frames makes one of 196 MB.
+with tempfile.TemporaryDirectory() as tmp:
+    with open(tmp + "/deep.json", "w") as f:
+        json.dump({"$schema": "https://www.speedscope.app/file-format-schema.json", "shared": {"frames": [{"name": "A" * 65536}]},
+                   "profiles": [{"type": "sampled", "name": "p", "unit": "none", "startValue": 0, "endValue": 1, "samples": [[0] * 3000],
+                                 "weights": [1]}]}, f)
+    r = subprocess.run(["sh", "-c", 'ulimit -d 100000; "$1" flame --folded "$2" | wc -c', "sh", DESCRY, tmp + "/deep.json"],
+                       capture_output=True, text=True)
+    check(int(r.stdout) == 3000 * 65537 + 2 and not r.stderr, "a long line in little memory", r)
+
 done()
