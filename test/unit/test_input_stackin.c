@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <zstd.h>
 
+#include "base/io.h"
 #include "input/perf/perfspace_private.h"
 #include "input/perf/perfunpack.h"
 #include "input/stackin/stackin.h"
@@ -666,6 +667,84 @@ static void test_perf_tables(void **state)
 	}
 }
 
+static int copy_file(const char *from, const char *to)
+{
+	cleanup_free char *bytes = NULL;
+	FILE *f = fopen(to, "we");
+	size_t n;
+
+	assert_null(io_read_file(from, &bytes, &n));
+	if (!f || fwrite(bytes, 1, n, f) != n)
+		return -1;
+	return fclose(f);
+}
+
+/* Finds a function of this program and the offset of its first byte in the file. */
+static uint64_t some_function(const char *path, const char *name)
+{
+	uint64_t at = UINT64_MAX;
+	struct object *o;
+	uint32_t n;
+
+	assert_null(object_open(path, &o));
+	for (uint32_t i = 0; i < (object_symbols(o, &n), n); i++)
+		if (!strcmp(object_symbols(o, &n)[i].name, name))
+			assert_true(object_addr_to_offset(o, object_symbols(o, &n)[i].addr, &at));
+	object_free(o);
+	return at;
+}
+
+/* The name of a function is made once, whatever the number of its recorded addresses. Links to one
+ * file are read once. The symbols of all files have a budget. */
+static void test_perf_symbols(void **state)
+{
+	enum { LINKS = 5, ADDRESSES = 16 };
+	cleanup_free char *self = realpath("/proc/self/exe", NULL);
+	uint64_t at = some_function(self, "test_perf_symbols");
+	char path[LINKS][64];
+
+	(void)state;
+	for (int i = 0; i < LINKS; i++) {
+		snprintf(path[i], sizeof(path[i]), "/tmp/descry-test-link-%d-%d", (int)getpid(), i);
+		unlink(path[i]);
+		assert_int_equal(i ? link(path[0], path[i]) : copy_file(self, path[0]), 0);
+	}
+	for (int some = 0; some < 2; some++) {
+		struct perfspace *s;
+		struct stackin in;
+		struct stacktree t;
+
+		stacktree_init(&t);
+		stackin_init(&in, &t, NULL);
+		s = perfspace_new(&in);
+		if (!some)
+			s->symbols_left = 100;
+		for (uint32_t i = 0; i < LINKS; i++) {
+			struct perfspace_map m = { 0, 1ull << 40, 0, path[i], NULL, 0 };
+
+			perfspace_map(s, i + 1, &m);
+			for (uint32_t k = 0; k < ADDRESSES; k++) {
+				const struct stacktree_frame *f =
+					&t.frames.v[perfspace_user(s, i + 1, at + k)];
+
+				assert_int_equal(f->len == 17 &&
+							 !memcmp(f->text, "test_perf_symbols", 17),
+						 some);
+			}
+		}
+		assert_int_equal(s->files.n, 1);
+		assert_int_equal(s->symbol_names.n, some ? LINKS : 0);
+		assert_int_equal(s->symbols_left_out, !some);
+		assert_int_equal(s->symbols_left < PERF_SYMBOLS_MAX, 1);
+		perfspace_notes(s);
+		perfspace_free(s);
+		stackin_fini(&in);
+		stacktree_fini(&t);
+	}
+	for (int i = 0; i < LINKS; i++)
+		unlink(path[i]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -682,6 +761,7 @@ int main(void)
 		cmocka_unit_test(test_perf_data_pipe),
 		cmocka_unit_test(test_perf_lists),
 		cmocka_unit_test(test_perf_tables),
+		cmocka_unit_test(test_perf_symbols),
 		cmocka_unit_test(test_dtrace),
 		cmocka_unit_test(test_bpftrace),
 		cmocka_unit_test(test_systemtap),

@@ -1,7 +1,6 @@
 #define _GNU_SOURCE
 /* Finds names of code: in files by path and build id, in lists of compiled code, and in the
  * kernel's symbols. */
-#include <sys/auxv.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -240,44 +239,6 @@ static void hex_of(const uint8_t *id, uint32_t len, char *ret)
 		sprintf(ret + i * 2, "%02x", id[i]);
 }
 
-static bool is_the_one(const struct dso *d, const struct object *o)
-{
-	uint32_t n;
-	const uint8_t *id = object_build_id(o, &n);
-
-	return !d->build_id_len ||
-	       (n >= d->build_id_len && !memcmp(id, d->build_id, d->build_id_len));
-}
-
-static bool try_open(struct dso *d, const char *path, struct object **ret)
-{
-	if (err_drop(object_open(path, ret))) {
-		*ret = NULL;
-		return false;
-	}
-	if (is_the_one(d, *ret))
-		return true;
-	object_free(*ret);
-	*ret = NULL;
-	d->other = true;
-	return false;
-}
-
-/* The vdso has no file. This process's vdso is the same one on the same kernel. */
-static void open_vdso(struct dso *d)
-{
-	const uint8_t *p = (const uint8_t *)getauxval(AT_SYSINFO_EHDR);
-
-	if (!p)
-		return;
-	if (err_drop(object_open_memory("[vdso]", p, 8192, &d->object)))
-		d->object = NULL;
-	else if (!is_the_one(d, d->object)) {
-		object_free(d->object);
-		d->object = NULL;
-	}
-}
-
 void perfspace_dso_open(struct perfspace *s, struct dso *d)
 {
 	const char *home = getenv("HOME");
@@ -294,19 +255,20 @@ void perfspace_dso_open(struct perfspace *s, struct dso *d)
 		return;
 	}
 	if (!strcmp(d->path, "[vdso]"))
-		open_vdso(d);
+		d->file = perf_file_vdso(s, d);
 	if (d->anonymous)
 		return;
 	hex_of(d->build_id, d->build_id_len, hex);
-	if (!try_open(d, d->path, &d->object) && d->build_id_len && home) {
+	d->file = perf_file_open(s, d, d->path);
+	if (!d->file && d->build_id_len && home) {
 		cleanup_free char *cached =
 			xasprintf("%s/.debug/.build-id/%.2s/%s/elf", home, hex, hex + 2);
 
-		(void)try_open(d, cached, &d->object);
+		d->file = perf_file_open(s, d, cached);
 	}
-	if (d->object && !d->build_id_len) {
+	if (d->file && !d->build_id_len) {
 		uint32_t n;
-		const uint8_t *id = object_build_id(d->object, &n);
+		const uint8_t *id = object_build_id(d->file->object, &n);
 
 		hex_of(id, n < 20 ? n : 20, hex);
 	}
@@ -315,8 +277,8 @@ void perfspace_dso_open(struct perfspace *s, struct dso *d)
 			xasprintf("/usr/lib/debug/.build-id/%.2s/%s.debug", hex, hex + 2);
 		bool other = d->other;
 
-		(void)try_open(d, debug, &d->debug);
-		d->other = other && !d->object;
+		d->debug = perf_file_open(s, d, debug);
+		d->other = other && !d->file;
 	}
 }
 

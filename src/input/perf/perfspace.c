@@ -17,6 +17,7 @@ struct perfspace *perfspace_new(struct stackin *in)
 	s->lists_left = PERF_LISTS_MAX;
 	s->tables_left = UNWIND_IMAGES_MAX;
 	s->tables_work_left = UNWIND_WORK_MAX;
+	s->symbols_left = PERF_SYMBOLS_MAX;
 	s->recent = xcalloc(RECENT, sizeof(*s->recent));
 	arena_init(&s->text);
 	perfspace_dso_new(s, "[kernel.kallsyms]");
@@ -46,14 +47,12 @@ void perfspace_free(struct perfspace *s)
 	for (uint32_t i = 0; i < s->dsos.n; i++) {
 		struct dso *d = &s->dsos.v[i];
 
-		object_free(d->object);
-		object_free(d->debug);
-		unwind_image_free(d->tables);
-		vec_fini(&d->texts);
 		if (d->list)
 			perfspace_list_fini(d->list);
 		free(d->list);
 	}
+	perf_files_free(s);
+	hash_fini(&s->symbol_names);
 	perfspace_list_fini(&s->kernel);
 	vec_fini(&s->ksymbols);
 	vec_fini(&s->dsos);
@@ -304,39 +303,60 @@ uint32_t perfspace_kernel(struct perfspace *s, uint64_t ip)
 
 char *symbol_demangle_short(const char *name); /* program/symbol/demangle.c */
 
-static struct text dso_name(struct perfspace *s, struct dso *d, uint64_t offset)
+/* A function of a file, as its symbol tells. */
+struct symbol_key {
+	uint64_t addr, size;
+	uint32_t owner, debug; /* the debug file and the file may have symbols at one address */
+};
+
+/* Returns the name of a symbol, which is made once. It may be of 16 kB, and a hot function has
+ * thousands of recorded addresses. */
+static uint32_t symbol_name(struct perfspace *s, const struct object_symbol *sym, uint32_t dso,
+			    bool debug, uint64_t ip, struct text mod)
 {
+	struct symbol_key key = { sym->addr, sym->size, dso << 1 | s->java, debug };
+	bool fresh, mangled = !strncmp(sym->name, "_Z", 2) || !strncmp(sym->name, "_R", 2);
+	uint64_t *name = hash_put(&s->symbol_names, &key, sizeof(key), &fresh);
+	cleanup_free char *plain = fresh && mangled ? symbol_demangle_short(sym->name) : NULL;
+
+	if (fresh)
+		*name = make_name(s, perfspace_text_of(plain ? plain : sym->name), ip, mod);
+	return (uint32_t)*name;
+}
+
+/* Returns the name of the code at that offset of a dso. */
+static uint32_t dso_name(struct perfspace *s, uint32_t dso, uint64_t offset, uint64_t ip)
+{
+	struct dso *d = &s->dsos.v[dso];
+	struct text mod = perfspace_text_of(d->path);
 	const struct object_symbol *sym = NULL;
-	const struct code *c;
+	const struct code *c = NULL;
+	bool debug = false;
 	uint64_t addr;
 
-	perfspace_dso_open(s, d);
-	if (d->list) {
+	if (dso != NO_DSO)
+		perfspace_dso_open(s, d);
+	if (d->list)
 		c = perfspace_code_at(d->list->codes.v, d->list->codes.n, offset);
-		return c ? perfspace_text_of(c->name) : (struct text){ "", 0 };
-	}
-	if (d->object && object_offset_to_addr(d->object, offset, &addr)) {
+	if (c)
+		return make_name(s, perfspace_text_of(c->name), ip, mod);
+	if (!d->list && d->file && object_offset_to_addr(d->file->object, offset, &addr)) {
 		if (d->debug)
-			sym = object_find_addr(d->debug, addr);
+			sym = perf_file_find(s, d->debug, addr);
+		debug = sym != NULL;
 		if (!sym)
-			sym = object_find_addr(d->object, addr);
+			sym = perf_file_find(s, d->file, addr);
 	}
-	if (!sym)
-		return (struct text){ "", 0 };
-	if (!strncmp(sym->name, "_Z", 2) || !strncmp(sym->name, "_R", 2)) {
-		cleanup_free char *plain = symbol_demangle_short(sym->name);
-
-		if (plain)
-			return perfspace_text_of(arena_strdup(&s->text, plain));
-	}
-	return perfspace_text_of(sym->name);
+	if (sym && *sym->name)
+		return symbol_name(s, sym, dso, debug, ip, mod);
+	d->unnamed++;
+	return make_name(s, (struct text){ "", 0 }, ip, mod);
 }
 
 static uint32_t user_name(struct perfspace *s, const struct recorded *r, uint64_t ip)
 {
 	const struct mapping *m = r ? mappings_find(mappings_of(r), ip) : NULL;
 	uint32_t dso = NO_DSO;
-	struct text func = { "", 0 };
 	struct name_slot *slot;
 	uint64_t offset = s->in->options.addrs ? ip : 0;
 
@@ -347,11 +367,7 @@ static uint32_t user_name(struct perfspace *s, const struct recorded *r, uint64_
 	slot = perfspace_slot_of(s, dso, offset);
 	if (slot->name)
 		return slot->name - 1;
-	if (dso != NO_DSO)
-		func = dso_name(s, &s->dsos.v[dso], offset);
-	if (!func.n)
-		s->dsos.v[dso].unnamed++;
-	return slot_set(s, slot, make_name(s, func, ip, perfspace_text_of(s->dsos.v[dso].path)));
+	return slot_set(s, slot, dso_name(s, dso, offset, ip));
 }
 
 uint32_t perfspace_user(struct perfspace *s, uint32_t pid, uint64_t ip)
@@ -367,39 +383,6 @@ uint32_t perfspace_user(struct perfspace *s, uint32_t pid, uint64_t ip)
 
 /* --- unwind tables --- */
 
-enum { TEXTS_MAX = 64 };
-
-static uint64_t left_after(uint64_t left, uint64_t n)
-{
-	return left > n ? left - n : 0;
-}
-
-static void tables_open(struct perfspace *s, struct dso *d)
-{
-	struct dso_text t;
-	uint64_t addr;
-
-	perfspace_dso_open(s, d);
-	if (d->tables_tried)
-		return;
-	d->tables_tried = true;
-	if (!d->object)
-		return;
-	if (!s->tables_left || !s->tables_work_left) {
-		s->tables_left_out++;
-		return;
-	}
-	if (err_drop(unwind_image_open(d->object, &d->tables)))
-		return;
-	s->tables_left = left_after(s->tables_left, d->tables->size);
-	s->tables_work_left = left_after(s->tables_work_left, d->tables->work);
-	for (uint32_t i = 0;
-	     i < TEXTS_MAX && object_text_segment(d->object, i, &t.off, &t.n, &addr); i++) {
-		t.delta = t.off - addr;
-		vec_push(&d->texts, t);
-	}
-}
-
 /* Looks in the list of mappings itself: a list of ranges would be made anew after each change. */
 static const struct unwind_range *range_find(void *recorded, uint64_t addr)
 {
@@ -414,15 +397,17 @@ static const struct unwind_range *range_find(void *recorded, uint64_t addr)
 	if (!m)
 		return NULL;
 	d = &r->of->dsos.v[m->file];
-	tables_open(r->of, d);
+	perfspace_dso_open(r->of, d);
 	r->range = (struct unwind_range){ m->start, m->end, m->start, NULL, NULL };
 	r->range_state = state;
-	for (uint32_t i = 0; i < d->texts.n; i++) {
-		const struct dso_text *t = &d->texts.v[i];
+	if (d->file)
+		perf_file_tables(r->of, d->file);
+	for (uint32_t i = 0; d->file && i < d->file->texts.n; i++) {
+		const struct dso_text *t = &d->file->texts.v[i];
 
 		if (t->off < m->offset + (m->end - m->start) && t->off + t->n > m->offset) {
 			r->range.bias = m->start - m->offset + t->delta;
-			r->range.image = d->tables;
+			r->range.image = d->file->tables;
 			break;
 		}
 	}
@@ -452,6 +437,10 @@ void perfspace_notes(struct perfspace *s)
 			s->in,
 			"stacks through %u file%s are cut off: the unwind tables are too large",
 			s->tables_left_out, s->tables_left_out == 1 ? "" : "s");
+	if (s->symbols_left_out)
+		stackin_note(s->in,
+			     "no names from %u file%s: the symbols of all files are too large",
+			     s->symbols_left_out, s->symbols_left_out == 1 ? "" : "s");
 	if (s->in->options.no_symbols)
 		return;
 	for (uint32_t i = NO_DSO + 1; i < s->dsos.n; i++) {
@@ -462,7 +451,7 @@ void perfspace_notes(struct perfspace *s)
 			list = list ?: d->path;
 			list_why = list_why ?: d->list_why;
 		}
-		if (d->jit || d->anonymous || d->object || !d->tried || !d->unnamed)
+		if (d->jit || d->anonymous || d->file || !d->tried || !d->unnamed)
 			continue;
 		if (d->other)
 			changed++;

@@ -28,18 +28,24 @@ struct dso_text {
 	uint64_t off, n, delta;
 };
 
-/* A file with code. */
+/* A file with code, which several paths may lead to. perffile.c opens it. */
+struct perf_file {
+	struct object *object;
+	struct unwind_image *tables;
+	VEC(struct dso_text) texts; /* when it has tables */
+	bool tables_tried, symbols_tried;
+	bool unread; /* its symbols are left out, because those of all files are too large */
+};
+
+/* A path of code. */
 struct dso {
 	const char *path;
 	uint8_t build_id[20];
 	uint32_t build_id_len; /* 0 not known */
 	bool tried, other;     /* other: the file at the path is not the one that ran */
 	bool jit, anonymous;
-	struct object *object, *debug;
-	struct code_list *list; /* the list of jit code */
-	struct unwind_image *tables;
-	VEC(struct dso_text) texts; /* when it has tables */
-	bool tables_tried;
+	struct perf_file *file, *debug; /* NULL: there is none */
+	struct code_list *list;         /* the list of jit code */
 	uint64_t unnamed;     /* addresses without a name */
 	const char *list_why; /* the list of jit code was not read; the reason */
 };
@@ -88,6 +94,9 @@ struct perfspace {
 	VEC(uint32_t) thread_names;
 	struct name_slot *slots;
 	uint32_t nslots, nnames;
+	struct hash symbol_names; /* of symbols (perfspace.c: struct symbol_key) */
+	VEC(struct perf_file *) files;
+	struct hash file_of; /* device, inode, ... -> index in files */
 	struct recorded *last; /* of last_pid */
 	uint32_t last_pid;
 	bool java;             /* the thread named last */
@@ -104,19 +113,31 @@ struct perfspace {
 	VEC(struct code) ksymbols; /* code that comes and goes; module: its own number */
 	uint32_t ksymbols_seen;
 
-	/* Bytes that further lists of compiled code and unwind tables may have: a recording can
-	 * name any number of them, by links to one large file. */
-	uint64_t lists_left, tables_left, tables_work_left;
-	uint32_t tables_left_out;
+	/* Bytes that further lists of compiled code, unwind tables and symbols may have: a
+	 * recording can name any number of files. */
+	uint64_t lists_left, tables_left, tables_work_left, symbols_left;
+	uint32_t tables_left_out, symbols_left_out;
 };
 
-enum { PERF_LISTS_MAX = 512 << 20 }; /* of all lists of compiled code */
+enum {
+	PERF_LISTS_MAX = 512 << 20,   /* of all lists of compiled code */
+	PERF_SYMBOLS_MAX = 512 << 20, /* of the symbols of all files */
+};
 
 const struct code *perfspace_code_at(const struct code *v, uint32_t n, uint64_t addr);
 void perfspace_list_fini(struct code_list *l);
 uint32_t perfspace_dso_new(struct perfspace *s, const char *path);
 uint32_t perfspace_dso_of(struct perfspace *s, const char *path, const uint8_t *id, uint32_t len);
 void perfspace_dso_open(struct perfspace *s, struct dso *d);
+/* Returns the file at the path, or NULL when it cannot be read or is not the one that ran. Two paths
+ * of one file have one struct perf_file. */
+struct perf_file *perf_file_open(struct perfspace *s, struct dso *d, const char *path);
+struct perf_file *perf_file_vdso(struct perfspace *s, struct dso *d);
+/* Returns the function at the address, or NULL. Valid as long as s. */
+const struct object_symbol *perf_file_find(struct perfspace *s, struct perf_file *f, uint64_t addr);
+/* Opens the unwind tables, unless those of all files would be too large. */
+void perf_file_tables(struct perfspace *s, struct perf_file *f);
+void perf_files_free(struct perfspace *s);
 void perfspace_kernel_read(struct perfspace *s);
 
 #endif
