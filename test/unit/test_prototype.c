@@ -116,6 +116,44 @@ static void test_wrong(void **state)
 		   "t.conf:1: types are nested deeper than 24");
 }
 
+/* Reads "typedef t0 = FIRST", and `levels` types of which each has `n` times `element` of the one
+ * before. */
+static void check_levels(const char *first, const char *element, int levels, int n,
+			 const char *want)
+{
+	struct out o;
+	char *text;
+
+	out_init(&o, NULL);
+	out_printf(&o, "typedef t0 = %s\n", first);
+	for (int i = 1; i <= levels; i++) {
+		out_printf(&o, "typedef t%d = struct(", i);
+		for (int k = 0; k < n; k++) {
+			out_str(&o, k ? ", " : "");
+			out_printf(&o, element, i - 1);
+		}
+		out_str(&o, ")\n");
+	}
+	text = out_take(&o);
+	check_read(text, want);
+	free(text);
+}
+
+/* Types have a number of parts that a walk can visit, whatever their size is. */
+static void test_parts(void **state)
+{
+	check_levels("struct()", "t%d", 1, 256, "");
+	check_levels("struct()", "t%d", 2, 127, "");
+	check_levels("struct()", "t%d", 2, 128, "t.conf:3: a type has at most 16384 parts");
+	check_levels("struct(int)", "array(t%d, arg1), char", 1, 31, "");
+	check_levels("struct(int)", "array(t%d, arg1), char", 1, 32,
+		     "t.conf:2: a type has at most 16384 parts");
+	check_levels("struct(int)", "array(t%d, 3)", 2, 10, "");
+	check_levels("struct()", "t%d", 32, 1, "");
+	check_levels("struct()", "t%d", 33, 1, "t.conf:34: types are nested deeper than 32");
+	check_levels("struct(int)", "t%d*", 40, 250, ""); /* pointers are not followed */
+}
+
 static void check_value(const char *type, uint64_t value, const void *memory, uint32_t n,
 			const char *want)
 {
@@ -308,9 +346,10 @@ static void test_inner(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_read),   cmocka_unit_test(test_wrong),
-		cmocka_unit_test(test_values), cmocka_unit_test(test_replaces),
-		cmocka_unit_test(test_import), cmocka_unit_test(test_inner),
+		cmocka_unit_test(test_read),     cmocka_unit_test(test_wrong),
+		cmocka_unit_test(test_parts),    cmocka_unit_test(test_values),
+		cmocka_unit_test(test_replaces), cmocka_unit_test(test_import),
+		cmocka_unit_test(test_inner),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

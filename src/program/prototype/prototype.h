@@ -17,6 +17,10 @@
 #include "base/out.h"
 
 enum { PROTOTYPE_DEPTH = 24, PROTOTYPE_PARAMS = 32 };
+/* Limits of a type that the parser makes, through names of types too: the types that a walk through
+ * all its elements meets (not what is behind pointers), and how deep they are nested. An array
+ * counts PROTOTYPE_ELEMENTS elements at most. */
+enum { PROTOTYPE_PARTS = 16384, PROTOTYPE_NESTED = 32, PROTOTYPE_ELEMENTS = 256 };
 
 enum prototype_kind {
 	PROTOTYPE_VOID,
@@ -59,6 +63,8 @@ struct prototype_type {
 	enum prototype_kind kind;
 	enum prototype_lens lens;
 	uint32_t size, align; /* bytes; of an array of unknown length 0 */
+	uint32_t parts;       /* parser: other types in it, at most PROTOTYPE_PARTS */
+	uint32_t nested;      /* parser: their depth, at most PROTOTYPE_NESTED */
 	bool is_signed;
 	bool unknown; /* a structure without its elements */
 	bool fails;   /* -1, or an address of 0, says that errno has the reason */

@@ -220,6 +220,23 @@ static struct prototype_length parse_length(struct parser *p)
 	return l;
 }
 
+/* Counts n elements of t. A few lines can name more of them than a walk could visit in a year, and
+ * their sizes, which may be 0, do not limit them. */
+static void contain(struct parser *p, struct prototype_type *t,
+		    const struct prototype_type *element, uint32_t n)
+{
+	uint64_t parts = t->parts + (uint64_t)n * (1 + element->parts);
+
+	if (parts > PROTOTYPE_PARTS)
+		wrong(p, "a type has at most %d parts", PROTOTYPE_PARTS);
+	else
+		t->parts = (uint32_t)parts;
+	if (t->nested < element->nested + 1)
+		t->nested = element->nested + 1;
+	if (t->nested > PROTOTYPE_NESTED)
+		wrong(p, "types are nested deeper than %d", PROTOTYPE_NESTED);
+}
+
 static const struct prototype_type *array_of(struct parser *p, const struct prototype_type *target,
 					     struct prototype_length length)
 {
@@ -236,6 +253,10 @@ static const struct prototype_type *array_of(struct parser *p, const struct prot
 	t->target = target;
 	t->length = length;
 	t->align = target->align;
+	contain(p, t, target,
+		length.count == COUNT_NUMBER && length.value < PROTOTYPE_ELEMENTS
+			? (uint32_t)length.value
+			: PROTOTYPE_ELEMENTS);
 	return t;
 }
 
@@ -285,6 +306,7 @@ static const struct prototype_type *parse_struct(struct parser *p)
 			wrong(p, "a structure's element cannot be void");
 		if (f->unknown)
 			wrong(p, "an element is a structure whose own elements are not known");
+		contain(p, t, f, 1);
 		names[t->nfields] = take_name(p);
 		fields[t->nfields++] = f;
 		size = round_up(size, f->align) + f->size;
@@ -559,6 +581,8 @@ static void complete(struct prototype_type *announced, const struct prototype_ty
 {
 	announced->size = t->size;
 	announced->align = t->align;
+	announced->parts = t->parts;
+	announced->nested = t->nested;
 	announced->fields = t->fields;
 	announced->field_names = t->field_names;
 	announced->nfields = t->nfields;
