@@ -151,7 +151,6 @@ static int run_once(struct serve *s)
 	struct run r = { .c = &s->c, .message = take_message, .arg = s, .stop = &s->stop };
 	int status;
 
-	s->stop = false;
 	live_begin(s->live, text);
 	run_init(&r);
 	options_put(&r.session.options, OPT_SWITCHRATE, 50000000);
@@ -200,6 +199,7 @@ static void use_program(struct serve *s, char **owned)
 	free(*owned);
 	*owned = s->program;
 	s->program = NULL;
+	s->stop = false; /* a program that the page sends from now on ends this one */
 	s->c.not_destructive = "only the user who started descry serve can allow it, with -w";
 	s->c.not_engine = "only the user who started descry serve can choose it, with -x engine";
 	s->c.not_terminal = "only the user who started descry serve can set it, with -x";
