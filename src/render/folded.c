@@ -15,7 +15,7 @@ struct part {
 struct writer {
 	const struct stacktree *t;
 	VEC(struct part) parts; /* nodes still to be written, the next one last */
-	VEC(uint32_t) path; /* the nodes from below the root to the one being written */
+	VEC(uint32_t) path;     /* the nodes from below the root to the one being written */
 };
 
 static int part_compare(const void *a, const void *b, void *arg)

@@ -20,7 +20,7 @@
 enum {
 	MATRIX_COLUMNS_MAX = 65536,
 	MATRIX_ROWS_MAX = 65536,
-	MATRIX_GAP_MAX = 4096, /* rows between two buckets that have counts */
+	MATRIX_GAP_MAX = 4096,       /* rows between two buckets that have counts */
 	MATRIX_CELLS_MAX = 16 << 20, /* of 48 bytes */
 };
 

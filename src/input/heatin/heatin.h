@@ -90,7 +90,7 @@ struct err *heatin_read(struct heatin *in, const char *path);
 struct heatin_party {
 	const char *series, *who;
 	size_t series_len, who_len;
-	bool padded; /* eight bytes can be read at series, whatever its length */
+	bool padded;     /* eight bytes can be read at series, whatever its length */
 	uint32_t number; /* 1 + the party's index in the matrix; 0: not looked up yet */
 };
 /* Adds an event. The caller has multiplied the value by options.factor and, for utilization, made

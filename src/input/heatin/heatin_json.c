@@ -197,12 +197,12 @@ static bool find_party(struct matrix *m, const struct document *d, size_t i,
 	if (!party || !json_is_string(name))
 		return false;
 	if (!d->series_numbers[at])
-		d->series_numbers[at] = 1 + heatin_series(m, json_string_value(name),
-							  json_string_length(name));
+		d->series_numbers[at] =
+			1 + heatin_series(m, json_string_value(name), json_string_length(name));
 	if (!d->party_numbers[i])
-		d->party_numbers[i] =
-			1 + matrix_party(m, d->series_numbers[at] - 1, json_string_value(who),
-					 json_string_length(who));
+		d->party_numbers[i] = 1 + matrix_party(m, d->series_numbers[at] - 1,
+						       json_string_value(who),
+						       json_string_length(who));
 	*ret = (struct heatin_party){ .number = d->party_numbers[i] };
 	return true;
 }
@@ -225,8 +225,7 @@ static bool take_cells(struct heatin *in, struct matrix *m, const struct documen
 		struct heatin_party p;
 
 		if (!row || !json_is_integer(n) || json_integer_value(n) <= 0 ||
-		    !find_party(m, d,
-				(size_t)json_integer_value(json_array_get(cells, i + 1)), &p))
+		    !find_party(m, d, (size_t)json_integer_value(json_array_get(cells, i + 1)), &p))
 			return false;
 		heatin_bucket(in, (d->first + c) * d->step,
 			      json_is_integer(min) ? json_integer_value(min) : INT64_MIN,
@@ -244,8 +243,12 @@ static bool take_document(struct heatin *in, const json_t *o)
 		     *v;
 	int64_t first = json_integer_value(json_object_get(time, "first")),
 		step = json_integer_value(json_object_get(time, "step"));
-	struct document d = { json_object_get(value, "rows"), json_object_get(o, "series"),
-			      json_object_get(o, "parties"), NULL, NULL, (uint64_t)first,
+	struct document d = { json_object_get(value, "rows"),
+			      json_object_get(o, "series"),
+			      json_object_get(o, "parties"),
+			      NULL,
+			      NULL,
+			      (uint64_t)first,
 			      (uint64_t)step };
 	struct matrix *m;
 	bool good = true;

@@ -46,8 +46,8 @@ struct dso {
 	bool jit, anonymous;
 	struct perf_file *file, *debug; /* NULL: there is none */
 	struct code_list *list;         /* the list of jit code */
-	uint64_t unnamed;     /* addresses without a name */
-	const char *list_why; /* the list of jit code was not read; the reason */
+	uint64_t unnamed;               /* addresses without a name */
+	const char *list_why;           /* the list of jit code was not read; the reason */
 };
 
 /* A process: its mappings, whose files are dsos. */
@@ -96,7 +96,7 @@ struct perfspace {
 	uint32_t nslots, nnames;
 	struct hash symbol_names; /* of symbols (perfspace.c: struct symbol_key) */
 	VEC(struct perf_file *) files;
-	struct hash file_of; /* device, inode, ... -> index in files */
+	struct hash file_of;   /* device, inode, ... -> index in files */
 	struct recorded *last; /* of last_pid */
 	uint32_t last_pid;
 	bool java;             /* the thread named last */
