@@ -11,6 +11,8 @@
 #include "base/regular.h"
 #include "check/small.h"
 
+enum { JOURNAL_MODE = 0600 };
+
 struct change {
 	char *line; /* as it is in the file; the others point into a copy */
 	char *copy, *boot, *name, *before, *after;
@@ -53,17 +55,36 @@ static void journal_close(struct journal *j)
 		close(j->fd);
 }
 
+/* Locks the file. Reports on out when another command has it, and waits. Anybody who can open the
+ * file can lock it, so it is its owner's alone (an earlier version let all users read it). */
+static struct err *journal_lock(int fd, const char *path, FILE *out)
+{
+	if (fchmod(fd, JOURNAL_MODE) < 0)
+		return err_errno(errno, "%s: chmod", path);
+	if (flock(fd, LOCK_EX | LOCK_NB) == 0)
+		return NULL;
+	if (errno == EWOULDBLOCK) {
+		fprintf(out, "waiting for another command that has locked %s\n", path);
+		fflush(out);
+	}
+	return flock(fd, LOCK_EX) < 0 ? err_errno(errno, "%s: lock", path) : NULL;
+}
+
 /* Opens and locks the file. *ret_gone: another command has removed or replaced it meanwhile, so the
  * lock is that of a file without a name. */
-static struct err *open_locked(struct journal *j, const char *path, bool make, bool *ret_gone)
+static struct err *open_locked(struct journal *j, const char *path, bool make, FILE *out,
+			       bool *ret_gone)
 {
 	struct stat is, at;
+	struct err *e;
 
-	j->fd = open(path, O_RDWR | O_APPEND | O_CLOEXEC | O_NOFOLLOW | (make ? O_CREAT : 0), 0644);
+	j->fd = open(path, O_RDWR | O_APPEND | O_CLOEXEC | O_NOFOLLOW | (make ? O_CREAT : 0),
+		     JOURNAL_MODE);
 	if (j->fd < 0)
 		return err_errno(errno, "%s: open", path);
-	if (flock(j->fd, LOCK_EX) < 0)
-		return err_errno(errno, "%s: lock", path);
+	e = journal_lock(j->fd, path, out);
+	if (e)
+		return e;
 	if (fstat(j->fd, &is) < 0)
 		return err_errno(errno, "%s: stat", path);
 	*ret_gone = lstat(path, &at) < 0 || at.st_dev != is.st_dev || at.st_ino != is.st_ino;
@@ -74,7 +95,7 @@ static struct err *open_locked(struct journal *j, const char *path, bool make, b
 	return NULL;
 }
 
-static struct err *journal_open(struct journal *j, const char *path, bool make)
+static struct err *journal_open(struct journal *j, const char *path, bool make, FILE *out)
 {
 	cleanup_free char *copy = xstrdup(path), *text = NULL;
 	bool gone = true;
@@ -86,7 +107,7 @@ static struct err *journal_open(struct journal *j, const char *path, bool make)
 	if (make && mkdir(dirname(copy), 0755) < 0 && errno != EEXIST)
 		return err_errno(errno, "%s: making the directory of the journal", path);
 	while (gone) {
-		e = open_locked(j, path, make, &gone);
+		e = open_locked(j, path, make, out, &gone);
 		if (e)
 			return e;
 	}
@@ -134,7 +155,7 @@ struct err *journal_apply(const char *path, const struct tunables *t, const char
 		fprintf(out, "%s is %s already\n", name, was);
 		return NULL;
 	}
-	e = journal_open(&j, path, true);
+	e = journal_open(&j, path, true, out);
 	if (!e) { /* another command, which had the lock, may have changed it */
 		free(was);
 		e = tunable_read(k, &was);
@@ -200,7 +221,7 @@ static struct err *journal_keep(struct journal *j, const char *path)
 		left += !j->v.v[i].undone;
 	if (!left)
 		return unlink(path) < 0 ? err_errno(errno, "%s: remove", path) : NULL;
-	fd = open(new, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0644);
+	fd = open(new, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, JOURNAL_MODE);
 	if (fd < 0)
 		return err_errno(errno, "%s: open", new);
 	for (uint32_t i = 0; i < j->v.n; i++) {
@@ -218,7 +239,7 @@ struct err *journal_undo(const char *path, const struct tunables *t, FILE *out, 
 {
 	cleanup_free char *boot = small_read("/proc/sys/kernel/random/boot_id");
 	struct journal j;
-	struct err *e = journal_open(&j, path, false);
+	struct err *e = journal_open(&j, path, false, out);
 
 	*ret_left = 0;
 	if (e && e->code == ENOENT) {

@@ -69,8 +69,29 @@ else
 	echo "no loop device can be had: read-ahead was not tried"
 fi
 
-# A malformed line is refused before anything is undone.
+# Nobody else can lock the journal, also one that an earlier version let all users read. A second command waits for the
+# first, and says so.
 mkdir -p "$dir/sub"
+chmod 755 "$dir" "$dir/sub"
+: >"$journal"
+chmod 644 "$journal"
+python3 - "$DESCRY" "$journal" <<'END' || status=1
+import fcntl, subprocess, sys
+descry, journal = sys.argv[1:]
+with open(journal) as f:
+    fcntl.flock(f, fcntl.LOCK_EX)
+    second = subprocess.Popen([descry, "check", "--journal", journal, "--undo"], stdout=subprocess.PIPE, text=True)
+    first_line = second.stdout.readline()
+second.communicate()
+if "waiting for another command" not in first_line:
+    sys.exit("FAILED: no word of waiting: " + first_line)
+END
+echo nonsense >"$journal"
+chmod 644 "$journal"
+tune --undo 2>/dev/null
+setpriv --reuid=65534 --clear-groups cat "$journal" 2>/dev/null && complain "anybody can open the journal"
+
+# A malformed line is refused before anything is undone.
 echo nonsense >"$journal"
 tune --undo 2>"$dir/err" && complain "a broken journal is taken"
 grep -q 'line 1 is not a change' "$dir/err" || complain "broken journal: $(cat "$dir/err")"
