@@ -150,7 +150,6 @@ static void scalars(const struct table *t, struct out *o)
 static void distributions(const struct table *t, struct out *o, uint32_t group)
 {
 	uint32_t first = UINT32_MAX, last = 0, a, b;
-	int64_t normal = t->view->normal ? t->view->normal : 1;
 	char buf[CELL_TEXT];
 
 	if (t->last) {
@@ -180,7 +179,7 @@ static void distributions(const struct table *t, struct out *o, uint32_t group)
 			const struct agg_row *r = find_row(t, group, c);
 
 			out_char(o, ' ');
-			out_signed(o, r ? r->words[1 + i] / normal : 0, COLUMN);
+			out_signed(o, r ? agg_normalized(t->view, r->words[1 + i]) : 0, COLUMN);
 		}
 		out_char(o, '\n');
 	}

@@ -79,13 +79,13 @@ static void push_key(struct flamesink *k, const struct field *f, const uint8_t *
 /* Returns the number of values in a distribution. */
 static int64_t row_count(const struct agg_view *v, const struct agg_row *r)
 {
-	int64_t sum = 0;
+	uint64_t sum = 0;
 
 	if (!agg_is_distribution(v->agg))
 		return agg_row_value(v, r);
 	for (uint32_t i = 1; i < v->agg->nwords; i++)
-		sum += r->words[i];
-	return sum / (v->normal ? v->normal : 1);
+		sum += (uint64_t)r->words[i];
+	return agg_normalized(v, (int64_t)sum);
 }
 
 static void take_row(struct flamesink *k, const struct agg *agg, const uint8_t *key, int64_t count)

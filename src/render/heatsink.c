@@ -162,7 +162,7 @@ static void take_distribution(struct heatsink *k, const struct agg_view *v,
 	const struct agg *agg = v->agg;
 	struct heatin_party p = party(k, agg);
 	uint32_t first = UINT32_MAX, last = 0, n = agg->nwords - 1;
-	int64_t *was = NULL, normal = v->normal ? v->normal : 1;
+	int64_t *was = NULL;
 
 	take_axis(k, agg, &p);
 	if (!cleared)
@@ -173,8 +173,8 @@ static void take_distribution(struct heatsink *k, const struct agg_view *v,
 			last = i;
 		}
 	for (uint32_t i = first; i <= last && i < n; i++) {
-		int64_t count = row->words[i + 1] / normal, min, max,
-			more = was ? count - was[i] : count;
+		int64_t count = agg_normalized(v, row->words[i + 1]), min, max,
+			more = (int64_t)((uint64_t)count - (was ? (uint64_t)was[i] : 0));
 
 		hist_bounds(agg, i, &min, &max);
 		heatin_bucket(k->in, k->key.time, min, max, more > 0 ? (uint64_t)more : 0, &p);

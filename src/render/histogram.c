@@ -35,7 +35,7 @@ void hist_header(struct out *o, int width)
 
 /* Positive values grow to the right of the line, negative ones to the left; with both each side has
  * half the room. */
-void hist_bar(struct out *o, const struct hist_scale *sc, int64_t value, int64_t normal)
+void hist_bar(struct out *o, const struct hist_scale *sc, int64_t value, const struct agg_view *v)
 {
 	uint32_t room = sc->positives && sc->negatives ? BAR / 2 : BAR;
 	uint32_t len = sc->total > 0 ? (uint32_t)(magnitude(value) * room / sc->total + 0.5L) : 0;
@@ -58,7 +58,7 @@ void hist_bar(struct out *o, const struct hist_scale *sc, int64_t value, int64_t
 		out_fill(o, ' ', value <= 0 ? room : room - len);
 	}
 	out_char(o, ' ');
-	out_signed(o, value / (normal ? normal : 1), -9);
+	out_signed(o, agg_normalized(v, value), -9);
 	out_char(o, '\n');
 }
 
@@ -169,7 +169,7 @@ void hist_print(struct sink *s, struct out *o, const struct agg_view *v, const i
 		hist_label(v->agg, i, buf, sizeof(buf));
 		out_padded(o, buf, strlen(buf), 16);
 		out_char(o, ' ');
-		hist_bar(o, &sc, b[i], v->normal);
+		hist_bar(o, &sc, b[i], v);
 	}
 }
 
@@ -230,11 +230,11 @@ void hist_pack(struct sink *s, struct out *o, const struct agg_view *v, const in
 	struct hist_scale sc = { .zoom = s->options && opt_on(s->options, OPT_AGGZOOM) };
 	bool utf8 = utf8_terminal();
 	const int64_t *b = words + 1;
-	int64_t count = 0;
+	uint64_t count = 0;
 
 	for (uint32_t i = first; i <= last; i++) {
 		hist_scale_add(&sc, b[i]);
-		count += b[i];
+		count += (uint64_t)b[i];
 	}
 	out_char(o, ' ');
 	out_padded(o, e.min, strlen(e.min), e.min_width);
@@ -253,5 +253,5 @@ void hist_pack(struct sink *s, struct out *o, const struct agg_view *v, const in
 	}
 	out_str(o, ": ");
 	out_padded(o, e.max, strlen(e.max), -e.max_width);
-	out_printf(o, " | %lld\n", (long long)(count / (v->normal ? v->normal : 1)));
+	out_printf(o, " | %lld\n", (long long)agg_normalized(v, (int64_t)count));
 }

@@ -155,7 +155,7 @@ static void distribution(struct out *o, const struct agg_view *v, const struct a
 		bound(o, "min", min, INT64_MIN);
 		bound(o, "max", max, INT64_MAX);
 		out_str(o, "\"count\":");
-		out_signed(o, count / (v->normal ? v->normal : 1), 0);
+		out_signed(o, agg_normalized(v, count), 0);
 		out_char(o, '}');
 		first = false;
 	}

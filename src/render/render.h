@@ -101,7 +101,7 @@ struct hist_scale {
 	bool positives, negatives, zoom;
 };
 void hist_scale_add(struct hist_scale *sc, int64_t value);
-void hist_bar(struct out *o, const struct hist_scale *sc, int64_t value, int64_t normal);
+void hist_bar(struct out *o, const struct hist_scale *sc, int64_t value, const struct agg_view *v);
 void hist_header(struct out *o, int width);
 /* aggpack: writes the header once, then one line for each row. */
 void hist_pack_header(struct out *o, const struct agg_view *v, int keys_width, uint32_t first,

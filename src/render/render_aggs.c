@@ -78,7 +78,7 @@ static void print_hist(struct sink *s, struct out *o, const struct agg_view *v)
 	for (uint32_t i = 0; i < v->nrows; i++) {
 		print_packed_keys(s, o, v->agg, v->rows[i].key);
 		out_char(o, ' ');
-		hist_bar(o, &sc, v->rows[i].words[word], v->normal);
+		hist_bar(o, &sc, v->rows[i].words[word], v);
 	}
 }
 

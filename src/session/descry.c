@@ -218,8 +218,8 @@ static size_t read_buckets(const struct agg_view *v, const struct agg_row *r,
 		if (!r->words[i + 1])
 			continue;
 		hist_bounds(v->agg, i, &b->min, &b->max);
-		b->count = r->words[i + 1] / (v->normal ? v->normal : 1);
-		*ret_sum += b->count;
+		b->count = agg_normalized(v, r->words[i + 1]);
+		*ret_sum = (int64_t)((uint64_t)*ret_sum + (uint64_t)b->count);
 		n++;
 	}
 	return n;

@@ -18,19 +18,30 @@ static uint64_t isqrt(unsigned __int128 v)
 	return (uint64_t)r;
 }
 
+/* The processor raises a signal for a quotient that does not fit. Here it wraps. */
+static int64_t divided(int64_t v, int64_t by)
+{
+	return by == -1 ? (int64_t)(0 - (uint64_t)v) : v / by;
+}
+
+int64_t agg_normalized(const struct agg_view *v, int64_t value)
+{
+	return divided(value, v->normal ? v->normal : 1);
+}
+
 /* Returns sqrt(avg(x^2) - avg(x)^2), in integers as DTrace computes it. Divides the squares twice
  * when x is normalised. */
 static int64_t stddev(const int64_t *w, int64_t normal)
 {
 	unsigned __int128 squares = (unsigned __int128)(uint64_t)w[3] << 64 | (uint64_t)w[2];
-	uint64_t div = (uint64_t)(normal < 0 ? -normal : normal);
+	uint64_t div = normal < 0 ? 0 - (uint64_t)normal : (uint64_t)normal;
 	int64_t avg;
 	unsigned __int128 square;
 
 	if (w[0] <= 0)
 		return 0;
 	squares = squares / div / div / (uint64_t)w[0];
-	avg = w[1] / normal / w[0];
+	avg = divided(w[1], normal) / w[0];
 	square = (unsigned __int128)((__int128)avg * avg);
 	return squares > square ? (int64_t)isqrt(squares - square) : 0;
 }
@@ -69,11 +80,11 @@ int64_t agg_row_value(const struct agg_view *v, const struct agg_row *r)
 	long double total = 0;
 
 	switch (agg->func) {
-	case AGG_COUNT: return w[0] / normal;
+	case AGG_COUNT: return agg_normalized(v, w[0]);
 	case AGG_SUM:
 	case AGG_MIN:
-	case AGG_MAX: return w[1] / normal;
-	case AGG_AVG: return w[0] ? w[1] / normal / w[0] : 0;
+	case AGG_MAX: return agg_normalized(v, w[1]);
+	case AGG_AVG: return w[0] > 0 ? agg_normalized(v, w[1]) / w[0] : 0;
 	case AGG_STDDEV: return stddev(w, normal);
 	default:
 		for (uint32_t i = 0; i + 1 < agg->nwords; i++)

@@ -183,12 +183,34 @@ static void test_values(void **state)
 	assert_int_equal(agg_row_value(&v, &(struct agg_row){ .words = sd }), 1);
 }
 
+/* A traced process can write any words. None makes a division that ends the tracer. */
+static void test_forged(void **state)
+{
+	static const int64_t numbers[] = { INT64_MIN, -2, -1, 0, 1, INT64_MAX };
+	struct agg agg = { .nwords = 4 };
+	struct agg_view v = { .agg = &agg };
+	int64_t w[4] = { -1, INT64_MIN, 0, 0 };
+
+	for (int f = AGG_COUNT; f < AGG_QUANTIZE; f++)
+		for (size_t i = 0; i < ARRAY_SIZE(numbers) * ARRAY_SIZE(numbers); i++) {
+			agg.func = (enum agg_func)f;
+			w[0] = numbers[i % ARRAY_SIZE(numbers)];
+			v.normal = numbers[i / ARRAY_SIZE(numbers)];
+			(void)agg_row_value(&v, &(struct agg_row){ .words = w });
+		}
+	v.normal = -1;
+	assert_int_equal(agg_normalized(&v, INT64_MIN), INT64_MIN);
+	assert_int_equal(agg_normalized(&v, INT64_MAX), -INT64_MAX);
+	v.normal = 0;
+	assert_int_equal(agg_normalized(&v, 7), 7);
+}
+
 int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 	const struct CMUnitTest tests[] = {
-		T(test_pieces),   T(test_letters),    T(test_errors),
-		T(test_quantize), T(test_llquantize), T(test_values),
+		T(test_pieces),     T(test_letters), T(test_errors), T(test_quantize),
+		T(test_llquantize), T(test_values),  T(test_forged),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
