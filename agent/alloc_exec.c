@@ -1,9 +1,11 @@
 /* execve(2) and its like, system(3) and popen(3) of a recorded program: the program that is
  * executed gets the recorder, too, by variables in its environment.
  *
- * Always true: a child of vfork(2) may call these, so they change only the stack and the lobby;
- * system(3) and popen(3) change `environ`, too, which never points to a stack, and restore it. A
- * program is left alone when the tracer has ended, or its descriptor cannot be reached. What a
+ * Always true: a child of vfork(2) may call these, so they change only the stack and the lobby. A
+ * program is left alone when the tracer has ended, or its descriptor cannot be reached. What
+ * another thread starts after the tracer's end must not have the variables, because another process
+ * may have the tracer's number then. So system(3) hands them to the shell alone, and popen(3)
+ * changes `environ`, but only until the shell has begun. What a
  * process executes itself gets a descriptor of the shared object, so that it is there although the
  * tracer is killed meanwhile. What it starts otherwise gets the object's path, because another
  * thread could start a program that would inherit the descriptor.
@@ -11,6 +13,7 @@
 #include <stdarg.h>
 
 #include "agent/alloc_private.h"
+#include "agent/environment.h"
 
 #define EXPORT __attribute__((visibility("default")))
 #define WEAK __attribute__((weak))
@@ -30,7 +33,6 @@ extern char **environ WEAK;
 	  (int *, const char *, const void *, const void *, char *const *, char *const *)) \
 	X(int, posix_spawnp, \
 	  (int *, const char *, const void *, const void *, char *const *, char *const *)) \
-	X(int, system, (const char *)) \
 	X(void *, popen, (const char *, const char *))
 
 #define X(type, name, arguments) type name arguments;
@@ -41,6 +43,7 @@ static struct {
 #define X(type, name, arguments) type(*name) arguments;
 	EXEC_NEXT(X)
 #undef X
+	int (*system)(const char *); /* of another preloaded object, else 0 */
 } exec_next;
 
 enum {
@@ -68,6 +71,7 @@ void alloc_find_exec(void)
 #define X(type, name, arguments) *(void **)&exec_next.name = dlsym(RTLD_NEXT_, #name);
 	EXEC_NEXT(X)
 #undef X
+	*(void **)&exec_next.system = alloc_next_unless_libc("system");
 }
 
 static int exec_missing(void)
@@ -205,32 +209,66 @@ static int exec_follows(const struct program *program, int by_path)
 	return fd;
 }
 
-/* The variables that `environ` has during system(3) and popen(3). Their texts stay, because another
- * thread may copy it. */
-static struct {
-	char *variables[VARIABLES_MAX + 3];
-	char text[NUMBERS_BYTES + 2 * PATH_BYTES + PRELOAD_MAX];
-	char *numbers, *preload;
-	const char *others; /* the program's own LD_PRELOAD, 0: it has none */
-	char **own;         /* the program's own environment, */
-	uint32_t n;         /* and its variables */
-} lasting;
+/* --- descry's variables --- */
 
-static int is_ours(const char *variable)
+/* Returns the text behind a prefix, or 0. */
+static const char *text_behind(const char *text, const char *prefix)
 {
-	return variable && (variable == lasting.numbers || variable == lasting.preload);
+	return value_of((char *)(uintptr_t)text, prefix);
 }
 
-/* Returns the program's own value of LD_PRELOAD, 0: this is another variable. */
+/* Returns what is behind the library's path in a value of LD_PRELOAD. 0: it does not begin so. */
+static const char *behind_ours(const char *preload)
+{
+	char path[PATH_BYTES];
+	const char *behind;
+
+	put_path(path);
+	behind = text_behind(preload, path);
+	return behind && (!*behind || *behind == ':') ? behind : 0;
+}
+
+/* Returns the program's own value of LD_PRELOAD. 0: it has none, or this is another variable. */
 static const char *preload_of(const char *variable)
 {
-	const char *name = "LD_PRELOAD=";
+	const char *value = text_behind(variable, "LD_PRELOAD=");
+	const char *behind = value ? behind_ours(value) : 0;
 
-	if (is_ours(variable))
-		return variable == lasting.preload ? lasting.others : 0;
-	for (; *name && *name == *variable; name++)
-		variable++;
-	return *name ? 0 : variable;
+	if (!behind)
+		return value;
+	return *behind ? behind + 1 : 0;
+}
+
+static int is_our_preload(const char *variable)
+{
+	const char *value = text_behind(variable, "LD_PRELOAD=");
+
+	return value && behind_ours(value);
+}
+
+static int is_our_numbers(const char *variable)
+{
+	const char *p = text_behind(variable, WIRE_ALLOC_ENV "=");
+	char tracer[PATH_BYTES];
+
+	while (p && *p >= '0' && *p <= '9')
+		p++;
+	put_decimal(put_text(tracer, ","), state.recording.tracer, ',');
+	return p && text_behind(p, tracer);
+}
+
+/* Compares texts, because another thread may have copied `environ` during popen(3). */
+static int is_ours(const char *variable)
+{
+	return is_our_preload(variable) || is_our_numbers(variable);
+}
+
+static int has_ours(char *const *env)
+{
+	for (; env && *env; env++)
+		if (is_ours(*env))
+			return 1;
+	return 0;
 }
 
 static uint32_t count_words(char *const *v, uint32_t most)
@@ -256,14 +294,12 @@ static uint32_t preload_bytes(char *const *env, uint32_t n)
 	return bytes;
 }
 
-/* Writes the environment env[n] with descry's variables to `to` and their texts to `text`. fd: of
- * exec_follows(). Returns the text of LD_PRELOAD; the other one is at the beginning. */
-static char *put_environment(char **to, char *text, int fd, char *const *env, uint32_t n)
+/* Writes descry's number and those of the recording. Returns the end. */
+static char *put_numbers(char *p, int fd)
 {
 	const struct recording *r = &state.recording;
-	char *numbers = text, *preload, *p;
 
-	p = put_text(text, WIRE_ALLOC_ENV "=");
+	p = put_text(p, WIRE_ALLOC_ENV "=");
 	p = put_decimal(p, (uint32_t)fd, ',');
 	p = put_decimal(p, r->tracer, ',');
 	p = put_decimal(p, r->object, ',');
@@ -271,37 +307,53 @@ static char *put_environment(char **to, char *text, int fd, char *const *env, ui
 	p = put_decimal(p, r->device, ',');
 	p = put_decimal(p, r->inode, ',');
 	p = put_decimal(p, r->secret, ',');
-	preload = put_decimal(p, r->proof, 0);
+	return put_decimal(p, r->proof, 0);
+}
+
+/* Writes the environment env[n] to `to` and texts of it to `text`: with descry's variables, or
+ * without them when fd, of exec_follows(), is -1. */
+static void put_environment(char **to, char *text, int fd, char *const *env, uint32_t n)
+{
+	char *numbers = text, *preload = fd < 0 ? text : put_numbers(text, fd), *p;
+	int has_preload = fd >= 0;
+
 	p = put_text(preload, "LD_PRELOAD=");
-	p = fd == BY_PATH ? put_path(p)
-			  : put_decimal(put_text(p, "/proc/self/fd/"), (uint32_t)fd, 0) - 1;
+	if (fd == BY_PATH)
+		p = put_path(p);
+	else if (fd > BY_PATH)
+		p = put_decimal(put_text(p, "/proc/self/fd/"), (uint32_t)fd, 0) - 1;
 	*p = 0;
 	for (uint32_t i = 0; i < n && env[i]; i++) {
 		const char *others = preload_of(env[i]);
 
 		if (others)
-			p = put_text(put_text(p, ":"), others);
+			p = put_text(has_preload ? put_text(p, ":") : p, others);
 		else if (!is_ours(env[i]))
 			*to++ = env[i];
+		has_preload |= others != 0;
 	}
-	*to++ = preload;
-	*to++ = numbers;
+	if (has_preload)
+		*to++ = preload;
+	if (fd >= 0)
+		*to++ = numbers;
 	*to = 0;
-	return preload;
 }
 
-/* Declares `with`: env, or a copy on the stack that has descry's variables. */
+/* Declares `with`: env, or a copy on the stack that has descry's variables when the program is
+ * recorded, and else does not have them. */
 #define WITH_VARIABLES(program, env, by_path) \
 	char *const *with = (env); \
 	uint32_t n_ = count_words(with, VARIABLES_MAX); \
 	uint32_t bytes_ = n_ <= VARIABLES_MAX ? preload_bytes(with, n_) : 0; \
-	int fd_ = n_ <= VARIABLES_MAX && bytes_ <= PRELOAD_MAX ? exec_follows(program, by_path) \
-							       : -1; \
+	int copies_ = n_ <= VARIABLES_MAX && bytes_ <= PRELOAD_MAX; \
+	int fd_ = copies_ ? exec_follows(program, by_path) : -1; \
 	int follows = fd_ >= 0; \
-	char *variables_[follows ? n_ + 3 : 1], \
-		text_[follows ? NUMBERS_BYTES + 2 * PATH_BYTES + bytes_ : 1]; \
 \
-	if (follows) { \
+	copies_ = copies_ && (follows || (state.recording.lobby && has_ours(with))); \
+	char *variables_[copies_ ? n_ + 3 : 1], \
+		text_[copies_ ? NUMBERS_BYTES + 2 * PATH_BYTES + bytes_ : 1]; \
+\
+	if (copies_) { \
 		put_environment(variables_, text_, fd_, with, n_); \
 		with = variables_; \
 	}
@@ -423,9 +475,40 @@ EXPORT int execle(const char *path, const char *first, ...)
 	return execve(path, argv, env);
 }
 
-/* These take the environment from `environ`, which has the variables while any thread is in them.
- * The first puts them there, and the last takes them out again. The words are zero in a forked
- * child, whose other threads are gone. */
+/* --- the shell --- */
+
+static const struct program shell = { CURRENT_DIR, "/bin/sh" };
+
+EXPORT int system(const char *command)
+{
+	int status;
+
+	if (exec_next.system)
+		return exec_next.system(command);
+	if (!exec_next.posix_spawn)
+		return exec_missing();
+	/* as the C library finds out whether there is a shell */
+	if (!command)
+		return system("exit 0") == 0;
+	WITH_VARIABLES(&shell, environ, 1);
+	count_executed(follows);
+	if (!alloc_run_shell(exec_next.posix_spawn, command, with, &status))
+		exec_failed(fd_);
+	return status;
+}
+
+/* What popen(3) puts into `environ`. The texts stay, because another thread may copy it. */
+static struct {
+	char *variables[VARIABLES_MAX + 3];
+	char text[NUMBERS_BYTES + 2 * PATH_BYTES + PRELOAD_MAX];
+	char **own;    /* the program's own environment, 0: nobody is in popen(3), */
+	uint32_t n;    /* its variables, */
+	char *preload; /* and its LD_PRELOAD, 0: it has none */
+} lasting;
+
+/* `environ` has the variables while any thread starts a shell in popen(3). The first puts them
+ * there, and the last takes them out again. The words are zero in a forked child, whose other
+ * threads are gone. */
 static void lock_environ(void)
 {
 	while (__atomic_exchange_n(&state.page[PAGE_LOCK], 1, __ATOMIC_ACQUIRE))
@@ -438,20 +521,9 @@ static void unlock_environ(void)
 	__atomic_store_n(&state.page[PAGE_LOCK], 0, __ATOMIC_RELEASE);
 }
 
-/* Returns true when `environ` has the variables: by another thread, or in a copy that setenv(3) of
- * another thread has made meanwhile. */
-static int has_ours(uint32_t n)
-{
-	for (uint32_t i = 0; i < n; i++)
-		if (is_ours(environ[i]))
-			return 1;
-	return 0;
-}
-
-/* Returns true when the program that is started now gets the variables. */
+/* Returns true when the shell that is started now gets the variables. */
 static int enter_environ(void)
 {
-	const struct program shell = { CURRENT_DIR, "/bin/sh" };
 	uint32_t n = count_words(environ, VARIABLES_MAX);
 	int follows = 0;
 
@@ -460,19 +532,18 @@ static int enter_environ(void)
 		return 0;
 	lock_environ();
 	n = count_words(environ, VARIABLES_MAX);
-	follows = n <= VARIABLES_MAX + 2 && has_ours(n);
+	/* by another thread, or in a copy that setenv(3) has made meanwhile */
+	follows = n <= VARIABLES_MAX + 2 && has_ours(environ);
 	if (!follows && !state.page[PAGE_CALLERS] && n <= VARIABLES_MAX &&
 	    preload_bytes(environ, n) <= PRELOAD_MAX) {
-		lasting.numbers = lasting.preload = 0;
-		lasting.others = 0;
+		lasting.preload = 0;
 		for (uint32_t i = 0; i < n; i++)
-			lasting.others = preload_of(environ[i]) ?: lasting.others;
+			if (preload_of(environ[i]))
+				lasting.preload = environ[i];
 		lasting.own = environ;
 		lasting.n = n;
-		lasting.preload =
-			put_environment(lasting.variables, lasting.text, BY_PATH, environ, n);
-		lasting.numbers = lasting.text;
-		environ = lasting.variables;
+		put_environment(lasting.variables, lasting.text, BY_PATH, environ, n);
+		__atomic_store_n(&environ, lasting.variables, __ATOMIC_RELEASE);
 		follows = 1;
 	}
 	state.page[PAGE_CALLERS] += (uint32_t)follows;
@@ -493,7 +564,7 @@ static void take_back(char **own, uint32_t n, char **during)
 		char *variable = own[i];
 
 		if (!preload_of(variable)) {
-			while (is_ours(*during))
+			while (*during && is_ours(*during))
 				during++;
 			if (!*during)
 				continue;
@@ -507,48 +578,58 @@ static void take_back(char **own, uint32_t n, char **during)
 		*to = 0;
 }
 
+/* Takes the variables out of a copy of lasting.variables. */
+static void take_out(char **env)
+{
+	char **to = env;
+
+	for (; *env; env++) {
+		if (!is_ours(*env))
+			*to++ = *env;
+		else if (lasting.preload && is_our_preload(*env))
+			*to++ = lasting.preload;
+	}
+	*to = 0;
+}
+
+void alloc_restore_environ(void)
+{
+	char **own = lasting.own;
+
+	lasting.own = 0;
+	if (own && environ == lasting.variables) {
+		environ = own;
+		take_back(own, lasting.n, lasting.variables);
+	} else if (own) {
+		take_out(environ);
+	}
+}
+
 static void leave_environ(void)
 {
 	lock_environ();
 	/* 0: a signal handler has forked, and this is the child */
 	if (state.page[PAGE_CALLERS])
 		state.page[PAGE_CALLERS]--;
-	if (!state.page[PAGE_CALLERS] && environ == lasting.variables) {
-		environ = lasting.own;
-		take_back(lasting.own, lasting.n, lasting.variables);
-	}
+	if (!state.page[PAGE_CALLERS])
+		alloc_restore_environ();
 	unlock_environ();
-}
-
-#define WITH_ENVIRON(call, failed) \
-	int follows = enter_environ(); \
-\
-	call; \
-	if (follows) \
-		leave_environ(); \
-	if (follows && (failed)) \
-	exec_failed(BY_PATH)
-
-EXPORT int system(const char *command)
-{
-	int r;
-
-	if (!exec_next.system)
-		return exec_missing();
-	if (!command)
-		return exec_next.system(command);
-	WITH_ENVIRON(r = exec_next.system(command), r < 0);
-	return r;
 }
 
 EXPORT void *popen(const char *command, const char *mode)
 {
+	int follows;
 	void *r;
 
 	if (!exec_next.popen) {
 		exec_missing();
 		return 0;
 	}
-	WITH_ENVIRON(r = exec_next.popen(command, mode), !r);
+	follows = enter_environ();
+	r = exec_next.popen(command, mode);
+	if (follows)
+		leave_environ();
+	if (follows && !r)
+		exec_failed(BY_PATH);
 	return r;
 }

@@ -217,6 +217,7 @@ static void have_own_memory(void)
 {
 	int64_t at;
 
+	alloc_restore_environ();
 	/* Another handler of the child may have called malloc(3) already. */
 	if (alloc_quiet || !state.memory || state.page[PAGE_ASKED])
 		return;

@@ -99,10 +99,12 @@ struct recording {
 
 /* Words of a page that the kernel fills with zeros in a forked child. */
 enum {
-	PAGE_ON,      /* 1: this process records */
-	PAGE_ASKED,   /* 1: it has asked the tracer for memory */
-	PAGE_LOCK,    /* 1: a thread changes `environ`, */
-	PAGE_CALLERS, /* in which so many calls have put descry's variables */
+	PAGE_ON,         /* 1: this process records */
+	PAGE_ASKED,      /* 1: it has asked the tracer for memory */
+	PAGE_LOCK,       /* 1: a thread changes `environ`, */
+	PAGE_CALLERS,    /* in which so many calls have put descry's variables */
+	PAGE_SHELL_LOCK, /* 1: a thread changes how the process handles SIGINT and SIGQUIT, */
+	PAGE_SHELLS,     /* which it ignores during so many calls of system(3) */
 };
 
 /* Of the process. */
@@ -130,6 +132,8 @@ struct state {
 	uint32_t unserved; /* the value of served when a request was last in vain, + 1 */
 	uint64_t asked_at; /* ticks of the last request of the former kind */
 };
+typedef int alloc_spawn(int *pid, const char *path, const void *actions, const void *attributes,
+			char *const *argv, char *const *env);
 enum { EARLY = 64 << 10 };
 #define HIDDEN __attribute__((visibility("hidden")))
 extern struct state state HIDDEN;
@@ -154,6 +158,14 @@ int alloc_ready(uintptr_t frame) HIDDEN;
 void alloc_put_map(enum wire_alloc_map kind, uint64_t size, uintptr_t addr, uintptr_t frame) HIDDEN;
 /* Looks up the next object's functions of alloc_exec.c. */
 void alloc_find_exec(void) HIDDEN;
+/* Returns the next object's function of this name, 0: it is the C library's. */
+void *alloc_next_unless_libc(const char *name) HIDDEN;
+/* Takes descry's variables out of `environ`: also in a forked child, if the parent was in
+ * popen(3). */
+void alloc_restore_environ(void) HIDDEN;
+/* system(3), with this environment. Returns false when the shell could not be started. */
+int alloc_run_shell(alloc_spawn *spawn, const char *command, char *const *env,
+		    int *ret_status) HIDDEN;
 /* Gets room for an event, and a ring. Returns false when there is none: the event is lost. */
 int alloc_room(struct thread *t) HIDDEN;
 /* Counts a call that is not recorded. */

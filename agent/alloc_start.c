@@ -85,6 +85,17 @@ static void find_others(void)
 	alloc_next_prctl = alloc_next_prctl ?: (void *)plain_prctl;
 }
 
+void *alloc_next_unless_libc(const char *name)
+{
+	struct dl_info with, libc;
+	void *next = dlsym(RTLD_NEXT_, name);
+
+	if (!next || !dladdr || !dladdr(next, &with) ||
+	    !dladdr(dlsym(RTLD_NEXT_, "gnu_get_libc_version"), &libc) || with.base == libc.base)
+		return 0;
+	return next;
+}
+
 static void find_next(void)
 {
 	struct next *n = &state.next;
