@@ -1,8 +1,8 @@
 /* system(3) with an environment of its own. The C library's hands `environ` to the shell, so that
  * all threads would have descry's variables there for as long as the command runs.
  *
- * It does what the C library's does: SIGINT and SIGQUIT are ignored while any thread is in here, the
- * thread blocks SIGCHLD, and when it is cancelled, the shell is killed. */
+ * It does what the C library's does: SIGINT and SIGQUIT are ignored while any thread is in here,
+ * the thread blocks SIGCHLD, and when it is cancelled, the shell is killed. */
 #include <signal.h>
 #include <spawn.h>
 #include <sys/wait.h>

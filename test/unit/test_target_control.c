@@ -332,6 +332,70 @@ static void test_patch_text(void **state)
 	munmap(text, SIZE);
 }
 
+/* --- text that others change, as the kernel sets and removes uprobes --- */
+
+struct other_writer {
+	int mem;
+	uint64_t addr;
+	uint32_t lost; /* of its writes that remove a breakpoint */
+	volatile bool end;
+};
+
+static void *writes_between(void *arg)
+{
+	struct other_writer *w = arg;
+
+	for (uint32_t n = 0; !w->end; n++) {
+		const uint8_t i = n % 2 ? 0xcc : 0x55; /* a breakpoint, and what is below it */
+		uint8_t had = i;
+
+		assert_int_equal(pwrite(w->mem, &i, 1, (off_t)w->addr), 1);
+		for (int k = 0; k < 50 && had == i; k++)
+			assert_int_equal(pread(w->mem, &had, 1, (off_t)w->addr), 1);
+		w->lost += had == 0xcc && i != 0xcc;
+	}
+	return NULL;
+}
+
+static void test_patch_beside_others(void **state)
+{
+	enum { N = 64, STRIDE = 4096 / N, ROUNDS = 10000 };
+	struct control_patch p[N] = { 0 };
+	uint8_t *text =
+		mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct other_writer w = { .addr = (uintptr_t)text + 100 };
+	uint32_t skipped;
+	pthread_t other;
+	char path[32];
+
+	memset(text, 0x90, 4096);
+	assert_int_equal(mprotect(text, 4096, PROT_READ | PROT_EXEC), 0);
+	pid_t pid = child_of(sleeps, NULL);
+	struct control *c = stopped(pid);
+
+	snprintf(path, sizeof(path), "/proc/%d/mem", pid);
+	w.mem = open(path, O_RDWR | O_CLOEXEC);
+	assert_true(w.mem >= 0);
+	assert_int_equal(pthread_create(&other, NULL, writes_between, &w), 0);
+	for (int i = 0; i < ROUNDS && !w.lost; i++) {
+		for (uint32_t k = 0; k < N; k++) {
+			p[k].addr = (uintptr_t)text + k * STRIDE;
+			p[k].len = 5;
+			memset(p[k].expect, i % 2 ? 0xcc : 0x90, 5);
+			memset(p[k].put, i % 2 ? 0x90 : 0xcc, 5);
+		}
+		ok(control_patch_text(c, p, N, &skipped));
+		assert_int_equal(skipped, 0);
+	}
+	w.end = true;
+	pthread_join(other, NULL);
+	close(w.mem);
+	assert_int_equal(w.lost, 0);
+	munmap(text, 4096);
+	control_free(c);
+	end(pid);
+}
+
 /* --- start --- */
 
 static void test_start(void **state)
@@ -722,12 +786,19 @@ static void test_guest_executes(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_glance),         cmocka_unit_test(test_refused),
-		cmocka_unit_test(test_ends_meanwhile), cmocka_unit_test(test_syscall_and_memory),
-		cmocka_unit_test(test_nothing_stays),  cmocka_unit_test(test_group_stop_stays),
-		cmocka_unit_test(test_patch_text),     cmocka_unit_test(test_start),
-		cmocka_unit_test(test_start_killed),   cmocka_unit_test(test_exec_left_half_way),
-		cmocka_unit_test(test_exec_followed),  cmocka_unit_test(test_guest_executes),
+		cmocka_unit_test(test_glance),
+		cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_ends_meanwhile),
+		cmocka_unit_test(test_syscall_and_memory),
+		cmocka_unit_test(test_nothing_stays),
+		cmocka_unit_test(test_group_stop_stays),
+		cmocka_unit_test(test_patch_text),
+		cmocka_unit_test(test_patch_beside_others),
+		cmocka_unit_test(test_start),
+		cmocka_unit_test(test_start_killed),
+		cmocka_unit_test(test_exec_left_half_way),
+		cmocka_unit_test(test_exec_followed),
+		cmocka_unit_test(test_guest_executes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,4 +1,7 @@
-/* Patches text: reads runs of pages, verifies them, and writes runs of pages.
+/* Patches text: reads runs of pages, verifies them, and writes stretches of them. The bytes between
+ * patches are written back as they were read, unless a uprobe of another tracer may be there. The
+ * kernel removes it also while the process is stopped, and a breakpoint that was written back would
+ * stay for ever.
  *
  * The kernel copies page by page and stops between two pages when the writer is killed. So within a
  * page a patch is either whole or absent. A patch across a page boundary is written in three steps,
@@ -12,6 +15,13 @@
 
 #include "target_private.h"
 
+enum {
+	BREAKPOINT = 0xcc,
+	CALL = 0xe8,
+	CALL_BYTES = 5, /* a uprobe in place of a nop has so many */
+};
+
+static const char UPROBES[] = "[uprobes-trampoline]";
 static const uint8_t hold[] = { 0xeb, 0xfe };
 
 static uint64_t page_of(uint64_t addr)
@@ -99,29 +109,80 @@ struct run {
 	uint32_t first, n; /* patches */
 };
 
-/* Verifies the patches of a run, and applies those within one page to buf. */
-static void apply(struct control *c, struct control_patch *p, uint32_t n, uint8_t *buf, uint64_t lo,
-		  bool *ret_dirty)
+/* Returns true when a patch is to be written. had: the bytes that are there. */
+static bool verify_patch(const struct control *c, struct control_patch *p, const uint8_t *had)
 {
-	for (uint32_t i = 0; i < n; i++) {
-		uint8_t *at = buf + (p[i].addr - lo);
-
-		if (!memcmp(at, p[i].put, p[i].len))
-			continue;
-		p[i].skipped = memcmp(at, p[i].expect, p[i].len) || cut_of(c, &p[i]) == 1;
-		if (p[i].skipped || cut_of(c, &p[i]))
-			continue;
-		memcpy(at, p[i].put, p[i].len);
-		*ret_dirty = true;
-	}
+	if (!memcmp(had, p->put, p->len))
+		return false;
+	p->skipped = memcmp(had, p->expect, p->len) || cut_of(c, p) == 1;
+	return !p->skipped;
 }
 
-static struct err *patch_run(struct control *c, struct control_patch *p, const struct run *r)
+/* Returns true when a call at addr leads to the code that Linux 6.18 calls in place of a breakpoint.
+ * maps: NULL when there is none. */
+static bool calls_kernel(const struct mappings *maps, const uint8_t *call, uint64_t addr)
+{
+	int32_t distance;
+	uint64_t to;
+
+	if (!maps || *call != CALL)
+		return false;
+	memcpy(&distance, call + 1, sizeof(distance));
+	to = addr + CALL_BYTES + (uint64_t)(int64_t)distance;
+	for (uint32_t i = 0; i < maps->n; i++)
+		if (to >= maps->v[i].start && to < maps->v[i].end)
+			return !strcmp(maps->v[i].path, UPROBES);
+	return false;
+}
+
+/* A stretch of a run. */
+struct stretch {
+	struct control *c;
+	const struct mappings *maps; /* of calls_kernel() */
+	uint8_t *buf;                /* the run's bytes, from lo on */
+	uint64_t lo, at, end;        /* at == end: it is empty */
+};
+
+static struct err *write_stretch(struct stretch *s)
+{
+	struct err *e = NULL;
+
+	if (s->at < s->end)
+		e = control_write_text(s->c, s->at, s->buf + (s->at - s->lo),
+				       (uint32_t)(s->end - s->at));
+	s->at = s->end = 0;
+	return e;
+}
+
+/* Returns true when the bytes up to addr belong to no uprobe. */
+static bool are_quiet(const struct stretch *s, uint64_t addr)
+{
+	for (uint64_t a = s->end; a < addr; a++)
+		if (s->buf[a - s->lo] == BREAKPOINT ||
+		    (addr - a >= CALL_BYTES && calls_kernel(s->maps, s->buf + (a - s->lo), a)))
+			return false;
+	return true;
+}
+
+static struct err *put_in_stretch(struct stretch *s, const struct control_patch *p)
+{
+	struct err *e = NULL;
+
+	if (s->at == s->end || !are_quiet(s, p->addr)) {
+		e = write_stretch(s);
+		s->at = p->addr;
+	}
+	memcpy(s->buf + (p->addr - s->lo), p->put, p->len);
+	s->end = p->addr + p->len;
+	return e;
+}
+
+static struct err *patch_run(struct control *c, struct control_patch *p, const struct run *r,
+			     const struct mappings *maps)
 {
 	cleanup_free uint8_t *buf = xmalloc(r->hi - r->lo);
-	uint32_t size = (uint32_t)(r->hi - r->lo);
-	struct err *e = control_read(c, r->lo, buf, size);
-	bool dirty = false;
+	struct stretch s = { .c = c, .maps = maps, .buf = buf, .lo = r->lo };
+	struct err *e = control_read(c, r->lo, buf, (uint32_t)(r->hi - r->lo));
 
 	if (e && r->n > 1) { /* a part of the run is unmapped (dlclose) */
 		err_free(e);
@@ -131,27 +192,28 @@ static struct err *patch_run(struct control *c, struct control_patch *p, const s
 				      &(struct run){ .lo = page_of(p[i].addr),
 						     .hi = end_of(&p[i]),
 						     .first = i,
-						     .n = 1 });
+						     .n = 1 },
+				      maps);
 		return e;
 	}
 	if (err_drop(e)) {
 		p[r->first].skipped = true;
 		return NULL;
 	}
-	apply(c, p + r->first, r->n, buf, r->lo, &dirty);
-	if (dirty && !c->no_mem_write)
-		e = control_write_text(c, r->lo, buf, size);
+	e = NULL;
 	for (uint32_t i = r->first; !e && i < r->first + r->n; i++) {
 		uint32_t cut = cut_of(c, &p[i]);
 
-		if (p[i].skipped)
+		if (!verify_patch(c, &p[i], buf + (p[i].addr - r->lo)))
 			continue;
-		if (cut && memcmp(buf + (p[i].addr - r->lo), p[i].put, p[i].len))
-			e = write_parts(c, &p[i], cut);
-		else if (c->no_mem_write && !cut)
-			e = control_write_text(c, p[i].addr, p[i].put, p[i].len);
+		if (cut || c->no_mem_write)
+			e = write_stretch(&s);
+		if (cut)
+			e = e ?: write_parts(c, &p[i], cut);
+		else
+			e = e ?: put_in_stretch(&s, &p[i]);
 	}
-	return e;
+	return e ?: write_stretch(&s);
 }
 
 /* Tests whether /proc/PID/mem writes to text, by writing a byte with its own value. */
@@ -168,6 +230,8 @@ struct err *control_patch_text(struct control *c, struct control_patch *p, uint3
 			       uint32_t *ret_skipped)
 {
 	struct err *e = control_put_regs(c);
+	const struct mappings *maps;
+	bool has_uprobes = false;
 	uint32_t skipped = 0;
 
 	assert(c->stopped);
@@ -175,6 +239,9 @@ struct err *control_patch_text(struct control *c, struct control_patch *p, uint3
 		p[i].skipped = false;
 	if (n)
 		try_write(c, p[0].addr);
+	e = e ?: control_maps(c, &maps);
+	for (uint32_t i = 0; !e && i < maps->n; i++)
+		has_uprobes |= !strcmp(maps->v[i].path, UPROBES);
 	for (uint32_t i = 0; !e && i < n;) {
 		struct run r = { page_of(p[i].addr), end_of(&p[i]), i, 0 };
 
@@ -186,7 +253,7 @@ struct err *control_patch_text(struct control *c, struct control_patch *p, uint3
 			r.n++;
 			i++;
 		}
-		e = patch_run(c, p, &r);
+		e = patch_run(c, p, &r, has_uprobes ? maps : NULL);
 	}
 	for (uint32_t i = 0; i < n; i++)
 		skipped += p[i].skipped;
