@@ -21,7 +21,7 @@ uint64_t now_ns(void)
 	uint64_t t[2] = { 0 };
 	uint32_t lo, hi;
 
-	if (UNLIKELY(!c->mult)) {
+	if (UNLIKELY(!c->mult || __atomic_load_n(&kept()->no_counter, __ATOMIC_RELAXED))) {
 		if (quiet()) /* the tracer's last heartbeat */
 			return __atomic_load_n(&area()->heartbeat, __ATOMIC_RELAXED);
 		sys2(SYS_CLOCK_GETTIME, CLOCK_MONOTONIC, (uintptr_t)t);

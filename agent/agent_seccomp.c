@@ -10,6 +10,8 @@ enum {
 	MODE_STRICT = 1,     /* of prctl(2) */
 	TSYNC = 1,
 	PR_SET_NAME = 15,
+	PR_SET_TSC = 26,
+	PR_TSC_SIGSEGV = 2,
 	/* time limit for other threads: more than the time that they wait for the tracer */
 	WAIT_NS = 250000000,
 };
@@ -143,6 +145,11 @@ static void before_filter(uint32_t nr, uint32_t op, uint64_t arg, uint64_t filte
 
 	if (nr != SYS_SECCOMP && op == PR_SET_NAME && quiet())
 		rename_thread(arg);
+	if (nr != SYS_SECCOMP && op == PR_SET_TSC && arg == PR_TSC_SIGSEGV && !quiet()) {
+		/* the handler replaces it in programs; signals are blocked in parts of the agent */
+		__atomic_store_n(&kept()->no_counter, 1, __ATOMIC_SEQ_CST);
+		agent_guard(private()->signals | 1 << WIRE_SIGNAL_SEGV);
+	}
 	if (quiet() || !puts_in(nr, op, arg, filter, &strict))
 		return;
 	key = own_key();

@@ -366,7 +366,6 @@ static void set_up(struct wire_thread *t, uint32_t tid, uint64_t rsp)
 	const struct wire_process *p = process(self());
 	const struct wire_said *s = said(self());
 	struct wire_own *o = own_words(t);
-	uint32_t lo, hi;
 
 	clean_up(t);
 	for (uint32_t i = 0; i < area()->nmaps; i++)
@@ -381,8 +380,7 @@ static void set_up(struct wire_thread *t, uint32_t tid, uint64_t rsp)
 	o->checks = o->unsafe = o->nested = 0;
 	t->vforked = t->ended = 0;
 	mem_zero(t->calls, sizeof(t->calls));
-	__asm__ volatile("rdtsc" : "=a"(lo), "=d"(hi));
-	t->random = (((uint64_t)hi << 32 | lo) ^ (uint64_t)tid * WIRE_THREAD_MIX) | 1;
+	t->random = (now_ns() ^ (uint64_t)tid * WIRE_THREAD_MIX) | 1;
 	if (quiet()) { /* it is not known whether the thread has a signal stack */
 		o->alt_lo = 0;
 		o->alt_hi = WIRE_ALT_UNKNOWN;

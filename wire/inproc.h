@@ -442,7 +442,9 @@ struct wire_kept {
 	uint32_t pid;           /* of wire_undo records: the patched process; 0: not known */
 	uint32_t no_vm_read; /* process_vm_readv is refused (the tracer sets it where seccomp filters) */
 	uint64_t lock;       /* lock of action[]: own pid << 32 | tid */
-	uint32_t sequence, pad; /* odd: action[] is being written */
+	uint32_t sequence; /* odd: action[] is being written */
+	/* a thread has switched the processor's counter off (PR_SET_TSC): the agent uses none */
+	uint32_t no_counter;
 	/* A seccomp filter checks system calls of the process, or is about to. The agent then makes
 	 * none, because the filter may end the process at an unexpected one. Never cleared. The
 	 * agent sets it in front of seccomp(2) and prctl(2), and the tracer where it finds a

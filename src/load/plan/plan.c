@@ -147,12 +147,24 @@ static bool are_strange(const struct target *targets, uint32_t ntargets)
 	return strange;
 }
 
+/* Returns true when descry's mappings could make a target's own fail, and the kernel's engine can
+ * trace it, which has none there. */
+static bool are_short_of_room(const struct target *targets, uint32_t ntargets)
+{
+	bool is_short = false;
+
+	for (uint32_t i = 0; i < ntargets; i++)
+		is_short |= owner_is_short_of_room(targets[i].pid);
+	return is_short && engine_kernel.permitted();
+}
+
 /* Chooses in this order: from inside when that covers the whole program; the kernel's engine; from
  * inside for the possible part, or the interpreter for the events that descry itself receives. */
 static void choose(struct engine_plan *p)
 {
 	const struct bound *b = p->bound;
-	bool strange = are_strange(p->targets, p->ntargets);
+	bool strange = are_strange(p->targets, p->ntargets) ||
+		       are_short_of_room(p->targets, p->ntargets);
 	bool inside = p->ntargets && from_inside(b) && !strange, told = without_kernel(b);
 	struct attempt *next = p->tries;
 

@@ -118,7 +118,7 @@ static bool verify_patch(const struct control *c, struct control_patch *p, const
 	return !p->skipped;
 }
 
-/* Returns true when a call at addr leads to the code that Linux 6.18 calls in place of a breakpoint.
+/* Returns true when a call at addr leads to the code that Linux 6.18 calls instead of a breakpoint.
  * maps: NULL when there is none. */
 static bool calls_kernel(const struct mappings *maps, const uint8_t *call, uint64_t addr)
 {

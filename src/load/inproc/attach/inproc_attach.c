@@ -103,10 +103,11 @@ static struct err *map_area(struct inproc_engine *e, struct inproc_process *p, s
 	const int fds[] = { e->files.code.fd, e->files.facts.fd, e->files.shared.fd, p->island_fd };
 	uint64_t head = round_up(sizeof(struct wire_private), PAGE);
 	const struct wire_private prefix = { .ready = 1, .process = p->index };
-	const struct wire_kept kept = seccomp_kept(p);
+	struct wire_kept kept;
 	int theirs[4] = { -1, -1, -1, -1 };
-	struct err *err = remote_send_files(c, e->addr + WIRE_MAIL, fds, 4, theirs), *barrier;
+	struct err *err = attach_check_suits(c, e->addr + WIRE_MAIL, &p->no_counter), *barrier;
 
+	err = err ?: remote_send_files(c, e->addr + WIRE_MAIL, fds, 4, theirs);
 	err = err ?: remote_map(c, e->addr, WIRE_CODE_SIZE, PROT_READ | PROT_EXEC, theirs[0], 0);
 	err = err ?: remote_map(c, e->addr + WIRE_FACTS, WIRE_FACTS_SIZE, PROT_READ, theirs[1], 0);
 	if (!err)
@@ -139,6 +140,7 @@ static struct err *map_area(struct inproc_engine *e, struct inproc_process *p, s
 			      MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED, 0, 0, NULL);
 	e->aggs.slow_barrier |= barrier != NULL;
 	err_free(barrier);
+	kept = seccomp_kept(p);
 	if (!err)
 		err = control_write(c, e->addr + WIRE_PRIVATE, &prefix,
 				    offsetof(struct wire_private, threads));
@@ -264,8 +266,14 @@ struct err *process_plan(struct inproc_engine *e, pid_t pid)
 {
 	struct inproc_process *p;
 	struct control *c = NULL;
+	bool no_counter;
 	struct err *err = held_control(e, pid) ? NULL : control_open(pid, &c);
 
+	/* another engine may trace it, so this is found out before the process is entered */
+	if (!err && c && process_status(pid, "VmLck:", 0))
+		err = control_stop_to_call(c, STOP_MS) ?:
+			      attach_check_suits(c, e->addr + WIRE_MAIL, &no_counter) ?:
+			      control_resume(c);
 	control_free(c);
 	p = add_process(e, pid);
 	err = err ?: seccomp_plan(e, p);
@@ -394,7 +402,7 @@ static struct err *try_enter(struct inproc_engine *e, uint32_t i)
 		err = check_alone(c, 0) ?: check_same(e, p) ?: check_started(e, c);
 	err = err ?: seccomp_check_again(e, p);
 	err = err ?: map_area(e, p, c);
-	if (!err && (p->guarded || p->strict))
+	if (!err && (p->guarded || p->strict || p->no_counter))
 		err = guard_install(e, p, c);
 	err = err ?: records_patch(e, p, c, &log);
 	if (!err) {

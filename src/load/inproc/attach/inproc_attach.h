@@ -21,6 +21,11 @@ struct err *process_detach(struct inproc_engine *e, struct inproc_process *p);
 /* Removes all of this tracer's patches and mappings from a process, traced or not. */
 struct err *process_restore(struct inproc_engine *e, pid_t pid);
 
+/* suits.c */
+/* Refuses a stopped process in which descry's mappings would be locked and filled. Finds out if it
+ * has switched the processor's counter off. page: the address of a free page there. */
+struct err *attach_check_suits(struct control *c, uint64_t page, bool *ret_no_counter);
+
 /* seccomp.c */
 /* Checks that the process can be traced without system calls of the agent, if seccomp filters
  * demand that. Fills p->filtered and p->quiet. */

@@ -102,6 +102,7 @@ struct wire_kept seccomp_kept(const struct inproc_process *p)
 	struct wire_kept kept = { .pid = (uint32_t)inproc_undo_id(p),
 				  .no_vm_read = p->filtered,
 				  .quiet = p->quiet,
+				  .no_counter = p->no_counter,
 				  .process = p->index,
 				  .fsgsbase = getauxval(AT_HWCAP2) & HWCAP2_RDFSBASE };
 	cleanup_free char *path = xasprintf("/proc/%d/comm", (int)p->pid), *comm = NULL;

@@ -1,8 +1,10 @@
 /* Reads the rights of a process from /proc, and compares them. */
+#define _GNU_SOURCE
 #include "load/inproc/memory/owner.h"
 
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -171,6 +173,17 @@ bool owner_is_contained(pid_t pid)
 }
 
 /* descry belongs to its user also when its file gives it capabilities (setcap). */
+bool owner_is_short_of_room(pid_t pid)
+{
+	const enum __rlimit_resource kinds[] = { RLIMIT_AS, RLIMIT_DATA };
+	struct rlimit l;
+
+	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++)
+		if (!prlimit(pid, kinds[i], NULL, &l) && l.rlim_cur != RLIM_INFINITY)
+			return true;
+	return false;
+}
+
 bool owner_is_stranger(pid_t pid)
 {
 	const struct owner own = owner_of(getpid()), its = owner_of(pid);

@@ -55,5 +55,8 @@ bool owner_is_contained(pid_t pid);
  * container. Its program may be hostile, so descry traces it from inside only by an explicit
  * option. */
 bool owner_is_stranger(pid_t pid);
+/* Returns true for a process whose address space is limited, so that descry's mappings could make
+ * its own fail (RLIMIT_AS, RLIMIT_DATA). */
+bool owner_is_short_of_room(pid_t pid);
 
 #endif

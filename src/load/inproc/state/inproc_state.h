@@ -147,6 +147,7 @@ struct inproc_process {
 	/* seccomp's strict mode: a thread has no time stamp counter, and the agent's handler
 	 * replaces it */
 	bool strict;
+	bool no_counter; /* it has switched the counter off: the handler replaces it there, too */
 	/* CLOCK_MONOTONIC ns: when its mappings may be read again, for stacks and for unwind tables
 	 * (pace_next()) */
 	uint64_t ranges_next, unwind_next;
