@@ -24,7 +24,8 @@ const struct opt heap_opts[] = {
 	{ OPT_LONG, "duplicates", NULL, NULL, "strings and arrays with equal contents", FLAG(duplicates) },
 	{ OPT_LONG, "paths", "CLASS|ADDRESS", NULL, "the shortest paths from roots to these objects", TEXT(paths) },
 	{ OPT_LONG, "refs", "ADDRESS", NULL, "what an object refers to, and what refers to it", TEXT(refs) },
-	{ OPT_LONG, "find", "EXPRESSION", NULL, "the objects for which it is true: 'class == \"X\" && size > 100'", TEXT(find) },
+	{ OPT_LONG, "find", "EXPRESSION", NULL, "the objects for which it is true: 'this->total > 100'", TEXT(find) },
+	{ OPT_LONG, "by", "EXPRESSION", NULL, "sums these objects, or all, by its value: 'class', 'file', 'this->status'", TEXT(by) },
 	{ OPT_LONG, "diff", "FILE", OPT_FILE, "the classes that have more or less than in this older dump", TEXT(diff) },
 	{ 'o', NULL, "FILE", OPT_FILE, "a picture of what retains what: .html, .svg, .folded or .json; .hprof: the heap itself", TEXT(page) },
 	{ 0, NULL, NULL, NULL, "How" },
@@ -88,7 +89,7 @@ static uint32_t questions(const struct heap_options *a)
 	uint32_t asked = (a->histogram ? ASK_HISTOGRAM : 0) | (a->counts ? ASK_COUNTS : 0) |
 			 (a->retained ? ASK_RETAINED : 0) | (a->unreachable ? ASK_UNREACHABLE : 0) |
 			 (a->duplicates ? ASK_DUPLICATES : 0) | (a->paths ? ASK_PATHS : 0) |
-			 (a->refs ? ASK_REFS : 0) | (a->find ? ASK_FIND : 0) |
+			 (a->refs ? ASK_REFS : 0) | (a->find || a->by ? ASK_FIND : 0) |
 			 (a->diff ? ASK_DIFF : 0);
 
 	if (a->page)
@@ -270,7 +271,7 @@ static struct err *answer(struct heap_options *a, struct graph *g, const struct 
 	if (asked & ASK_REFS && !e)
 		e = heap_show_refs(g, a->refs, &a->shown, &o);
 	if (asked & ASK_FIND && !e)
-		e = heap_show_find(g, a->find, &a->shown, &o);
+		e = heap_show_find(g, a->query, &a->shown, &o);
 	if (asked & ASK_DIFF && !e)
 		e = show_diff(a, g, w, &o);
 	if (asked & ASK_PAGE && !e)
@@ -304,7 +305,8 @@ static int heap_ask(struct heap_options *a, char **files, int nfiles)
 	const bool live = a->c.pids.n;
 	struct graph_wanted w;
 	struct graph *g = NULL;
-	struct err *e;
+	struct err *e = NULL;
+	bool inside = false;
 	int failed = 0;
 
 	if (!live && !nfiles)
@@ -313,22 +315,28 @@ static int heap_ask(struct heap_options *a, char **files, int nfiles)
 		return tool_wrong("one heap at a time: -p %d is too many", (int)a->c.pids.v[1]);
 	if (nfiles > !live)
 		return tool_wrong("one heap at a time: %s is too many", files[!live]);
+	if (asked & ASK_FIND) {
+		e = heap_find_new(a->find, a->by, &a->query);
+		inside = !e && heap_find_inside(a->query);
+	}
 	w = (struct graph_wanted){
-		.labels = asked & (ASK_PATHS | ASK_REFS | ASK_HPROF | ASK_SUMMARY),
+		.labels = inside || asked & (ASK_PATHS | ASK_REFS | ASK_HPROF | ASK_SUMMARY),
 		.contents = asked & ASK_DUPLICATES,
-		.values = asked & ASK_HPROF || (asked & ASK_FIND && strstr(a->find, "text")),
+		.values = inside || asked & ASK_HPROF,
 		.memory = (uint64_t)a->memory << 20,
 		.counts = asked && !(asked & ~(uint32_t)(ASK_HISTOGRAM | ASK_COUNTS)),
 	};
 	a->shown.name = files[0];
-	e = live        ? read_process(a, &w, &g)
-	    : a->stacks ? read_core(a, files[0], &w, &g) /* a dump has no threads */
-			: read_path(a, files[0], &w, &g);
+	if (!e)
+		e = live        ? read_process(a, &w, &g)
+		    : a->stacks ? read_core(a, files[0], &w, &g) /* a dump has no threads */
+				: read_path(a, files[0], &w, &g);
 	if (!e && g)
 		e = answer(a, g, &w);
 	if (e)
 		failed = tool_failed(e);
 	err_free(e);
+	heap_find_free(a->query);
 	graph_free(g);
 	return failed;
 }

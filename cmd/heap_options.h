@@ -12,7 +12,8 @@ struct heap_options {
 	bool fork;
 	uint32_t memory; /* --memory: megabytes of the graph that are kept in memory; 0: not given */
 	bool histogram, retained, unreachable, duplicates, counts, stacks;
-	const char *paths, *refs, *find, *diff, *page;
+	const char *paths, *refs, *find, *by, *diff, *page;
+	struct heap_find *query; /* of find and by */
 	/* of alloc */
 	double lasts, every; /* --for, --every: seconds; 0: not given */
 	uint32_t sample;     /* --sample; 0: not given */

@@ -36,6 +36,18 @@ static inline void dump_walk(struct graph *g)
 		abort();
 }
 
+static inline void ask_find(struct graph *g, const char *find, const char *by,
+			    const struct heap_shown *how, struct out *o)
+{
+	struct heap_find *f = NULL;
+	struct err *e = heap_find_new(find, by, &f);
+
+	if (e)
+		abort();
+	err_free(heap_show_find(g, f, how, o));
+	heap_find_free(f);
+}
+
 static inline int dump_ask(const struct heap_source *source, const uint8_t *data, size_t size)
 {
 	const struct heap_shown shown = { .name = "x", .source = source, .most = 20, .percent = 10 };
@@ -65,8 +77,9 @@ static inline int dump_ask(const struct heap_source *source, const uint8_t *data
 		heap_show_duplicates(g, &json, &o);
 		heap_show_diff(g, g, &shown, &o);
 		err_free(heap_show_paths(g, "1", &shown, &o));
-		err_free(heap_show_find(g, "size > 10 && class != \"x\"", &shown, &o));
-		err_free(heap_show_find(g, "text > \"x\"", &json, &o));
+		ask_find(g, "size > 10 && class != \"x\"", NULL, &shown, &o);
+		ask_find(g, "text > \"x\" || this->next->value > this->x[3]", "this->value", &json,
+			 &o);
 		o.n = 0;
 		hprof_write(g, &o);
 		stacktree_init(&tree);

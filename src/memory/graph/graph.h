@@ -89,6 +89,18 @@ uint8_t *graph_values(struct graph *g, size_t n);
 
 /* Gives the contents of the text that was added last, for both. */
 void graph_text(struct graph *g, const char *text);
+/* Gives the n characters of the text that was added last, for graph_values() only: `width` bytes
+ * each, Latin-1, UTF-16 or UTF-32. The end of a long text is left out. */
+void graph_characters(struct graph *g, const void *p, size_t n, unsigned width);
+
+/* Adds a number that the object that was added last has under a label, when the numbers are wanted
+ * and no field of its class has it. Under GRAPH_LABEL_NONE: the object is this number. Types more
+ * than graph_type_size() has: N is nothing (nil, null), T a text, of which value is the label. */
+void graph_number(struct graph *g, uint32_t label, char type, uint64_t value);
+void graph_number_text(struct graph *g, uint32_t label, const char *text);
+/* The labels of graph_number() for the place in the program that made the object. */
+#define GRAPH_FILE "<file>"
+#define GRAPH_LINE "<line>"
 
 enum graph_strength { GRAPH_STRONG, GRAPH_WEAK, GRAPH_SOFT, GRAPH_PHANTOM };
 /* Adds a reference from the object that was added last. The object at `to` may come later. A
@@ -153,6 +165,11 @@ struct graph_field graph_field_at(const struct graph *g, uint32_t class, bool is
 				  uint32_t k);
 /* Returns the bytes of an object's numbers, or NULL when there are none. */
 const uint8_t *graph_values_of(const struct graph *g, graph_id id, size_t *ret_n);
+/* Finds a number of graph_number(). Returns false when the object has none under the label. */
+bool graph_number_find(const struct graph *g, graph_id id, uint32_t label, struct graph_field *ret);
+/* Returns the object that the reference with this label leads to; GRAPH_NONE: there is none. Takes
+ * the references that it looks at from *budget. */
+graph_id graph_member(const struct graph *g, graph_id id, uint32_t label, uint64_t *budget);
 
 struct graph_root_of {
 	graph_id id;

@@ -136,6 +136,7 @@ static void objects_order(struct graph *g, graph_id *ids)
 	graph_release(g->degree);
 	g->degree = NULL;
 	graph_values_order(g, ids);
+	graph_numbers_order(g, ids);
 	if (!ids)
 		return;
 	g->class = objects_move(g, ids, g->class);

@@ -82,6 +82,13 @@ struct graph_field_of {
 struct graph_fields {
 	VEC(struct graph_field_of) v; /* later by class, in the order of arrival */
 };
+/* A number under a label. */
+struct graph_number_of {
+	uint32_t object; /* by arrival, later its id */
+	uint32_t label;
+	uint64_t value;
+	char type;
+};
 /* Where the numbers of an object are in `values`. */
 struct graph_values_at {
 	uint32_t object; /* number by arrival, later its id */
@@ -147,7 +154,8 @@ struct graph {
 	/* values.c */
 	struct graph_fields fields[2]; /* of instances, static ones */
 	VEC(struct graph_values_at) values_at;
-	struct graph_list values; /* bytes */
+	struct graph_list values;  /* bytes */
+	struct graph_list numbers; /* struct graph_number_of; later by object and label */
 
 	/* content.c */
 	struct graph_duplicate *contents;
@@ -182,6 +190,9 @@ void *graph_list_add(struct graph *g, struct graph_list *l, size_t size, size_t 
 /* graph_values.c: puts them in the order of ids; NULL: they are. */
 void graph_values_order(struct graph *g, const graph_id *ids);
 void graph_values_fini(struct graph *g);
+
+/* graph_members.c: the same. */
+void graph_numbers_order(struct graph *g, const graph_id *ids);
 
 /* graph_content.c */
 void graph_content_fini(struct graph *g);

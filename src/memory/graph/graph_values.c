@@ -1,5 +1,8 @@
 /* The numbers of objects: fields of instances, static fields, elements of arrays. */
+#include "base/characters.h"
 #include "graph_private.h"
+
+enum { TEXT_MAX = 1 << 16 /* characters */ };
 
 static int compare_fields(const void *x, const void *y)
 {
@@ -69,9 +72,28 @@ void graph_text(struct graph *g, const char *text)
 	const size_t n = strlen(text);
 	uint8_t *to = graph_values(g, n);
 
+	if (!n)
+		graph_number_text(g, GRAPH_LABEL_NONE, "");
 	graph_content(g, text, n);
 	if (to)
 		memcpy(to, text, n);
+}
+
+void graph_characters(struct graph *g, const void *p, size_t n, unsigned width)
+{
+	struct out o;
+	uint8_t *to;
+
+	if (!g->wanted.values || g->failed)
+		return;
+	if (!n)
+		graph_number_text(g, GRAPH_LABEL_NONE, "");
+	out_init(&o, NULL);
+	out_characters(&o, p, n < TEXT_MAX ? n : TEXT_MAX, width);
+	to = graph_values(g, o.n);
+	if (to)
+		memcpy(to, o.v, o.n);
+	out_fini(&o);
 }
 
 void graph_values_order(struct graph *g, const graph_id *ids)
@@ -131,4 +153,5 @@ void graph_values_fini(struct graph *g)
 		vec_fini(&g->fields[i].v);
 	vec_fini(&g->values_at);
 	graph_release(g->values.v);
+	graph_release(g->numbers.v);
 }

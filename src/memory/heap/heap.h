@@ -56,15 +56,21 @@ struct err *heap_show_paths(struct graph *g, const char *what, const struct heap
 struct err *heap_show_refs(struct graph *g, const char *address, const struct heap_shown *how,
 			   struct out *o);
 
-/* heap_find.c: the objects for which an expression of D is true. EINVAL: the expression is wrong;
- * the error has the diagnostics. */
-struct err *heap_show_find(struct graph *g, const char *expression, const struct heap_shown *how,
+/* heap_find.c: the objects for which the expression `find` of D is true, NULL: all; with `by`,
+ * their sums by the value of this expression. EINVAL: an expression is wrong; the error has the
+ * diagnostics. */
+struct heap_find;
+struct err *heap_find_new(const char *find, const char *by, struct heap_find **ret);
+void heap_find_free(struct heap_find *f); /* NULL is fine */
+/* Returns true when the graph needs labels and values for it. */
+bool heap_find_inside(const struct heap_find *f);
+struct err *heap_show_find(struct graph *g, const struct heap_find *f, const struct heap_shown *how,
 			   struct out *o);
 
 /* heap_text.c: puts the text that an object is, in UTF-8 and with a NUL behind it, in place of what
  * `ret` has; the first part of a long one. Returns false when the object is no text, or the graph
  * has no values. */
-bool heap_text(const struct graph *g, graph_id id, struct out *ret);
+bool heap_text(struct graph *g, graph_id id, struct out *ret);
 
 /* heap_tree.c: the dominator tree, objects of one class under the same parent merged, as a stack
  * tree with retained bytes. */

@@ -2,9 +2,12 @@
  * characters as they are. */
 #include "memory/heap/heap.h"
 
-#include "base/utf8.h"
+#include "base/characters.h"
 
 enum {
+	TREE_DEPTH = 256,
+	TREE_NODES = 1 << 12,
+	TREE_EDGES = 64,
 	TEXT_MAX = 1 << 16, /* characters */
 	FIELDS_MAX = 64,    /* numbers of a String that are looked at; it has three */
 };
@@ -25,39 +28,6 @@ static int64_t coder_at(const struct graph *g, uint32_t class)
 	return -1;
 }
 
-/* A NUL would end the text, and half of a pair is no character. */
-static void put_character(struct out *o, uint32_t c)
-{
-	char bytes[4];
-	uint32_t n = c ? utf8_encode(c, bytes) : 0;
-
-	if (!n)
-		n = utf8_encode(0xfffd, bytes);
-	out_mem(o, bytes, n);
-}
-
-static void put_utf16(const uint8_t *p, size_t n, struct out *o)
-{
-	for (size_t i = 0; i + 2 <= n && i / 2 < TEXT_MAX; i += 2) {
-		uint32_t c = (uint32_t)(p[i] | p[i + 1] << 8), low;
-
-		if (c >= 0xd800 && c < 0xdc00 && i + 4 <= n) {
-			low = (uint32_t)(p[i + 2] | p[i + 3] << 8);
-			if (low >= 0xdc00 && low < 0xe000) {
-				c = 0x10000 + ((c - 0xd800) << 10) + (low - 0xdc00);
-				i += 2;
-			}
-		}
-		put_character(o, c);
-	}
-}
-
-static void put_latin1(const uint8_t *p, size_t n, struct out *o)
-{
-	for (size_t i = 0; i < n && i < TEXT_MAX; i++)
-		put_character(o, p[i]);
-}
-
 static bool put_string(const struct graph *g, graph_id id, struct out *o)
 {
 	struct graph_walk walk = graph_out(g, id);
@@ -75,16 +45,44 @@ static bool put_string(const struct graph *g, graph_id id, struct out *o)
 		chars = graph_values_of(g, e.id, &n);
 		if (!wide && coder >= 0 && (size_t)coder < own)
 			wide = fields[coder] == 1;
-		if (wide)
-			put_utf16(chars, n, o);
-		else
-			put_latin1(chars, n, o);
+		n /= wide ? 2 : 1;
+		out_characters(o, chars, n < TEXT_MAX ? n : TEXT_MAX, wide ? 2 : 1);
 		return true;
 	}
 	return false;
 }
 
-bool heap_text(const struct graph *g, graph_id id, struct out *ret)
+/* Puts the parts of a string of V8 that is a tree of two halves each. */
+static bool put_tree(struct graph *g, graph_id id, struct out *o)
+{
+	const uint32_t first = graph_label(g, "first", 5), second = graph_label(g, "second", 6);
+	graph_id later[TREE_DEPTH] = { id };
+	uint32_t n = 1;
+
+	for (uint32_t i = 0; n && i < TREE_NODES && o->n < TEXT_MAX; i++) {
+		const graph_id at = later[--n];
+		uint64_t budget = TREE_EDGES;
+		graph_id a, b;
+		size_t size;
+		const uint8_t *p = graph_values_of(g, at, &size);
+
+		if (p) {
+			out_mem(o, p, size < TEXT_MAX ? size : TEXT_MAX);
+			continue;
+		}
+		a = graph_member(g, at, first, &budget);
+		b = graph_member(g, at, second, &budget);
+		if (n + 2 > TREE_DEPTH)
+			return false;
+		if (b != GRAPH_NONE)
+			later[n++] = b;
+		if (a != GRAPH_NONE)
+			later[n++] = a;
+	}
+	return o->n;
+}
+
+bool heap_text(struct graph *g, graph_id id, struct out *ret)
 {
 	const char *class = graph_class_text(g, graph_class_of(g, id));
 	size_t n;
@@ -92,7 +90,9 @@ bool heap_text(const struct graph *g, graph_id id, struct out *ret)
 	bool is_text = true;
 
 	ret->n = 0;
-	if (!strcmp(class, "java.lang.String")) {
+	if (!strcmp(class, "(concatenated string)")) {
+		is_text = put_tree(g, id, ret);
+	} else if (!strcmp(class, "java.lang.String")) {
 		is_text = put_string(g, id, ret);
 	} else {
 		p = graph_fields(g, graph_class_of(g, id), false) ? NULL

@@ -246,6 +246,35 @@ static enum node_type node_add(struct snapshot *s, const struct snapshot_node *n
 	return kind;
 }
 
+/* Learns what an object is from its reference to a text: a number has its value, when the snapshot
+ * was made with numbers, and null, undefined, true and false their names. */
+static void value_learn(struct snapshot *s, const struct snapshot_node *from, const char *edge,
+			uint64_t index, const struct snapshot_node *to)
+{
+	const char *type = intern_text(&s->texts, s->node_types.v[from->type]),
+		   *text = string_of(s, to->name);
+	int64_t whole;
+	char *end;
+	union {
+		double real;
+		uint64_t bits;
+	} v;
+
+	if (!strcmp(type, "number") && !strcmp(edge, "value")) {
+		v.real = strtod(text, &end);
+		if (number_parse(text, INT64_MIN, INT64_MAX, &whole))
+			graph_number(s->graph, GRAPH_LABEL_NONE, 'J', (uint64_t)whole);
+		else if (*text && !*end)
+			graph_number(s->graph, GRAPH_LABEL_NONE, 'D', v.bits);
+	} else if (!strcmp(type, "hidden") && !*edge && !index &&
+		   !strcmp(string_of(s, from->name), "system / Oddball")) {
+		if (!strcmp(text, "null") || !strcmp(text, "undefined"))
+			graph_number(s->graph, GRAPH_LABEL_NONE, 'N', 0);
+		else if (!strcmp(text, "true") || !strcmp(text, "false"))
+			graph_number(s->graph, GRAPH_LABEL_NONE, 'Z', *text == 't');
+	}
+}
+
 static bool edge_add(struct snapshot *s, const uint64_t *v, const struct snapshot_node *from,
 		     enum node_type kind)
 {
@@ -264,6 +293,8 @@ static bool edge_add(struct snapshot *s, const uint64_t *v, const struct snapsho
 	/* A shortcut repeats another way, but for those of the root, which mark the globals. */
 	weak = !strcmp(type, "weak") || (!strcmp(type, "shortcut") && kind != NODE_SYNTHETIC);
 	name = element ? "" : string_of(s, v[s->edge_name]);
+	if (graph_wanted(s->graph)->values)
+		value_learn(s, from, name, v[s->edge_name], to);
 	if (element)
 		label = GRAPH_LABEL_INDEX | ((uint32_t)v[s->edge_name] & ~GRAPH_LABEL_INDEX);
 	else if (number_parse(name, 0, INT32_MAX,

@@ -12,8 +12,8 @@
 #define _GNU_SOURCE
 struct ruby_object {
 	char type[32], imemo[32], name[256], root[64];
-	char value[256];
-	uint64_t address, class, size, slot, bytes;
+	char value[256], file[256];
+	uint64_t address, class, size, slot, bytes, line;
 	bool has_value;
 	VEC(uint64_t) refs;
 };
@@ -90,6 +90,8 @@ static bool member_read(struct rubydump *r)
 		{ "name", o->name, sizeof(o->name) },
 		{ "root", o->root, sizeof(o->root) },
 		{ "value", o->value, sizeof(o->value) },
+		{ "file", o->file, sizeof(o->file) },
+		{ "line", .number = &o->line },
 		{ "memsize", .number = &o->size },
 		{ "slot_size", .number = &o->slot },
 		{ "bytesize", .number = &o->bytes },
@@ -163,6 +165,10 @@ static void object_take(struct rubydump *r)
 	}
 	if (!strcmp(o->type, "STRING") && o->has_value)
 		graph_text(g, o->value);
+	if (*o->file) {
+		graph_number_text(g, graph_label(g, GRAPH_FILE, strlen(GRAPH_FILE)), o->file);
+		graph_number(g, graph_label(g, GRAPH_LINE, strlen(GRAPH_LINE)), 'J', o->line);
+	}
 }
 
 static struct err *rubydump_read_file(const char *path, struct graph *g)

@@ -51,7 +51,8 @@ struct python_type {
 	bool valid;
 	enum python_kind kind;
 	bool named;
-	uint32_t number; /* class of the graph + 1; 0: not made yet */
+	bool is_float, is_none; /* known once `number` is */
+	uint32_t number;        /* class of the graph + 1; 0: not made yet */
 	uint64_t flags, basic, item;
 };
 
@@ -135,6 +136,10 @@ bool python_keys(struct python_reader *x, uint64_t addr, struct python_keys *ret
 /* --- python_refs.c --- */
 /* Adds the references of the object that was added last. */
 void python_refs(struct python_reader *x, uint64_t addr, const struct python_type *t);
+
+/* --- python_values.c --- */
+/* Adds the text or number that the object is that was added last. */
+void python_values(struct python_reader *x, uint64_t addr, const struct python_type *t);
 
 /* --- python_source.c --- */
 /* Adds the objects, references and roots. p reads in the copy. */

@@ -137,7 +137,7 @@ static void refer_variables(struct python_reader *x, uint64_t addr, const struct
 		refer(x, python_at(p, 8) & ~1ull, GRAPH_LABEL_NONE);
 		return;
 	}
-	refer(x, python_at(p, 8), GRAPH_LABEL_NONE);
+	refer(x, python_at(p, 8), graph_label(x->graph, "__dict__", 8));
 	if (!python_at(p, 0))
 		return;
 	type = python_memory(x, t->address, HEAP_TYPE);

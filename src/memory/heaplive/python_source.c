@@ -67,6 +67,8 @@ static void name_type(struct python_reader *x, struct python_type *t)
 		name = space_string(x->space, at, NAME_SIZE);
 	if (name && *name)
 		graph_class_name(x->graph, t->number - 1, name, strlen(name));
+	t->is_float = name && !strcmp(name, "float");
+	t->is_none = name && !strcmp(name, "NoneType");
 	graph_class_object(x->graph, t->number - 1, t->address);
 }
 
@@ -83,6 +85,7 @@ static void add_objects(struct python_reader *x)
 		graph_object(x->graph, addr, t->number - 1, python_size(x, addr, t));
 		python_see(x, t->address, true);
 		python_refs(x, addr, t);
+		python_values(x, addr, t);
 	}
 }
 

@@ -25,8 +25,10 @@ static void refer(struct ruby_reader *x, uint64_t value, uint32_t label)
 {
 	const uint8_t *slot;
 
-	if (ruby_is_immediate(value))
+	if (ruby_is_immediate(value)) {
+		ruby_number(x, value, label);
 		return;
+	}
 	slot = ruby_slot(&x->heap, value, NULL);
 	if (slot && ruby_type(ruby_slot_word(slot, 0)))
 		graph_edge(x->graph, value, label, GRAPH_STRONG);
@@ -72,12 +74,12 @@ static void refer_variables(struct ruby_reader *x, uint64_t addr, uint64_t n)
 static void refer_items(struct ruby_reader *x, const struct ruby_part *part, uint64_t class)
 {
 	const uint8_t *p = ruby_edges_look(x, part->addr, part->n);
-	const bool ivars = part->kind == RUBY_PART_IVARS;
+	const bool ivars = part->kind == RUBY_PART_IVARS, values = graph_wanted(x->graph)->values;
 
 	for (uint64_t i = 0; p && (i + 1) * 8 <= part->n; i++) {
 		uint64_t value = ruby_slot_word(p + i * 8, 0);
 
-		if (!ruby_is_immediate(value))
+		if (values || !ruby_is_immediate(value))
 			refer(x, value,
 			      ivars ? ruby_ivar_label(x, class, (uint32_t)i)
 				    : GRAPH_LABEL_INDEX | (uint32_t)(i & INT32_MAX));
@@ -171,7 +173,8 @@ void ruby_edges(struct ruby_reader *x, uint64_t addr, const uint8_t *slot, uint3
 {
 	const uint64_t class = ruby_slot_word(slot, 8);
 	const uint32_t type = ruby_type(ruby_slot_word(slot, 0));
-	const bool ivars = type == RUBY_OBJECT, items = type == RUBY_ARRAY || type == RUBY_STRUCT;
+	const bool ivars = type == RUBY_OBJECT, items = type == RUBY_ARRAY || type == RUBY_STRUCT,
+		   values = graph_wanted(x->graph)->values && (ivars || items);
 
 	/* the graph knows that an object refers to its class */
 	if (class != real && type != RUBY_IMEMO)
@@ -180,7 +183,7 @@ void ruby_edges(struct ruby_reader *x, uint64_t addr, const uint8_t *slot, uint3
 		uint64_t value = ruby_slot_word(slot, i);
 		uint32_t k = (i - 16) / 8;
 
-		if (ruby_is_immediate(value))
+		if (ruby_is_immediate(value) && !values)
 			continue;
 		if (i == parts->weak && ruby_slot(&x->heap, value, NULL))
 			graph_edge(x->graph, value, GRAPH_LABEL_NONE, GRAPH_WEAK);

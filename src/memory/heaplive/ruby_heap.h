@@ -133,6 +133,7 @@ struct ruby_reader {
 	VEC(struct ruby_class) classes;
 	uint32_t *class_slots, class_mask;
 	VEC(uint32_t) found; /* blocks of an object that are still to be searched */
+	struct hash symbols; /* ID: label of its name, once a number is asked for */
 };
 
 /* Returns n bytes of the copy, or NULL. */
@@ -168,6 +169,12 @@ void ruby_classes_fini(struct ruby_reader *x);
 /* Adds what the object that was added last refers to. */
 void ruby_edges(struct ruby_reader *x, uint64_t addr, const uint8_t *slot, uint32_t size,
 		uint64_t real, const struct ruby_parts *parts);
+
+/* --- ruby_values.c --- */
+/* Adds the text or number that the object is that was added last. */
+void ruby_values(struct ruby_reader *x, uint64_t addr, const uint8_t *slot);
+/* Adds a value that is no object to the object that was added last: a number, a symbol, nil. */
+void ruby_number(struct ruby_reader *x, uint64_t value, uint32_t label);
 
 /* --- ruby_source.c --- */
 /* Adds the objects, references and roots. r reads in the copy. */

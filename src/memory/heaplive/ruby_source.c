@@ -110,6 +110,7 @@ static void add_object(struct ruby_reader *x, uint64_t addr, const uint8_t *slot
 	graph_object(x->graph, addr, class, bytes);
 	if (!graph_wanted(x->graph)->counts)
 		ruby_edges(x, addr, slot, size, real, &parts);
+	ruby_values(x, addr, slot);
 	x->counts[ruby_type(ruby_slot_word(slot, 0))]++;
 }
 
@@ -191,6 +192,7 @@ struct err *ruby_read(const struct memory_copy *c, struct ruby *r, struct graph 
 	heap_fini(&x.blocks);
 	ruby_classes_fini(&x);
 	vec_fini(&x.found);
+	hash_fini(&x.symbols);
 	vec_fini(&x.remarks.remarks);
 	arena_fini(&x.remarks.arena);
 	return e;

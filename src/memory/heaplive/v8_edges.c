@@ -51,6 +51,14 @@ static void edge(struct v8_reader *x, uint64_t word, uint32_t name)
 		edge_strong(x, word, name, GRAPH_WEAK);
 }
 
+/* The same of a word that has a name or an index: it may be a small number. */
+static void edge_named(struct v8_reader *x, uint64_t word, uint32_t name)
+{
+	edge(x, word, name);
+	if (!(word & UINT32_MAX) && name != GRAPH_LABEL_NONE && graph_wanted(x->graph)->values)
+		graph_number(x->graph, name, 'I', word >> 32);
+}
+
 static void edge_weak(struct v8_reader *x, uint64_t word, uint32_t name)
 {
 	if ((word & POINTER_BITS) == STRONG || (word & POINTER_BITS) == WEAK)
@@ -67,7 +75,7 @@ static void edges_items(struct v8_reader *x, const uint8_t *p, uint64_t first, u
 {
 	edges(x, p, 8, first);
 	for (uint64_t at = first; at + 8 <= size; at += 8)
-		edge(x, v8_at(p, at), GRAPH_LABEL_INDEX | (uint32_t)((at - first) / 8));
+		edge_named(x, v8_at(p, at), GRAPH_LABEL_INDEX | (uint32_t)((at - first) / 8));
 }
 
 /* Returns the label of a name: a string, or a symbol with its description. The labels are kept by
@@ -148,8 +156,9 @@ static void edges_names(struct v8_reader *x, const uint8_t *p, uint64_t size, bo
 
 		if (keys)
 			edge(x, key, GRAPH_LABEL_NONE);
-		if ((value & POINTER_BITS) == STRONG)
-			edge(x, value, label_of(x, key));
+		if ((value & POINTER_BITS) == STRONG ||
+		    (!(value & UINT32_MAX) && graph_wanted(x->graph)->values))
+			edge_named(x, value, label_of(x, key));
 	}
 }
 
@@ -181,10 +190,10 @@ static void edges_members(struct v8_reader *x, const struct v8_map *m, const uin
 		const struct v8_member_at *k = &x->members.v[m->first + i];
 
 		if (!k->outside && k->at + 8ull <= size) {
-			edge(x, v8_at(p, k->at), k->label);
+			edge_named(x, v8_at(p, k->at), k->label);
 		} else if (k->outside && array && k->at + 8ull <= n && x->budget) {
 			x->budget--;
-			edge(x, v8_at(array, k->at), k->label);
+			edge_named(x, v8_at(array, k->at), k->label);
 		}
 	}
 }
@@ -228,9 +237,9 @@ static void edges_context(struct v8_reader *x, const uint8_t *p, uint64_t size)
 
 	edges(x, p, 8, size < CONTEXT_VARIABLES ? size : CONTEXT_VARIABLES);
 	for (uint64_t at = CONTEXT_VARIABLES, i = 0; at + 8 <= size; at += 8, i++)
-		edge(x, v8_at(p, at),
-		     names && i < n ? label_of(x, v8_at(names, (first + i) * 8))
-				    : GRAPH_LABEL_NONE);
+		edge_named(x, v8_at(p, at),
+			   names && i < n ? label_of(x, v8_at(names, (first + i) * 8))
+					  : GRAPH_LABEL_NONE);
 }
 
 static void edges_cells(struct v8_reader *x, const uint8_t *p, uint64_t size)

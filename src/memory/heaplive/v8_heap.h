@@ -238,6 +238,11 @@ bool v8_is_object(const struct v8_reader *x, uint64_t pointer);
 /* Adds what the object that was added last refers to. map: index of v8_reader.maps. */
 void v8_edges(struct v8_reader *x, const uint8_t *p, uint64_t size, uint32_t map);
 
+/* --- v8_values.c --- */
+/* Adds the text or number that the object is that was added last. */
+void v8_values(struct v8_reader *x, const struct v8_map *m, uint64_t addr, const uint8_t *p,
+	       uint64_t size);
+
 /* --- v8_roots.c --- */
 void v8_roots_add(struct v8_reader *x);
 

@@ -107,6 +107,7 @@ static void object_add(struct v8_reader *x, struct walk *w, uint32_t map, uint64
 	graph_object(x->graph, w->at, v8_class(x, map, w->at, p, size), size);
 	content_add(x, &x->maps.v[map], p, size);
 	v8_edges(x, p, size, map);
+	v8_values(x, &x->maps.v[map], w->at, p, size);
 	if (!w->page->heap)
 		graph_root(x->graph, w->at, "read-only");
 }

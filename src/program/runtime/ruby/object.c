@@ -57,8 +57,7 @@ int ruby_imemo(const struct ruby *r, uint64_t value)
 	return flags >> IMEMO_SHIFT & 15;
 }
 
-/* Finds the bytes of a String. */
-static bool string_bytes(const struct ruby *r, uint64_t string, uint64_t *ret_addr, uint64_t *ret_n)
+bool ruby_string_bytes(const struct ruby *r, uint64_t string, uint64_t *ret_addr, uint64_t *ret_n)
 {
 	uint64_t flags;
 
@@ -80,7 +79,7 @@ const char *ruby_text(struct ruby *r, uint64_t string)
 	uint64_t addr, n;
 	char *text;
 
-	if (!string_bytes(r, string, &addr, &n))
+	if (!ruby_string_bytes(r, string, &addr, &n))
 		return NULL;
 	n = n < TEXT_MAX ? n : TEXT_MAX;
 	if (!ruby_afford(r, n + 1))

@@ -95,6 +95,8 @@ bool ruby_object(const struct ruby *r, uint64_t value, uint64_t *ret_flags);
 bool ruby_is(const struct ruby *r, uint64_t value, uint32_t type);
 /* Returns the kind of an internal object (RUBY_IMEMO_*), -1: it is none. */
 int ruby_imemo(const struct ruby *r, uint64_t value);
+/* Finds the bytes of a String. */
+bool ruby_string_bytes(const struct ruby *r, uint64_t string, uint64_t *ret_addr, uint64_t *ret_n);
 /* Returns the text of a String, NULL: it cannot be read. */
 const char *ruby_text(struct ruby *r, uint64_t string);
 uint32_t ruby_array_length(const struct ruby *r, uint64_t array);

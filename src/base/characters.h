@@ -1,0 +1,11 @@
+/* Characters of runtimes' strings, written as UTF-8. */
+#ifndef DESCRY_BASE_CHARACTERS_H
+#define DESCRY_BASE_CHARACTERS_H
+
+#include "base/out.h"
+
+/* Writes n characters of `width` bytes each, little-endian: Latin-1, UTF-16 or UTF-32. A NUL, half
+ * of a pair and what is no character become U+FFFD. */
+void out_characters(struct out *o, const void *p, size_t n, unsigned width);
+
+#endif
