@@ -27,7 +27,7 @@ const struct opt heap_opts[] = {
 	{ OPT_LONG, "find", "EXPRESSION", NULL, "the objects for which it is true: 'this->total > 100'", TEXT(find) },
 	{ OPT_LONG, "by", "EXPRESSION", NULL, "sums these objects, or all, by its value: 'class', 'file', 'this->status'", TEXT(by) },
 	{ OPT_LONG, "diff", "FILE", OPT_FILE, "the classes that have more or less than in this older dump", TEXT(diff) },
-	{ 'o', NULL, "FILE", OPT_FILE, "a picture of what retains what: .html, .svg, .folded or .json; .hprof: the heap itself", TEXT(page) },
+	{ 'o', NULL, "FILE", OPT_FILE, "a picture of what retains what: .html, .svg, .folded or .json; .hprof, .heapsnapshot: the heap itself", TEXT(page) },
 	{ 0, NULL, NULL, NULL, "How" },
 	{ 'n', NULL, "N", NULL, "lists at most N rows (30)", INTEGER(shown.most, 1, UINT32_MAX) },
 	{ OPT_LONG, "percent", "N", NULL, "a suspect retains at least N percent (20)", INTEGER(shown.percent, 1, 100) },
@@ -61,11 +61,11 @@ struct err *heap_process_stop(struct control *c)
 	return control_stop(c, STOP_MS);
 }
 
-static bool is_hprof_name(const char *name)
+static bool has_ending(const char *name, const char *ending)
 {
-	size_t n = strlen(name);
+	size_t n = strlen(name), k = strlen(ending);
 
-	return n > 6 && !strcmp(name + n - 6, ".hprof");
+	return n > k && !strcmp(name + n - k, ending);
 }
 
 /* Questions that need the objects. */
@@ -81,7 +81,8 @@ enum {
 	ASK_DIFF = 1 << 8,
 	ASK_PAGE = 1 << 9,
 	ASK_HPROF = 1 << 10,
-	ASK_SUMMARY = 1 << 11, /* the user has given no option that asks something */
+	ASK_SNAPSHOT = 1 << 11,
+	ASK_SUMMARY = 1 << 12, /* the user has given no option that asks something */
 };
 
 static uint32_t questions(const struct heap_options *a)
@@ -93,7 +94,9 @@ static uint32_t questions(const struct heap_options *a)
 			 (a->diff ? ASK_DIFF : 0);
 
 	if (a->page)
-		asked |= is_hprof_name(a->page) ? ASK_HPROF : ASK_PAGE;
+		asked |= has_ending(a->page, ".hprof")          ? ASK_HPROF
+			 : has_ending(a->page, ".heapsnapshot") ? ASK_SNAPSHOT
+								: ASK_PAGE;
 	return asked || a->stacks ? asked : ASK_SUMMARY;
 }
 
@@ -196,6 +199,21 @@ static struct err *write_hprof(struct heap_options *a, struct graph *g)
 	return tool_out_end(&o, a->page, file);
 }
 
+static struct err *write_snapshot(struct heap_options *a, struct graph *g)
+{
+	struct out o;
+	FILE *file;
+	struct err *e = tool_out_begin(&o, a->page, &file), *end;
+
+	if (e)
+		return e;
+	e = heap_write_snapshot(g, &o);
+	end = tool_out_end(&o, a->page, file);
+	if (e)
+		err_free(end);
+	return e ?: end;
+}
+
 static struct err *write_page(struct heap_options *a, struct graph *g)
 {
 	static const char *const forms[] = { "html", "svg", "folded", "json" };
@@ -218,7 +236,7 @@ static struct err *write_page(struct heap_options *a, struct graph *g)
 	if (!known)
 		return err_new(
 			EINVAL,
-			"%s: the name ends in none of .html, .svg, .folded, .json and .hprof",
+			"%s: the name ends in none of .html, .svg, .folded, .json, .hprof and .heapsnapshot",
 			a->page);
 	e = tool_out_begin(&o, a->page, &file);
 	if (e)
@@ -278,6 +296,8 @@ static struct err *answer(struct heap_options *a, struct graph *g, const struct 
 		e = write_page(a, g);
 	if (asked & ASK_HPROF && !e)
 		e = write_hprof(a, g);
+	if (asked & ASK_SNAPSHOT && !e)
+		e = write_snapshot(a, g);
 	if (asked & ASK_SUMMARY) {
 		heap_show_summary(g, &a->shown, &o);
 		heap_show_suspects(g, &a->shown, &o);
@@ -320,9 +340,10 @@ static int heap_ask(struct heap_options *a, char **files, int nfiles)
 		inside = !e && heap_find_inside(a->query);
 	}
 	w = (struct graph_wanted){
-		.labels = inside || asked & (ASK_PATHS | ASK_REFS | ASK_HPROF | ASK_SUMMARY),
+		.labels = inside ||
+			  asked & (ASK_PATHS | ASK_REFS | ASK_HPROF | ASK_SNAPSHOT | ASK_SUMMARY),
 		.contents = asked & ASK_DUPLICATES,
-		.values = inside || asked & ASK_HPROF,
+		.values = inside || asked & (ASK_HPROF | ASK_SNAPSHOT),
 		.memory = (uint64_t)a->memory << 20,
 		.counts = asked && !(asked & ~(uint32_t)(ASK_HISTOGRAM | ASK_COUNTS)),
 	};

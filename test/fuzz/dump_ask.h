@@ -82,6 +82,8 @@ static inline int dump_ask(const struct heap_source *source, const uint8_t *data
 			 &o);
 		o.n = 0;
 		hprof_write(g, &o);
+		o.n = 0;
+		err_free(heap_write_snapshot(g, &o));
 		stacktree_init(&tree);
 		heap_stacktree(g, &tree);
 		stacktree_fini(&tree);

@@ -72,6 +72,10 @@ struct err *heap_show_find(struct graph *g, const struct heap_find *f, const str
  * has no values. */
 bool heap_text(struct graph *g, graph_id id, struct out *ret);
 
+/* heap_snapshot.c: writes the heap as a snapshot of V8. The graph has labels; texts are written
+ * when it has values. EFBIG: it has too many objects for that. */
+struct err *heap_write_snapshot(struct graph *g, struct out *o);
+
 /* heap_tree.c: the dominator tree, objects of one class under the same parent merged, as a stack
  * tree with retained bytes. */
 void heap_stacktree(struct graph *g, struct stacktree *ret);
