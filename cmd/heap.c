@@ -18,7 +18,7 @@ const struct opt heap_opts[] = {
 	{ 0, NULL, NULL, NULL, "Questions; without one: the sums, the leak suspects and the biggest objects" },
 	{ OPT_LONG, "histogram", NULL, NULL, "objects and bytes of each class", FLAG(histogram) },
 	{ OPT_LONG, "counts", NULL, NULL, "the number of objects of each class, the most first", FLAG(counts) },
-	{ OPT_LONG, "stacks", NULL, NULL, "also the functions of Python or Ruby that each thread executes", FLAG(stacks) },
+	{ OPT_LONG, "stacks", NULL, NULL, "also the functions of the language that each thread executes", FLAG(stacks) },
 	{ OPT_LONG, "retained", NULL, NULL, "what the objects of each class retain", FLAG(retained) },
 	{ OPT_LONG, "unreachable", NULL, NULL, "the classes of what no root reaches", FLAG(unreachable) },
 	{ OPT_LONG, "duplicates", NULL, NULL, "strings and arrays with equal contents", FLAG(duplicates) },

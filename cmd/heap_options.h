@@ -22,8 +22,8 @@ struct heap_options {
 };
 
 int heap_alloc(struct heap_options *o);
-/* heap_stacks.c: the functions of Python or Ruby that each thread executes. ENOENT: it runs
- * neither. */
+/* heap_stacks.c: the functions of the language that each thread executes. ENOENT: it runs none that
+ * descry knows. */
 struct err *heap_show_stacks(struct space *space, struct memory_stop *p, bool json, struct out *o);
 /* Stops a process, as long as descry waits for that. */
 struct err *heap_process_stop(struct control *c);

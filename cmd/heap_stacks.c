@@ -8,9 +8,14 @@
 #include "memory/heap/heap.h"
 #include "program/runtime/runtime.h"
 #include "program/space/space.h"
+#include "program/unwind/unwind.h"
 
 /* The process may be hostile, and its lists endless. */
-enum { STACKS_READS = 100 << 20, STACKS_FRAMES = 1 << 20 };
+enum {
+	STACKS_READS = 100 << 20,
+	STACKS_FRAMES = 1 << 20,
+	NATIVE_MAX = 1 << 16, /* native frames of a thread */
+};
 static const uint64_t STACKS_NS = 5000000000;
 
 struct thread_stack {
@@ -23,17 +28,37 @@ struct thread_stacks {
 	runtime_frame_vec frames;
 };
 
-static struct err *walk_threads(struct space *space, struct runtime *r, struct thread_stacks *ret)
+/* Adds the frames of a language whose functions have native frames: the runtime steps through those
+ * while the native stack is walked. */
+static void walk_native(struct runtime *r, struct space *space, struct unwind_process *native,
+			const struct space_thread *t, runtime_frame_vec *ret)
+{
+	static uint64_t pcs[NATIVE_MAX], sps[NATIVE_MAX];
+	struct runtime_walk code = { .runtime = r, .thread = t, .ret = ret };
+	enum wire_unwind_end end;
+
+	native->code = runtime_code(&code);
+	unwind_thread(native, space, t, pcs, sps, NATIVE_MAX, &end);
+}
+
+static struct err *walk_threads(struct space *space, struct runtime *r,
+				struct unwind_images *images, struct thread_stacks *ret)
 {
 	const struct space_thread *t = NULL;
+	struct unwind_process *native = NULL;
 	uint32_t n = 0;
 	struct err *e = space_threads(space, &t, &n);
 
+	if (!r->type->frames)
+		e = e ?: unwind_process_read(images, space, 0, &native);
 	space_limit(space, STACKS_READS, now_ns() + STACKS_NS);
 	for (uint32_t i = 0; !e && i < n && ret->frames.n < STACKS_FRAMES; i++) {
 		struct thread_stack s = { .tid = t[i].tid, .at = ret->frames.n };
 
-		runtime_frames(r, &t[i], &ret->frames);
+		if (native)
+			walk_native(r, space, native, &t[i], &ret->frames);
+		else
+			runtime_frames(r, &t[i], &ret->frames);
 		s.n = ret->frames.n - s.at;
 		vec_push(&ret->threads, s);
 	}
@@ -42,6 +67,7 @@ static struct err *walk_threads(struct space *space, struct runtime *r, struct t
 			    "%s: reading its stacks takes too long, its lists may be endless",
 			    space->name);
 	space_limit(space, UINT64_MAX, UINT64_MAX);
+	unwind_process_free(native);
 	return e;
 }
 
@@ -83,24 +109,27 @@ static void put_threads(const struct thread_stacks *s, const struct space *space
 struct err *heap_show_stacks(struct space *space, struct memory_stop *p, bool json, struct out *o)
 {
 	struct thread_stacks s = { 0 };
+	struct unwind_images *images = unwind_images_new();
+	struct unwind_process *tables = NULL;
 	struct runtime *r = NULL;
 	struct err *e = runtime_find(space, &r), *again = NULL;
 
-	if (!e && (!r || !r->type->frames))
-		e = err_new(
-			ENOENT,
-			"%s: it runs neither Python nor Ruby; descry stack shows the functions of "
-			"Java and of Node.js",
-			space->name);
+	if (!e && !r)
+		e = err_new(ENOENT, "%s: it runs none of Java, Node.js, Python and Ruby",
+			    space->name);
+	if (!e && !r->type->frames) /* so that the process is stopped for the walks only */
+		e = unwind_process_read(images, space, 0, &tables);
+	unwind_process_free(tables);
 	if (!e && p->control)
 		e = heap_process_stop(p->control);
 	if (!e) {
-		e = walk_threads(space, r, &s);
+		e = walk_threads(space, r, images, &s);
 		again = p->control ? control_resume(p->control) : NULL;
 	}
 	if (!e && !again)
 		put_threads(&s, space, json, o);
 	runtime_free(r);
+	unwind_images_free(images);
 	vec_fini(&s.threads);
 	vec_fini(&s.frames);
 	if (e)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-# descry heap --stacks and --counts: the functions that each thread of a Ruby and of a Python executes, with lines, from the process and its core;
+# descry heap --stacks and --counts: the functions that each thread of Ruby, Python, Java and Node.js executes, with lines, from the process and its core;
 # the counts of the histogram, the most first; refused where there are no stacks of a language.
 import atexit
 import json
@@ -111,10 +111,86 @@ for name, (program, main, other, objects) in EXPECTED.items():
             check("".join("    %s:%d: %s\n" % (path, n, f) for f, n in main) in text, name, "from a core", text)
             os.unlink(core)
     p.kill()
+
+
+def jitted(argv, path, main, other):
+    """A language whose functions have native frames: interpreted ones, and compiled ones that were called a million times."""
+    name = argv[0]
+    p = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    running.append(p)
+    check(p.stdout.readline() == "ready\n", name, "start")
+    stacks = []
+    for _ in range(300):
+        threads = [json.loads(line) for line in heap("--stacks", "--json", "-p", str(p.pid)).stdout.splitlines()]
+        stacks = [[(f["function"], f["line"]) for f in t["frames"]] for t in threads]
+        if any(main == s[i:i + len(main)] for s in stacks for i in range(len(s))) and any(other in s for s in stacks):
+            break
+        time.sleep(0.05)
+    check(any(main == s[i:i + len(main)] for s in stacks for i in range(len(s))), name, "the main thread", stacks)
+    check(any(other in s for s in stacks), name, "another thread", stacks)
+    files = {f["file"] for t in threads for f in t["frames"] if (f["function"], f["line"]) in main}
+    check(files == {path}, name, "files", files)
+    if shutil.which("gcore"):
+        subprocess.run(["gcore", "-o", TMP + "/core", str(p.pid)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        core = "%s/core.%d" % (TMP, p.pid)
+        if os.path.exists(core):
+            text = heap("--stacks", core).stdout
+            check("".join("    %s:%d: %s\n" % (path, n, f) for f, n in main) in text, name, "from a core", text)
+            os.unlink(core)
+    p.kill()
+
+
+JAVA = r"""public class Stacks {
+    static int hot(int n) throws Exception { if (n < 0) { System.out.println("ready"); Thread.sleep(1000000); } return n + 1; }
+    static int outer(int n) throws Exception {
+        return hot(n);
+    }
+    static void idle() {
+        try { Thread.sleep(1000000); } catch (InterruptedException e) { }
+    }
+    public static void main(String[] a) throws Exception {
+        Thread t = new Thread(Stacks::idle); t.setDaemon(true); t.start();
+        int s = 0;
+        for (int i = 0; i < 1000000; i++)
+            s += outer(i);
+        outer(-1);
+    }
+}
+"""
+NODE = r"""const { Worker, isMainThread } = require('worker_threads');
+function block() { Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0); }
+function hot(n) { if (n < 0) block(); return n + 1; }
+function outer(n) {
+    return hot(n);
+}
+function idle() { block(); }
+if (isMainThread) {
+    new Worker(__filename);
+    let s = 0;
+    for (let i = 0; i < 1000000; i++)
+        s += outer(i);
+    setTimeout(function main() {
+        require('fs').writeSync(1, 'ready\n'); outer(-1);
+    }, 1000);
+} else {
+    idle();
+}
+""".replace("\\n", "\\n")
+if shutil.which("javac") and shutil.which("java"):
+    with open(os.path.join(TMP, "Stacks.java"), "w") as f:
+        f.write(JAVA)
+    subprocess.run(["javac", "-d", TMP, os.path.join(TMP, "Stacks.java")], check=True)
+    jitted(["java", "-Xmx64m", "-cp", TMP, "Stacks"], "Stacks.java", [("Stacks.hot", 2), ("Stacks.outer", 4), ("Stacks.main", 14)], ("Stacks.idle", 7))
+if shutil.which("node"):
+    path = os.path.join(TMP, "stacks.js")
+    with open(path, "w") as f:
+        f.write(NODE)
+    jitted(["node", path], path, [("block", 2), ("hot", 3), ("outer", 5), ("main", 14)], ("idle", 7))
+
 p = subprocess.Popen(["/bin/sleep", "600"])
 running.append(p)
 r = heap("--stacks", "-p", str(p.pid), status=1)
-check("runs neither Python nor Ruby" in r.stderr, "a program of no language", r.stderr)
+check("runs none of Java, Node.js, Python and Ruby" in r.stderr, "a program of no language", r.stderr)
 dump = os.path.join(TMP, "x.json")
 with open(dump, "w") as f:
     f.write('{"type":"ROOT", "root":"vm", "references":["0x1000"]}\n')
