@@ -226,6 +226,7 @@ static struct err *write_page(struct heap_options *a, struct graph *g)
 	};
 	struct stack_output output = { .picture = &picture };
 	struct stacktree tree;
+	char **paths = NULL;
 	struct err *e = NULL, *end;
 	struct out o;
 	FILE *file;
@@ -242,10 +243,12 @@ static struct err *write_page(struct heap_options *a, struct graph *g)
 	if (e)
 		return e;
 	stacktree_init(&tree);
-	heap_stacktree(g, &tree);
+	heap_stacktree(g, &tree, strcmp(writer->name, "html") ? NULL : &paths);
 	output.tree = &tree;
+	picture.notes = paths;
 	writer->write(&output, &o);
 	end = tool_out_end(&o, a->page, file);
+	heap_tree_paths_free(paths, &tree);
 	stacktree_fini(&tree);
 	return end;
 }
@@ -340,8 +343,8 @@ static int heap_ask(struct heap_options *a, char **files, int nfiles)
 		inside = !e && heap_find_inside(a->query);
 	}
 	w = (struct graph_wanted){
-		.labels = inside ||
-			  asked & (ASK_PATHS | ASK_REFS | ASK_HPROF | ASK_SNAPSHOT | ASK_SUMMARY),
+		.labels = inside || asked & (ASK_PATHS | ASK_REFS | ASK_PAGE | ASK_HPROF |
+					     ASK_SNAPSHOT | ASK_SUMMARY),
 		.contents = asked & ASK_DUPLICATES,
 		.values = inside || asked & (ASK_HPROF | ASK_SNAPSHOT),
 		.memory = (uint64_t)a->memory << 20,

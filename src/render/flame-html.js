@@ -166,8 +166,16 @@
 	function zoom(i) {
 		zoomed = i < 0 ? 0 : i;
 		byId("unzoom").disabled = !zoomed;
+		note(zoomed); /* before it is drawn: it takes room */
 		draw();
 		remember();
+	}
+
+	/* What the page knows of a frame beyond its size. */
+	function note(i) {
+		var lines = data.notes && data.notes[i];
+		byId("note").hidden = !lines;
+		byId("note").textContent = lines ? names[name[i]] + ": " + lines.join("\n") : "";
 	}
 
 	function search() {
@@ -290,6 +298,7 @@
 	byId("space").style.height = (deepest + 1) * rowHeight + "px";
 	recall();
 	byId("unzoom").disabled = !zoomed;
+	note(zoomed);
 	view.scrollTop = data.inverted ? 0 : (deepest + 1) * rowHeight;
 	search();
 	document.body.dataset.first = (performance.now() - began).toFixed(1);

@@ -85,6 +85,33 @@ static void put_column(const struct stacktree *t, struct out *o, const char *nam
 	out_char(o, ']');
 }
 
+/* Notes have several lines. */
+static void put_notes(const struct stacktree *t, char *const *notes, struct out *o,
+		      struct out *scratch)
+{
+	uint64_t place = 0;
+	bool more = false;
+
+	out_str(o, ",\n\"notes\":{");
+	for (uint32_t i = 0; i != STACKTREE_NONE; i = stacktree_next(t, i, false), place++) {
+		if (!notes[i])
+			continue;
+		out_printf(o, "%s\"%llu\":[", more ? ",\n" : "", (unsigned long long)place);
+		more = true;
+		for (const char *line = notes[i]; *line;) {
+			const size_t n = strcspn(line, "\n");
+
+			flame_shown(scratch, line, n);
+			put_string(o, scratch);
+			line += n + (line[n] == '\n');
+			if (*line)
+				out_char(o, ',');
+		}
+		out_char(o, ']');
+	}
+	out_char(o, '}');
+}
+
 static void put_data(const struct stacktree *t, const struct flame_options *opt, struct out *o)
 {
 	struct out scratch = { 0 };
@@ -108,6 +135,8 @@ static void put_data(const struct stacktree *t, const struct flame_options *opt,
 	put_column(t, o, "self", COLUMN_SELF);
 	if (t->differential)
 		put_column(t, o, "before", COLUMN_BEFORE);
+	if (opt->notes)
+		put_notes(t, opt->notes, o, &scratch);
 	out_char(o, '}');
 	out_fini(&scratch);
 }
@@ -130,6 +159,7 @@ void html_write(const struct stacktree *t, const struct flame_options *o, struct
 		"<output id=\"matched\"></output></header>\n"
 		"<main id=\"view\" tabindex=\"0\"><div id=\"space\"><canvas id=\"canvas\"></canvas>"
 		"</div></main>\n"
+		"<pre id=\"note\" hidden></pre>\n"
 		"<footer><span id=\"details\"></span><span id=\"culled\"></span></footer>\n"
 		"<script type=\"application/json\" id=\"data\">\n");
 	put_data(t, o, out);

@@ -34,7 +34,10 @@ struct flame_options {
 	double min_percent;                        /* in place of min_width when not 0 */
 	enum flame_palette palette;
 	bool inverted; /* the root on top: an icicle graph */
-	bool negate;   /* of a differential tree: swap the colours of more and less */
+	/* HTML: a text for each node of the tree, which the page shows when the node is clicked;
+	 * NULL: there is none, for one node or for all. */
+	char *const *notes;
+	bool negate; /* of a differential tree: swap the colours of more and less */
 };
 
 struct flame_result {

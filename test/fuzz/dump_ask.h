@@ -61,6 +61,7 @@ static inline int dump_ask(const struct heap_source *source, const uint8_t *data
 	int fd = input_file(data, size, path);
 	struct err *e = source->read_file(path, g);
 	struct stacktree tree;
+	char **texts = NULL;
 	struct out o;
 
 	e = e ?: graph_finish(g);
@@ -85,7 +86,8 @@ static inline int dump_ask(const struct heap_source *source, const uint8_t *data
 		o.n = 0;
 		err_free(heap_write_snapshot(g, &o));
 		stacktree_init(&tree);
-		heap_stacktree(g, &tree);
+		heap_stacktree(g, &tree, &texts);
+		heap_tree_paths_free(texts, &tree);
 		stacktree_fini(&tree);
 		out_fini(&o);
 	}

@@ -175,7 +175,7 @@ if (isMainThread) {
 } else {
     idle();
 }
-""".replace("\\n", "\\n")
+"""
 if shutil.which("javac") and shutil.which("java"):
     with open(os.path.join(TMP, "Stacks.java"), "w") as f:
         f.write(JAVA)

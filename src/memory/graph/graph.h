@@ -262,6 +262,12 @@ struct graph_paths {
 void graph_paths(struct graph *g, bool (*wanted)(void *arg, graph_id id), void *arg,
 		 struct graph_paths *ret);
 void graph_paths_fini(struct graph_paths *p);
+/* The same for many small sets of objects: the paths are searched once. */
+struct graph_ways *graph_ways_new(struct graph *g);
+void graph_ways_free(struct graph_ways *w);
+/* Takes the first of n different objects, at most 1000, and fewer when their paths are long.
+ * Returns how many it has taken. */
+size_t graph_ways_to(struct graph_ways *w, const graph_id *ids, size_t n, struct graph_paths *ret);
 
 /* graph_suspects.c */
 struct graph_suspect {

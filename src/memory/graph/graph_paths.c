@@ -1,7 +1,13 @@
 /* The shortest paths from roots to objects, merged from the roots down. */
+#define _GNU_SOURCE
 #include "graph_private.h"
 
-enum { LABELS_SEARCHED = 256 }; /* an array may have millions */
+enum {
+	LABELS_SEARCHED = 256, /* an array may have millions */
+	WAYS_OBJECTS = 1000,
+	WAYS_PASSED = 1 << 16, /* objects on the paths of one set */
+	WAYS_STEPS = 1 << 28,
+};
 
 struct pathfinder {
 	struct graph *g;
@@ -115,6 +121,17 @@ static void nodes_make(struct pathfinder *p, struct graph_paths *ret,
 	graph_release(node);
 }
 
+static void classes_mark(struct pathfinder *p)
+{
+	const struct graph *g = p->g;
+
+	p->classes =
+		graph_alloc(&p->g->memory, ((size_t)g->nobjects / 64 + 1) * sizeof(*p->classes));
+	for (uint32_t i = 0; i < g->classes.n; i++)
+		if (g->classes.v[i].id != GRAPH_NONE)
+			graph_bit_set(p->classes, g->classes.v[i].id);
+}
+
 void graph_paths(struct graph *g, bool (*wanted)(void *arg, graph_id id), void *arg,
 		 struct graph_paths *ret)
 {
@@ -122,10 +139,7 @@ void graph_paths(struct graph *g, bool (*wanted)(void *arg, graph_id id), void *
 
 	memset(ret, 0, sizeof(*ret));
 	paths_search(&p);
-	p.classes = graph_alloc(&g->memory, ((size_t)g->nobjects / 64 + 1) * sizeof(*p.classes));
-	for (uint32_t i = 0; i < g->classes.n; i++)
-		if (g->classes.v[i].id != GRAPH_NONE)
-			graph_bit_set(p.classes, g->classes.v[i].id);
+	classes_mark(&p);
 	p.wanted = graph_alloc(&g->memory, ((size_t)g->nobjects + 1) * sizeof(*p.wanted));
 	for (graph_id id = 0; id < g->nobjects; id++) {
 		if (!wanted(arg, id))
@@ -145,6 +159,103 @@ void graph_paths(struct graph *g, bool (*wanted)(void *arg, graph_id id), void *
 	graph_release(p.order);
 	graph_release(p.wanted);
 	graph_release(p.classes);
+}
+
+struct graph_ways {
+	struct pathfinder p; /* wanted[] is 0, and order[] has the objects of the set at hand */
+	uint32_t *rank;      /* by object: its place in the order of the search */
+	uint32_t *depth;     /* by object: steps from its root */
+	uint64_t *members;   /* a bit for each object of the set at hand */
+	uint64_t budget;     /* steps of all sets that are left: lists can be long */
+};
+
+struct graph_ways *graph_ways_new(struct graph *g)
+{
+	struct graph_ways *w = xcalloc(1, sizeof(*w));
+	const size_t room = ((size_t)g->nobjects + 1) * sizeof(uint32_t);
+
+	w->p.g = g;
+	paths_search(&w->p);
+	classes_mark(&w->p);
+	w->p.wanted = graph_alloc(&g->memory, room);
+	w->rank = graph_alloc(&g->memory, room);
+	w->members = graph_alloc(&g->memory, ((size_t)g->nobjects / 64 + 1) * sizeof(*w->members));
+	w->depth = graph_alloc(&g->memory, room);
+	w->budget = WAYS_STEPS;
+	for (uint32_t i = 0; i < w->p.n; i++) {
+		const graph_id id = w->p.order[i], above = w->p.parent[id];
+
+		w->rank[id] = i;
+		w->depth[id] = above == id ? 1 : w->depth[above] + 1;
+	}
+	return w;
+}
+
+void graph_ways_free(struct graph_ways *w)
+{
+	graph_release(w->p.parent);
+	graph_release(w->p.order);
+	graph_release(w->p.wanted);
+	graph_release(w->p.classes);
+	graph_release(w->rank);
+	graph_release(w->depth);
+	graph_release(w->members);
+	free(w);
+}
+
+static bool is_member(void *arg, graph_id id)
+{
+	const struct graph_ways *w = arg;
+
+	return graph_bit(w->members, id);
+}
+
+static int compare_ranks(const void *x, const void *y, void *arg)
+{
+	const struct graph_ways *w = arg;
+
+	return COMPARE(w->rank[*(const graph_id *)x], w->rank[*(const graph_id *)y]);
+}
+
+/* wanted[] is 1 more than the number while an object is known to be on a path. */
+size_t graph_ways_to(struct graph_ways *w, const graph_id *ids, size_t n, struct graph_paths *ret)
+{
+	struct pathfinder *p = &w->p;
+	size_t taken = 0;
+
+	memset(ret, 0, sizeof(*ret));
+	p->n = 0;
+	for (; taken < n && taken < WAYS_OBJECTS && p->n < WAYS_PASSED; taken++) {
+		graph_id id = ids[taken];
+
+		if (p->parent[id] == GRAPH_NONE) {
+			ret->without++;
+			continue;
+		}
+		if (w->budget < w->depth[id])
+			break;
+		graph_bit_set(w->members, id);
+		ret->wanted++;
+		for (; !p->wanted[id]; id = p->parent[id]) {
+			p->wanted[id] = 1;
+			p->order[p->n++] = id;
+			w->budget--;
+		}
+	}
+	qsort_r(p->order, p->n, sizeof(*p->order), compare_ranks, w);
+	for (uint32_t i = p->n; i-- > 0;) {
+		const graph_id id = p->order[i], above = p->parent[id];
+
+		p->wanted[id] += graph_bit(w->members, id) - 1u;
+		if (above != id)
+			p->wanted[above] += p->wanted[id];
+	}
+	nodes_make(p, ret, is_member, w);
+	for (uint32_t i = 0; i < p->n; i++) {
+		p->wanted[p->order[i]] = 0;
+		w->members[p->order[i] / 64] = 0;
+	}
+	return taken;
 }
 
 void graph_paths_fini(struct graph_paths *p)

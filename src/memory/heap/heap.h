@@ -77,8 +77,15 @@ bool heap_text(struct graph *g, graph_id id, struct out *ret);
 struct err *heap_write_snapshot(struct graph *g, struct out *o);
 
 /* heap_tree.c: the dominator tree, objects of one class under the same parent merged, as a stack
- * tree with retained bytes. */
-void heap_stacktree(struct graph *g, struct stacktree *ret);
+ * tree with retained bytes. ret_paths, when not NULL: a text for each node, the merged paths from
+ * roots to its objects, NULL for those at the bottom of a large tree; freed by
+ * heap_tree_paths_free(). The graph then has labels. */
+void heap_stacktree(struct graph *g, struct stacktree *ret, char ***ret_paths);
+void heap_tree_paths_free(char **paths, const struct stacktree *t);
+
+/* Writes merged paths as lines. */
+void heap_put_paths(struct graph *g, struct graph_paths *p, const struct heap_shown *how,
+		    struct out *o);
 
 /* Shared by these: "0x7f.. (java.lang.String)" of an object, a share, a member of a JSON line. */
 void heap_put_object(struct graph *g, graph_id id, struct out *o);

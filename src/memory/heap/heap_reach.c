@@ -103,8 +103,8 @@ static void put_path_node(struct graph *g, const struct graph_path_node *n, uint
 }
 
 /* Writes the tree from the roots down, the way to most objects first. */
-static void put_paths(struct graph *g, struct graph_paths *p, const struct heap_shown *how,
-		      struct out *o)
+void heap_put_paths(struct graph *g, struct graph_paths *p, const struct heap_shown *how,
+		    struct out *o)
 {
 	uint32_t n = p->nodes.n, shown = 0, depth = 0, at;
 	cleanup_free uint32_t *order = xmalloc(((size_t)n + 1) * sizeof(*order));
@@ -175,7 +175,7 @@ struct err *heap_show_paths(struct graph *g, const char *what, const struct heap
 				   (unsigned long long)p.without);
 		out_printf(o, "\n%10s %12s  PATH\n", "LEADS TO", "BYTES");
 	}
-	put_paths(g, &p, how, o);
+	heap_put_paths(g, &p, how, o);
 	graph_paths_fini(&p);
 	free(w.classes);
 	return NULL;

@@ -1,9 +1,12 @@
 /* The dominator tree as a stack tree: who retains how much, by class. */
 #define _GNU_SOURCE
+#include "base/hash.h"
 #include "memory/heap/heap.h"
 
 enum {
 	LEVELS_MAX = 200,
+	PATHS_MAX = 2000, /* nodes with paths, from the top down */
+	PATHS_ROWS = 30,
 	PARTS = 5000, /* what retains less than this part of the heap is added to what holds it */
 };
 
@@ -87,7 +90,68 @@ static uint64_t groups_below(struct tree_maker *m, uint32_t parent)
 	return (parent == GRAPH_NONE ? graph_reach(m->g)->bytes : above.retained) - taken;
 }
 
-void heap_stacktree(struct graph *g, struct stacktree *ret)
+/* Returns a text for the paths to a group's objects. */
+static char *paths_text(struct tree_maker *m, struct graph_ways *ways,
+			const struct tree_group *group)
+{
+	const struct heap_shown how = { .most = PATHS_ROWS };
+	struct graph_paths p;
+	size_t n = graph_ways_to(ways, m->members.v + group->first, group->n, &p);
+	struct out o;
+	char *text;
+
+	out_init(&o, NULL);
+	if (n < group->n)
+		out_printf(&o, "the first %zu of ", n);
+	out_printf(&o, "%u object%s, %llu bytes retained\n%10s %12s  PATH FROM A ROOT\n", group->n,
+		   group->n == 1 ? "" : "s", (unsigned long long)group->retained, "LEADS TO",
+		   "BYTES");
+	heap_put_paths(m->g, &p, &how, &o);
+	text = xstrndup(o.v, o.n);
+	out_fini(&o);
+	graph_paths_fini(&p);
+	return text;
+}
+
+/* Groups come behind the one above them. Those of one name and holder are one node of the tree. */
+static char **paths_make(struct tree_maker *m)
+{
+	const struct stacktree *t = m->tree;
+	char **texts = xcalloc(t->nodes.n + 1ull, sizeof(*texts));
+	uint32_t *node = xmalloc((m->groups.n + 1ull) * sizeof(*node));
+	struct graph_ways *ways = graph_ways_new(m->g);
+	struct hash ids = { 0 };
+
+	for (uint32_t i = 1; i < t->nodes.n; i++) {
+		const uint32_t key[] = { t->nodes.v[i].parent, t->nodes.v[i].frame };
+
+		*hash_put(&ids, key, sizeof(key), NULL) = i;
+	}
+	for (uint32_t i = 0; i < m->groups.n && i < PATHS_MAX; i++) {
+		const struct tree_group *group = &m->groups.v[i];
+		const uint32_t above = group->parent == GRAPH_NONE ? STACKTREE_ROOT
+								   : node[group->parent];
+		const uint32_t key[] = { above, group->frame };
+		const uint64_t *at = hash_get(&ids, key, sizeof(key));
+
+		node[i] = at ? (uint32_t)*at : STACKTREE_ROOT;
+		if (node[i] != STACKTREE_ROOT && !texts[node[i]])
+			texts[node[i]] = paths_text(m, ways, group);
+	}
+	hash_fini(&ids);
+	graph_ways_free(ways);
+	free(node);
+	return texts;
+}
+
+void heap_tree_paths_free(char **paths, const struct stacktree *t)
+{
+	for (uint32_t i = 0; paths && i < t->nodes.n; i++)
+		free(paths[i]);
+	free(paths);
+}
+
+void heap_stacktree(struct graph *g, struct stacktree *ret, char ***ret_paths)
 {
 	struct tree_maker m = { .g = g, .tree = ret };
 
@@ -102,6 +166,8 @@ void heap_stacktree(struct graph *g, struct stacktree *ret)
 		stacktree_add(ret, ids, n, self);
 	}
 	stacktree_finish(ret);
+	if (ret_paths)
+		*ret_paths = paths_make(&m);
 	vec_fini(&m.groups);
 	vec_fini(&m.members);
 }
