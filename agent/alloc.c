@@ -3,7 +3,7 @@
  * of ticks is one in which the calls can have happened. */
 #include <stdbool.h>
 
-#include "agent/alloc_private.h"
+#include "agent/alloc_order.h"
 
 #define EXPORT __attribute__((visibility("default")))
 
@@ -44,9 +44,7 @@ static inline __attribute__((always_inline)) void put(enum wire_alloc_op op, uin
 			stack = alloc_walk(t, FRAME);
 			t->ring->bare += !stack;
 		}
-		if (!allocates || op == WIRE_ALLOC_MAP)
-			wait_for_loads();
-		now = ticks();
+		now = ticks_of(t, op, addr);
 		d = now - t->time;
 		d = (int64_t)d < 0 ? 0 : d;
 		p = put_number(t->at, d << 3 | op);

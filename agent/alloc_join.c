@@ -1,6 +1,6 @@
 /* How a process gets memory from the tracer, and records into it (wire/alloc.h): one that begins,
  * and a forked child. */
-#include "agent/alloc_private.h"
+#include "agent/alloc_order.h"
 
 #define WEAK __attribute__((weak))
 
@@ -15,6 +15,7 @@ enum {
 	PROT_READ_WRITE = 1 | 2,
 	MAP_SHARED_ = 1,
 	MAP_PRIVATE_ANONYMOUS = 0x22,
+	MAP_PRIVATE_NORESERVE = 0x4022,
 	MAP_OWN_FIXED = 0x4032, /* private, anonymous, without a reserve */
 	MADV_DONTFORK = 10,
 	MADV_WIPEONFORK = 18,
@@ -265,9 +266,23 @@ static int have_page(void)
 	return 1;
 }
 
+/* Gets memory for the blocks of threads. A forked child has that of its parent, which it clears. */
+static void have_owns(void)
+{
+	int64_t at;
+
+	if (state.owns)
+		return;
+	at = sys6(SYS_MMAP, 0, sizeof(*state.owns) * ALLOC_OWN * WIRE_ALLOC_RINGS, PROT_READ_WRITE,
+		  MAP_PRIVATE_NORESERVE, ~0ull, 0);
+	if (at >= 0 || at <= -PAGE)
+		state.owns = (struct alloc_own *)at;
+}
+
 static void record_into(struct wire_alloc *m, uint64_t bytes)
 {
 	state.memory = m;
+	have_owns();
 	keep_from_children(m, bytes);
 	state.page[PAGE_ASKED] = 1;
 	state.page[PAGE_ON] = 1;

@@ -10,6 +10,7 @@
  * environment, which this object removes there.
  *
  *	alloc.c        the functions that programs call
+ *	alloc_order.h  the ticks of an event, in an order in which the calls can have happened
  *	alloc_start.c  the rest of them, rare
  *	alloc_join.c   how a process gets its memory from the tracer
  *	alloc_exec.c   execve(2) and its like
@@ -82,6 +83,7 @@ struct thread {
 	struct wire_alloc_ring *ring;
 	uint8_t *data;           /* the ring's */
 	struct alloc_walk *walk; /* the ring's; 0: no stacks are taken */
+	struct alloc_own *own;   /* the ring's; 0: unknown */
 	uint32_t stack;          /* of its last event that has one */
 	/* The frame of the outermost call of malloc(3) and the like, and that of the code which
 	 * writes an event; 0: none. The stack pointer is above it when a jump has left it. */
@@ -117,6 +119,7 @@ struct state {
 	uint32_t begun;   /* alloc_start() */
 	uint32_t claims;  /* of rings */
 	uint32_t several; /* 1: more than one thread has had a ring */
+	struct alloc_own *owns; /* ALLOC_OWN of each ring; 0: there is no memory for them */
 	/* 1: the object with malloc() has the operators of C++, too. Else they call malloc(). */
 	uint32_t operators;
 	uint32_t hidden; /* 1: the program calls another malloc() than that of this object */
@@ -211,16 +214,6 @@ static inline uint64_t ticks(void)
 
 	__asm__ volatile("rdtsc" : "=a"(lo), "=d"(hi) : : "memory");
 	return (uint64_t)hi << 32 | lo;
-}
-
-/* With several threads, waits for loads before the next instruction: they may have handed a block
- * over from another thread, which has reallocated it, for instance. An allocation is not worth the
- * 8 ns that this takes: the reader of the file restores its order
- * (src/memory/alloc/trace_merge.c). */
-static inline void wait_for_loads(void)
-{
-	if (UNLIKELY(state.several))
-		__asm__ volatile("lfence" : : : "memory");
 }
 
 static inline uint8_t *put_number(uint8_t *p, uint64_t v)

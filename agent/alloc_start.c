@@ -1,5 +1,6 @@
 /* What the preloaded recorder of allocations does rarely: looks up the next object's functions,
  * finds the memory of the tracer, and gets rings and room in them. */
+#include "agent/alloc_order.h"
 #include "agent/alloc_walk.h"
 #include "agent/environment.h"
 
@@ -41,6 +42,7 @@ enum {
 static const uint32_t off;
 struct state state = { .on = &off };
 uint32_t alloc_quiet;
+uint64_t alloc_crossed[ALLOC_CROSSED];
 void *alloc_next_syscall, *alloc_next_prctl;
 uint8_t early[EARLY] __attribute__((aligned(64)));
 static uint32_t early_used;
@@ -257,6 +259,15 @@ static struct wire_alloc_ring *claim(struct wire_alloc *m)
 	return 0;
 }
 
+/* Gives a thread the blocks of a ring, and forgets those of the thread that had it before. */
+static void alloc_own_open(struct thread *t, uint32_t ring)
+{
+	t->own = state.owns ? state.owns + (uint64_t)ring * ALLOC_OWN : 0;
+	for (uint32_t i = 0; t->own && i < ALLOC_OWN; i++)
+		if (t->own[i].addr)
+			t->own[i].addr = 0;
+}
+
 static void set_position(struct thread *t, uint64_t position)
 {
 	uint64_t in_ring = position % WIRE_ALLOC_RING;
@@ -350,6 +361,7 @@ int alloc_room(struct thread *t)
 			t->walk->lo = t->walk->hi = 0;
 			t->walk->other_lo = t->walk->other_hi = 0;
 		}
+		alloc_own_open(t, (uint32_t)(r - m->rings));
 		t->ring = r;
 		set_position(t, WIRE_ALLOC_POSITION(r->head));
 		if (t->at < t->limit) {
