@@ -13,6 +13,7 @@
  *	memory.h  copies of bytes   sys.h    system calls
  *	agent_call.c    helpers: maps, rings, clock, ids, signals to the process itself
  *	native.h  BPF's helpers, for routines of bpf/    routine.c  these routines: d_ustack, d_stack_id
+ *	key.c     finds entries of aggregations by a text that is known
  *	read.c    reads the process's memory without a fault; walks stacks by frame pointers
  *	thread.c  finds, claims and frees thread slots; nesting; forked children
  *	signal.c  SIGSEGV, SIGBUS and SIGTRAP, in front of the process's own handlers
@@ -179,6 +180,30 @@ static inline int64_t refuse(struct wire_thread *t)
 	t->violations++;
 	t->violation = ~0ull;
 	return E_FAULT;
+}
+
+/* Returns true when the thread is on its signal stack. The program runs on a stack of its own, so
+ * the kernel would put the frame of a fault at the top of the signal stack, over the data of a
+ * handler there. */
+static inline bool on_signal_stack(const struct wire_own *o)
+{
+	const uint64_t rsp = fired_at(o);
+
+	return rsp - o->alt_lo < o->alt_hi - o->alt_lo &&
+	       (o->alt_hi != WIRE_ALT_UNKNOWN || rsp - o->stack_lo >= o->stack_hi - o->stack_lo);
+}
+
+/* Returns true when a fault of a plain load would be survived now. `loads` are taken from those
+ * that may be made until this is checked again. */
+static inline bool loads_are_survived(struct wire_thread *t, uint32_t loads)
+{
+	struct wire_own *o = own_words(t);
+
+	if (UNLIKELY(is_tracer(t) || !area()->reads_guarded || o->checks < loads || o->unsafe ||
+		     on_signal_stack(o)))
+		return false;
+	o->checks -= loads;
+	return true;
 }
 
 void *map_value(const struct wire_map *m, struct wire_thread *t,

@@ -226,37 +226,6 @@ ENTRY void *agent_map_lookup(uint64_t map, uint64_t key, uint64_t r3, uint64_t r
 	return map_value(m, t, (void *)key);
 }
 
-/* Finds the entry of an aggregation whose key is a text of the process, without copying the text:
- * the entry that had the text at this address before, if that text is its key. entry: 0, or the
- * value that was found in another way, to be noted. */
-ENTRY void *agent_agg_text(uint64_t map, uint64_t addr, uint64_t entry, uint64_t r4, uint64_t r5,
-			   struct wire_thread *t)
-{
-	const struct wire_map *m = map_arg(map);
-	struct wire_agg_table *table;
-	struct wire_own_text *x;
-	uint8_t *e;
-
-	if (UNLIKELY(!m || m->kind != WIRE_MAP_AGG_HASH)) {
-		refuse(t);
-		return NULL;
-	}
-	x = &own_words(t)->texts[(addr ^ m->index) * WIRE_THREAD_MIX >> 58];
-	_Static_assert(WIRE_OWN_TEXTS == 1 << (64 - 58), "bits of the hash");
-	table = map_agg_table(m, t, t->gen & 1);
-	e = map_agg_entries(m, table) + 8;
-	if (entry) {
-		entry -= (uintptr_t)e + map_pad8(m->key_size);
-		*x = (struct wire_own_text){ addr, m->index, (uint32_t)(entry / m->stride) };
-		return NULL;
-	}
-	if (x->addr != addr || x->map != m->index || x->entry >= table->n ||
-	    x->entry >= m->max_entries)
-		return NULL;
-	e += (uint64_t)x->entry * m->stride;
-	return text_is(t, addr, e, m->key_size) ? e + map_pad8(m->key_size) : NULL;
-}
-
 /* Frees a key's home when the thread that holds it has ended. Returns 1 when it was freed. */
 static NOINLINE bool break_dead_lock(const struct wire_map *m, uint64_t key)
 {

@@ -1,13 +1,14 @@
 /* Reads the process's memory: by a plain load where the memory is known to be mapped and a fault
  * would be survived, otherwise by a system call that cannot fault. */
 #include "agent/agent.h"
+#include "agent/words.h"
 
 enum {
 	ADDRESS_BITS = 56, /* no x86-64 has user addresses beyond */
 	/* plain reads outside the stack until the next check that faults are survived */
 	CHECK_EVERY = 512,
-	CHECK_UNSAFE = 16, /* the same after a check that failed */
 	WALK_READS = 16,   /* as many of them as a walk of a language's frames counts */
+	CHECK_UNSAFE = 16, /* the same after a check that failed */
 	ALT_MIN = 8192, /* a smaller signal stack may not hold the frame of the agent's handler */
 	BOUNCE = 128,
 	/* time for the tracer to list a mapping, where a system call is not possible */
@@ -60,17 +61,6 @@ bool find_range(const struct wire_process *p, uint64_t addr, struct wire_range *
 static inline bool is_nowhere(uint64_t addr)
 {
 	return addr - PAGE >= (1ull << ADDRESS_BITS) - PAGE;
-}
-
-/* Returns true when the thread is on its signal stack. The program runs on a stack of its own, so
- * the kernel would put the frame of a fault at the top of the signal stack, over the data of a
- * handler there. */
-static inline bool on_signal_stack(const struct wire_own *o)
-{
-	const uint64_t rsp = fired_at(o);
-
-	return rsp - o->alt_lo < o->alt_hi - o->alt_lo &&
-	       (o->alt_hi != WIRE_ALT_UNKNOWN || rsp - o->stack_lo >= o->stack_hi - o->stack_lo);
 }
 
 /* Searches the list again while the tracer is writing it. */
@@ -290,12 +280,9 @@ bool reads_are_plain(struct wire_thread *t)
 {
 	struct wire_own *o = own_words(t);
 
-	if (is_tracer(t) || !area()->reads_guarded || o->checks < WALK_READS || o->unsafe ||
-	    fired_at(o) - o->stack_lo >= o->stack_hi - o->stack_lo || on_signal_stack(o) ||
-	    __atomic_load_n(&process(self())->version, __ATOMIC_ACQUIRE) != o->range_version)
-		return false;
-	o->checks -= WALK_READS;
-	return true;
+	return fired_at(o) - o->stack_lo < o->stack_hi - o->stack_lo &&
+	       __atomic_load_n(&process(self())->version, __ATOMIC_ACQUIRE) == o->range_version &&
+	       loads_are_survived(t, WALK_READS);
 }
 
 int64_t read_inside(struct wire_thread *t, void *dst, uint64_t size, uint64_t src)
@@ -316,12 +303,6 @@ ENTRY int64_t agent_probe_read(uint64_t dst, uint64_t size, uint64_t src, uint64
 }
 
 /* --- strings --- */
-
-#define ONES 0x0101010101010101ull
-static inline uint64_t zero_bytes(uint64_t w) /* the lowest set bit is in the first zero byte */
-{
-	return (w - ONES) & ~w & (ONES << 7);
-}
 
 enum { TEXT_FAULT = -1 };
 
@@ -376,25 +357,6 @@ static NOINLINE int64_t text_exact(struct wire_thread *t, any8 *d, uint64_t s, u
 		}
 	}
 	return (int64_t)step;
-}
-
-/* Compares with the words of a key, in which zeros stand behind the text. */
-static inline bool words_are(const any8 *key, uint64_t n, uint64_t s, uint64_t end)
-{
-	uint64_t w, z;
-
-	for (uint64_t i = 0; i + 8 <= n && s + i + 8 <= end; i += 8) {
-		LOAD(64, s + i, w, bad);
-		z = zero_bytes(w);
-		if (z)
-			w &= z ^ (z - 1);
-		if (w != *(const any64 *)(key + i))
-			return false;
-		if (z)
-			return true;
-	}
-bad:
-	return false;
 }
 
 bool text_is(struct wire_thread *t, uint64_t addr, const void *key, uint64_t n)

@@ -94,8 +94,18 @@ ROUTINE u64 d_llquantize_rank(u64 magnitude, u64 factor, u64 low, u64 high, u64 
 	return l.base;
 }
 
-/* The agent has native code for this (agent_agg_text()); here, no text is known. */
+/* The agent has native code for these (agent/key.c); here, no text is known. */
 ROUTINE long d_agg_text(void *map, u64 addr, u64 entry)
+{
+	RESULT(0);
+}
+
+ROUTINE long d_agg_python(void *map, u64 frame, u64 path)
+{
+	RESULT(0);
+}
+
+ROUTINE long d_agg_ruby(void *map, u64 frame, u64 method, u64 entry)
 {
 	RESULT(0);
 }

@@ -284,10 +284,10 @@ struct wire_own {
 	uint64_t ranges_at; /* the next to be replaced */
 	uint64_t unused;
 	uint64_t walk[WIRE_OWN_WALK]; /* state of a walk up the stack: bpf/unwind.bpf.h */
-	/* Texts that were keys of an aggregation, and the numbers of their entries:
-	 * agent_agg_text(). */
+	/* Texts that were keys of an aggregation, marks of the keys, and the numbers of their
+	 * entries: agent/key.c. */
 	struct wire_own_text {
-		uint64_t addr;
+		uint64_t addr, mark;
 		uint32_t map, entry;
 	} texts[WIRE_OWN_TEXTS];
 };
@@ -374,7 +374,7 @@ struct wire_event {
 };
 /* Above the page that WIRE_KEPT takes from slot 0. */
 enum {
-	WIRE_EVENT_BELOW = WIRE_STACK_STRIDE - 4096 - 2368 /* sizeof(struct wire_own) */,
+	WIRE_EVENT_BELOW = WIRE_STACK_STRIDE - 4096 - 2880 /* sizeof(struct wire_own) */,
 	WIRE_EVENT_MAX = WIRE_EVENT_BELOW - WIRE_PROBE_STACK - 4096,
 };
 /* In each thread's slot at wire_area.wanted. */
@@ -636,6 +636,8 @@ enum { WIRE_HELPER_THREAD_TIME = 60000 };
 	X(stack_id, "d_stack_id of bpf/") \
 	X(language, "d_language of bpf/") \
 	X(agg_text, "d_agg_text of bpf/") \
+	X(agg_python, "d_agg_python of bpf/") \
+	X(agg_ruby, "d_agg_ruby of bpf/") \
 	X(thread_time, "helper WIRE_HELPER_THREAD_TIME") \
 	X(event, \
 	  "(struct pt_regs *, struct wire_stub *, thread) of a WIRE_STUB_EVENTS kind -> the program's context; 0: no such event")
@@ -656,7 +658,7 @@ _Static_assert(sizeof(struct wire_stub) == 16, "stub");
 _Static_assert(sizeof(struct wire_map) == 72, "map");
 _Static_assert(sizeof(struct wire_ring) == 128, "ring");
 _Static_assert(sizeof(struct wire_thread) <= WIRE_THREAD_SPACE, "thread");
-_Static_assert(sizeof(struct wire_own) == 2368, "above a probe stack");
+_Static_assert(sizeof(struct wire_own) == 2880, "above a probe stack");
 _Static_assert(WIRE_EVENT_BELOW + sizeof(struct wire_own) + 4096 == WIRE_STACK_STRIDE,
 	       "below a probe stack");
 _Static_assert(sizeof(struct wire_thread_entry) == 1 << WIRE_ENTRY_SHIFT, "found by a shift");

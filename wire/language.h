@@ -220,6 +220,13 @@ enum {
 	WIRE_V8_HASH_WHOLE = 2,
 };
 
+/* CPython 3.11: the place of a name, from a frame on: its code object, the name in that, the kind
+ * of the str, the text of one that is ASCII. */
+#define WIRE_PYTHON_PATH(code, name, state, ascii) \
+	((uint64_t)(uint16_t)(code) | (uint64_t)(uint16_t)(name) << 16 | (uint64_t)(state) << 32 | \
+	 (uint64_t)(ascii) << 40)
+enum { WIRE_PYTHON_ASCII = 0x40 };
+
 /* MRI 2.7 to 3.4. */
 enum {
 	/* rb_execution_context_t */

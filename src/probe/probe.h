@@ -88,13 +88,12 @@ struct usdt_path {
 	uint8_t n;
 	int16_t steps[3];
 	/* text.state != 0: the last one is the address of a str of CPython 3, and the value that of
-	 * its text: at `ascii`, when bit ASCII_BIT is set in the word at `state`, else the address
-	 * at `utf8`, which may be 0. */
+	 * its text: at `ascii`, when bit WIRE_PYTHON_ASCII is set in the word at `state`, else the
+	 * address at `utf8`, which may be 0. */
 	struct {
 		uint8_t state, ascii, utf8;
 	} text;
 };
-enum { USDT_ASCII_BIT = 0x40 };
 
 /* A decoded operand such as "-4@-12(%rbp)": the value is *(size *)(reg(base) + index * scale +
  * disp), or the register, or the constant. */

@@ -14,6 +14,7 @@
 
 #include "agent/ring.h"
 #include "agent_child.h"
+#include "wire/language.h"
 
 /* --- head --- */
 
@@ -298,6 +299,97 @@ TEST(test_text_keys)
 	CHECK(!CALL(agg_text, world_map(&w, WORLD_HASH), text, 0) && t->violations == 1);
 }
 
+/* Memory in the place of an interpreter's. */
+struct named_world {
+	uint64_t frame[8], scope[4], method[8], definition[8], code[8];
+	struct {
+		uint64_t head[4], state[2];
+		char text[16];
+	} name;
+};
+
+/* The name that a frame of Python leads to is compared with the key, wherever it came from. */
+TEST(test_python_names)
+{
+	struct wire_thread *t = world_thread(&w, 1);
+	const uint64_t map = world_map(&w, WORLD_AGG_TEXT), path = WIRE_PYTHON_PATH(32, 16, 32, 48);
+	struct named_world *n = (struct named_world *)(w.room + 1024);
+	char *key = (char *)w.room;
+	uint64_t *value = (uint64_t *)(key + 192), v;
+
+	memset(key, 0, 256);
+	memset(n, 0, sizeof(*n));
+	strcpy(key, "save");
+	strcpy(n->name.text, key);
+	n->name.state[0] = WIRE_PYTHON_ASCII;
+	n->frame[4] = (uintptr_t)n->code;
+	n->code[2] = (uintptr_t)&n->name;
+	w.area->reads_guarded = 1;
+	world_own(&w, t)->checks = 100;
+	CHECK(!CALL(map_update, map, key, value, BPF_NOEXIST));
+	v = CALL(map_lookup, map, key);
+	CHECK(v && !CALL(agg_python, map, n->frame, path));
+	CHECK(!CALL(agg_text, map, n->name.text, v)); /* notes it */
+	CHECK(CALL(agg_python, map, n->frame, path) == v);
+	strcpy(n->name.text, "load");
+	CHECK(!CALL(agg_python, map, n->frame, path));
+	strcpy(n->name.text, key);
+	n->name.state[0] = 0; /* not ASCII: the text is elsewhere */
+	CHECK(!CALL(agg_python, map, n->frame, path));
+	n->name.state[0] = WIRE_PYTHON_ASCII;
+	world_own(&w, t)->unsafe = 1; /* a fault would end the process */
+	CHECK(!CALL(agg_python, map, n->frame, path));
+	world_own(&w, t)->unsafe = 0;
+	CHECK(CALL(agg_python, map, n->frame, path) == v && t->violations == 0);
+	CHECK(!CALL(agg_python, world_map(&w, WORLD_HASH), n->frame, path) && t->violations == 1);
+}
+
+/* A method's name is known by its ID, as long as the entry that had it is still that of the key. */
+TEST(test_ruby_names)
+{
+	struct wire_thread *t = world_thread(&w, 1);
+	const uint64_t map = world_map(&w, WORLD_AGG_TEXT);
+	struct named_world *n = (struct named_world *)(w.room + 1024);
+	char *key = (char *)w.room;
+	uint64_t *value = (uint64_t *)(key + 192), v, other;
+
+	memset(key, 0, 256);
+	memset(n, 0, sizeof(*n));
+	strcpy(key, "save");
+	n->frame[4] = (uintptr_t)&n->scope[2]; /* WIRE_RUBY_FRAME_SCOPE */
+	n->scope[0] = (uintptr_t)n->method;
+	n->method[0] = WIRE_RUBY_METHOD;
+	n->method[2] = (uintptr_t)n->definition;
+	n->definition[4] = 0xabc1;
+	w.area->reads_guarded = 1;
+	world_own(&w, t)->checks = 100;
+	CHECK(!CALL(map_update, map, key, value, BPF_NOEXIST));
+	v = CALL(map_lookup, map, key);
+	CHECK(v && !CALL(agg_ruby, map, n->frame, 0, 0));
+	CHECK(!CALL(agg_ruby, map, n->frame, 0, v)); /* notes it */
+	CHECK(CALL(agg_ruby, map, n->frame, 0, 0) == v);
+	CHECK(CALL(agg_ruby, map, 0, n->method, 0) == v);
+	n->definition[4] = 0xabd1; /* another name */
+	CHECK(!CALL(agg_ruby, map, n->frame, 0, 0));
+	n->definition[4] = 0xabc1;
+	n->method[0] = WIRE_RUBY_SVAR;
+	CHECK(!CALL(agg_ruby, map, n->frame, 0, 0));
+	n->method[0] = WIRE_RUBY_METHOD;
+	/* the entry of the same number in the other generation has another key */
+	t->gen ^= 1;
+	CHECK(!CALL(agg_ruby, map, n->frame, 0, 0));
+	strcpy(key, "load");
+	CHECK(!CALL(map_update, map, key, value, BPF_NOEXIST));
+	CHECK(!CALL(agg_ruby, map, n->frame, 0, 0));
+	other = CALL(map_lookup, map, key);
+	n->definition[4] = 0xabd1;
+	CHECK(other != v && !CALL(agg_ruby, map, n->frame, 0, other));
+	CHECK(CALL(agg_ruby, map, n->frame, 0, 0) == other);
+	t->gen ^= 1;
+	CHECK(t->violations == 0);
+	CHECK(!CALL(agg_ruby, world_map(&w, WORLD_HASH), n->frame, 0, 0) && t->violations == 1);
+}
+
 TEST(test_map_entries)
 {
 	uint64_t *key = (uint64_t *)w.room, *value = key + 8, *v;
@@ -444,6 +536,8 @@ int main(void)
 		cmocka_unit_test(test_nested),
 		cmocka_unit_test(test_map_entries),
 		cmocka_unit_test(test_text_keys),
+		cmocka_unit_test(test_python_names),
+		cmocka_unit_test(test_ruby_names),
 		cmocka_unit_test(test_map_dead_holder),
 		cmocka_unit_test(test_ring_entries),
 		cmocka_unit_test(test_small_helpers),

@@ -156,9 +156,10 @@ static void update(struct gen *g, const struct agg *a, const struct node *args, 
 }
 
 /* Returns the expression for the address of the text that alone is the key. NULL: the key is
- * something else. The expression may be evaluated twice. */
+ * something else. The expression may be evaluated twice. *ret_arg is the probe's argument that it
+ * is, NULL: something else. */
 static const struct node *text_key(const struct gen *g, const struct tuple_layout *l,
-				   const struct node *keys)
+				   const struct node *keys, const struct probe_arg **ret_arg)
 {
 	const struct node *arg, *value;
 
@@ -169,7 +170,43 @@ static const struct node *text_key(const struct gen *g, const struct tuple_layou
 	arg = value = keys->call.args;
 	while (value && value->kind == N_CAST)
 		value = value->t.a;
-	return value && !arg->next && value->kind == N_IDENT ? arg : NULL;
+	if (!value || arg->next || value->kind != N_IDENT)
+		return NULL;
+	if (value->id && value->id->kind == IDENT_BUILTIN && value->id->builtin <= BUILTIN_ARG9)
+		*ret_arg = value->aux;
+	return arg;
+}
+
+/* Goes to `found` when the agent knows the text's entry. Returns the text's address. */
+static struct ir_val look_up_text(struct gen *g, const struct agg *a, const struct node *text,
+				  const struct probe_arg *arg, struct ir_val entry, uint32_t found,
+				  bool before[LAZY_COUNT])
+{
+	struct ir_fn *f = g->f;
+	struct ir_val addr, v;
+	bool named = arg && gen_named_entry(g, arg, a->map, NULL, &v);
+
+	if (named) {
+		ir_set(f, entry, v);
+		ir_if(f, entry, IF_NE, IR_I(0), found);
+		gen_lazy_save(g, before);
+	}
+	addr = ir_mov(f, gen_expr(g, text));
+	ir_set(f, entry, ir_routine(f, "d_agg_text", 3, ir_map(f, a->map), addr, IR_I(0)));
+	ir_if(f, entry, IF_NE, IR_I(0), found);
+	if (!named)
+		gen_lazy_save(g, before);
+	return addr;
+}
+
+/* Lets the agent note the entry that was found for a text. */
+static void note_text(struct gen *g, const struct agg *a, const struct probe_arg *arg,
+		      struct ir_val addr, struct ir_val entry)
+{
+	struct ir_val v;
+
+	if (!arg || !gen_named_entry(g, arg, a->map, &entry, &v))
+		(void)ir_routine(g->f, "d_agg_text", 3, ir_map(g->f, a->map), addr, entry);
 }
 
 void gen_aggregate(struct gen *g, const struct node *assign)
@@ -180,7 +217,8 @@ void gen_aggregate(struct gen *g, const struct node *assign)
 		 none = ir_new_label(f), looked_up = 0;
 	const struct agg *a = g->b->aggs.v[index];
 	const struct tuple_layout *l = &g->agg_keys[index];
-	const struct node *text = a->nslots ? NULL : text_key(g, l, name->agg.keys);
+	const struct probe_arg *arg = NULL;
+	const struct node *text = a->nslots ? NULL : text_key(g, l, name->agg.keys, &arg);
 	struct ir_val v = IR_I(0), entry = ir_new_reg(f), key, addr = IR_I(0);
 	bool known[LAZY_COUNT], before[LAZY_COUNT];
 
@@ -188,10 +226,7 @@ void gen_aggregate(struct gen *g, const struct node *assign)
 		v = gen_expr(g, call->call.args);
 	if (text) {
 		looked_up = ir_new_label(f);
-		addr = ir_mov(f, gen_expr(g, text));
-		ir_set(f, entry, ir_routine(f, "d_agg_text", 3, ir_map(f, a->map), addr, IR_I(0)));
-		ir_if(f, entry, IF_NE, IR_I(0), found);
-		gen_lazy_save(g, before);
+		addr = look_up_text(g, a, text, arg, entry, found, before);
 	}
 	if (a->nslots) {
 		uint32_t at = ir_new_object(f, 8, "slot");
@@ -221,7 +256,7 @@ void gen_aggregate(struct gen *g, const struct node *assign)
 	gen_lazy_restore(g, known);
 	if (text) {
 		ir_place(f, looked_up);
-		(void)ir_routine(f, "d_agg_text", 3, ir_map(f, a->map), addr, entry);
+		note_text(g, a, arg, addr, entry);
 		gen_lazy_restore(g, before);
 	}
 	ir_place(f, found);

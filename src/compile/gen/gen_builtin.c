@@ -2,6 +2,7 @@
  * first needed. */
 #include "compile/gen/gen_private.h"
 
+#include "wire/language.h"
 #include "wire/wire_record.h"
 #include "wire/routines.h"
 
@@ -320,7 +321,7 @@ static struct ir_val python_text(struct gen *g, const struct usdt_path *p, struc
 	uint32_t done = ir_new_label(g->f), other = ir_new_label(g->f);
 
 	state = user_read(g, ir_bin(g->f, ALU_ADD, str, IR_I(p->text.state)), 4, false, loc);
-	ir_if(g->f, ir_bin(g->f, ALU_AND, state, IR_I(USDT_ASCII_BIT)), IF_EQ, IR_I(0), other);
+	ir_if(g->f, ir_bin(g->f, ALU_AND, state, IR_I(WIRE_PYTHON_ASCII)), IF_EQ, IR_I(0), other);
 	ir_set(g->f, text, ir_bin(g->f, ALU_ADD, str, IR_I(p->text.ascii)));
 	ir_goto(g->f, done);
 	ir_place(g->f, other);
@@ -372,15 +373,43 @@ static struct ir_val load_bias(struct gen *g)
 	return ir_bin(g->f, ALU_SUB, reg_value(g, UREG_RIP), ir_load(g->f, at, 0, 8, false));
 }
 
+static struct ir_val ruby_frame(struct gen *g, const struct usdt_operand *u,
+				struct ir_val *ret_entry)
+{
+	*ret_entry = u->index >= 0 ? reg_value(g, u->index) : IR_I(0);
+	return ir_bin(g->f, ALU_ADD, reg_value(g, u->base), IR_I(u->disp));
+}
+
 static struct ir_val ruby_part(struct gen *g, const struct usdt_operand *u)
 {
-	struct ir_val frame = ir_bin(g->f, ALU_ADD, reg_value(g, u->base), IR_I(u->disp));
-	struct ir_val entry = u->index >= 0 ? reg_value(g, u->index) : IR_I(0);
-	struct ir_val bias = load_bias(g);
+	struct ir_val entry, frame = ruby_frame(g, u, &entry), bias = load_bias(g);
 
 	return ir_routine(g->f, "d_ruby", 5, frame, entry, IR_I(u->ruby.what),
 			  ir_bin(g->f, ALU_ADD, bias, IR_I(u->ruby.symbols)),
 			  ir_bin(g->f, ALU_ADD, bias, IR_I(u->ruby.unknown)));
+}
+
+bool gen_named_entry(struct gen *g, const struct probe_arg *a, uint32_t map,
+		     const struct ir_val *found, struct ir_val *ret)
+{
+	const struct usdt_operand *u = &a->usdt;
+	const struct usdt_path *p = &u->path;
+	struct ir_val frame, method;
+
+	if (a->source != ARG_USDT)
+		return false;
+	if (u->mode == USDT_RUBY && u->ruby.what == WIRE_RUBY_IS_METHOD) {
+		frame = ruby_frame(g, u, &method);
+		*ret = ir_routine(g->f, "d_agg_ruby", 4, ir_map(g->f, map), frame, method,
+				  found ? *found : IR_I(0));
+		return true;
+	}
+	if (u->mode != USDT_REG || p->n != 2 || !p->text.state || found)
+		return false;
+	*ret = ir_routine(
+		g->f, "d_agg_python", 3, ir_map(g->f, map), reg_value(g, u->base),
+		IR_I(WIRE_PYTHON_PATH(p->steps[0], p->steps[1], p->text.state, p->text.ascii)));
+	return true;
 }
 
 static struct ir_val usdt_operand(struct gen *g, const struct usdt_operand *u, loc_t loc)

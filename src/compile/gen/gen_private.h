@@ -232,6 +232,11 @@ gen_progenyof(struct gen *g,
 	      struct ir_val pid); /* 1 when the current process is pid or descends from it */
 
 /* gen_str.c */
+/* Finds the entry of a name that an argument of a probe of Python or Ruby leads to, without its
+ * text; in the agent only. found: the entry, if it is to be noted. Returns false when the argument
+ * is no such name, or nothing is to be noted. */
+bool gen_named_entry(struct gen *g, const struct probe_arg *a, uint32_t map,
+		     const struct ir_val *found, struct ir_val *ret);
 enum str_class { STR_ID, STR_TEXT };
 struct str_info {
 	enum str_class cls;

@@ -44,7 +44,9 @@ static const struct jit_helper helpers[] = {
 	{ JIT_SCRATCH_GET, -1, false, 'v', "M" },
 	{ JIT_USTACK, WIRE_AGENT_ustack, true, '.', "mMMWO" },
 	{ JIT_LANGUAGE, WIRE_AGENT_language, true, '.', "mMMWO" },
-	{ JIT_AGG_TEXT, WIRE_AGENT_agg_text, false, 'v', "m.." },
+	{ JIT_AGG_TEXT, WIRE_AGENT_agg_text, false, 'v', "M.." },
+	{ JIT_AGG_PYTHON, WIRE_AGENT_agg_python, false, 'v', "M.." },
+	{ JIT_AGG_RUBY, WIRE_AGENT_agg_ruby, false, 'v', "M..." },
 	{ JIT_STACK_ID, WIRE_AGENT_stack_id, false, '.', "mMS." },
 	{ JIT_VECTOR, -1, false, '.', "" },
 	{ JIT_VECTOR + 1, -1, false, '.', "" },
@@ -68,6 +70,8 @@ uint32_t jit_native(const char *routine)
 		{ "d_language", JIT_LANGUAGE },
 		{ "d_stack_id", JIT_STACK_ID },
 		{ "d_agg_text", JIT_AGG_TEXT },
+		{ "d_agg_python", JIT_AGG_PYTHON },
+		{ "d_agg_ruby", JIT_AGG_RUBY },
 	};
 
 	for (uint32_t i = 0; i < ARRAY_SIZE(natives); i++)

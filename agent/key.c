@@ -1,0 +1,153 @@
+/* Finds the entries of aggregations whose only key is a text of the process, without copying the
+ * text. Each thread remembers which entry a text had: by the text's address, or by the number that
+ * Ruby has for a name. */
+#include "agent/agent.h"
+#include "agent/map.h"
+#include "agent/words.h"
+#include "wire/language.h"
+
+enum { RUBY_DEFINITION_ID = 32 };
+#define NAMED_BY_ID (1ull << 63) /* in wire_own_text.addr: no address of user space has it */
+
+struct table {
+	const struct wire_map *m;
+	struct wire_agg_table *table;
+	uint8_t *keys; /* of the first entry */
+};
+
+/* The verifier knows that `map` is one of the program's maps (compile/jit/helper.c). */
+static inline bool find_table(struct wire_thread *t, uint64_t map, struct table *ret)
+{
+	ret->m = (const struct wire_map *)map;
+	if (UNLIKELY(ret->m->kind != WIRE_MAP_AGG_HASH)) {
+		refuse(t);
+		return false;
+	}
+	ret->table = map_agg_table(ret->m, t, t->gen & 1);
+	ret->keys = map_agg_entries(ret->m, ret->table) + 8;
+	return true;
+}
+
+static inline struct wire_own_text *place_of(struct wire_thread *t, const struct table *a,
+					     uint64_t addr)
+{
+	_Static_assert(WIRE_OWN_TEXTS == 1 << (64 - 58), "bits of the hash");
+	return &own_words(t)->texts[(addr ^ a->m->index) * WIRE_THREAD_MIX >> 58];
+}
+
+/* Returns a number that tells keys apart: of the key's hash, which stands before it, and of its
+ * first bytes. */
+static inline uint64_t mark_of(const uint8_t *key)
+{
+	return *(const any64 *)key ^ *(const uint32_t *)(key - 8) * WIRE_THREAD_MIX;
+}
+
+static void note(struct wire_thread *t, const struct table *a, uint64_t addr, uint64_t value)
+{
+	const uint8_t *key = (const uint8_t *)value - map_pad8(a->m->key_size);
+
+	*place_of(t, a, addr) =
+		(struct wire_own_text){ addr, mark_of(key), a->m->index,
+					(uint32_t)((uint64_t)(key - a->keys) / a->m->stride) };
+}
+
+/* Returns the key that was noted, NULL: none. It may be another text's by now. */
+static inline uint8_t *noted(struct wire_thread *t, const struct table *a,
+			     const struct wire_own_text *x, uint64_t addr)
+{
+	return x->addr == addr && x->map == a->m->index && x->entry < a->table->n &&
+			       x->entry < a->m->max_entries
+		       ? a->keys + (uint64_t)x->entry * a->m->stride
+		       : NULL;
+}
+
+/* Returns the value whose key is the text at the address, if that text had it before. */
+static inline void *value_of_text(struct wire_thread *t, const struct table *a, uint64_t addr)
+{
+	uint8_t *key = noted(t, a, place_of(t, a, addr), addr);
+
+	return key && text_is(t, addr, key, a->m->key_size) ? key + map_pad8(a->m->key_size) : NULL;
+}
+
+/* entry: 0, or the value that was found in another way, to be noted. */
+ENTRY void *agent_agg_text(uint64_t map, uint64_t addr, uint64_t entry, uint64_t r4, uint64_t r5,
+			   struct wire_thread *t)
+{
+	struct table a;
+
+	if (!find_table(t, map, &a))
+		return NULL;
+	if (!entry)
+		return value_of_text(t, &a, addr);
+	note(t, &a, addr, entry);
+	return NULL;
+}
+
+/* The same for a name of Python that the code object of a frame has. The interpreter itself reads
+ * the frame and the code object there. path: WIRE_PYTHON_PATH(). */
+ENTRY void *agent_agg_python(uint64_t map, uint64_t frame, uint64_t path, uint64_t r4, uint64_t r5,
+			     struct wire_thread *t)
+{
+	uint64_t code, name;
+	struct table a;
+	uint32_t state;
+	uint8_t *key;
+
+	if (!find_table(t, map, &a) || !loads_are_survived(t, 1))
+		return NULL;
+	LOAD(64, frame + (path & 0xffff), code, bad);
+	LOAD(64, code + (path >> 16 & 0xffff), name, bad);
+	LOAD(32, name + (path >> 32 & 0xff), state, bad);
+	if (!(state & WIRE_PYTHON_ASCII))
+		return NULL;
+	name += path >> 40 & 0xff;
+	key = noted(t, &a, place_of(t, &a, name), name);
+	/* no read goes beyond the page, which has at least the text's beginning */
+	if (key && words_are(key, a.m->key_size, name, (name | (PAGE - 1)) + 1))
+		return key + map_pad8(a.m->key_size);
+bad:
+	return NULL;
+}
+
+/* Reads the ID of the name of a frame's method. method: its method entry, 0: the frame's scope has
+ * it. Returns 0 when there is none that is read by plain loads. */
+static uint64_t ruby_id(uint64_t frame, uint64_t method)
+{
+	uint64_t scope, flags, definition, id;
+
+	if (!method) {
+		LOAD(64, frame + WIRE_RUBY_FRAME_SCOPE, scope, bad);
+		LOAD(64, scope - 16, method, bad);
+	}
+	LOAD(64, method, flags, bad);
+	if ((flags & WIRE_RUBY_KIND_MASK) != WIRE_RUBY_METHOD)
+		return 0;
+	LOAD(64, method + WIRE_RUBY_METHOD_ABOUT, definition, bad);
+	LOAD(64, definition + RUBY_DEFINITION_ID, id, bad);
+	return id;
+bad:
+	return 0;
+}
+
+/* The same for the name of a method of Ruby, which never gives the ID of a name to another one. The
+ * text is not read: the number of an entry means another text in another generation, and then the
+ * mark differs. */
+ENTRY void *agent_agg_ruby(uint64_t map, uint64_t frame, uint64_t method, uint64_t entry,
+			   uint64_t r5, struct wire_thread *t)
+{
+	const struct wire_own_text *x;
+	struct table a;
+	uint8_t *key;
+	uint64_t id;
+
+	if (!find_table(t, map, &a) || !loads_are_survived(t, 1) || !(id = ruby_id(frame, method)))
+		return NULL;
+	id |= NAMED_BY_ID;
+	if (entry) {
+		note(t, &a, id, entry);
+		return NULL;
+	}
+	x = place_of(t, &a, id);
+	key = noted(t, &a, x, id);
+	return key && mark_of(key) == x->mark ? key + map_pad8(a.m->key_size) : NULL;
+}
