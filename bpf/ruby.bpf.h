@@ -35,6 +35,17 @@ enum {
 	RUBY_ENTRY_OWNER = 32,
 	RUBY_DEFINITION_ID = 32,
 	RUBY_FRAME_ISEQ = 16,
+	/* of the body: the table of lines (address, unused, entries, index); of an entry */
+	RUBY_BODY_LINES = 120,
+	RUBY_LINES_COUNT = 16,
+	RUBY_LINES_INDEX = 24,
+	RUBY_LINE_SIZE = 12,
+	RUBY_LINE_EVENTS = 8,
+	RUBY_EVENT_LINE = 1,
+	/* the index: see program/runtime/ruby/lines.c */
+	RUBY_INDEX_FIRST = 54,
+	RUBY_INDEX_BLOCKS = 48,
+	RUBY_INDEX_BLOCK = 80,
 	RUBY_BODY_FILE = 64,
 	RUBY_BODY_FIRST_LINE = 88,
 };
@@ -149,10 +160,47 @@ INLINE u64 ruby_method_of(u64 frame)
 	return kind == WIRE_RUBY_METHOD ? entry : 0;
 }
 
+/* Returns how many entries of the table of lines begin at an instruction or before it. */
+INLINE u64 ruby_rank(u64 index, u64 at)
+{
+	u64 block, word, counts, bits, rank;
+
+	if (at < RUBY_INDEX_FIRST)
+		return ruby_word(index + at / 9 * 8) >> at % 9 * 7 & 0x7f;
+	at -= RUBY_INDEX_FIRST;
+	block = index + RUBY_INDEX_BLOCKS + at / 512 * RUBY_INDEX_BLOCK;
+	word = at % 512 / 64;
+	counts = ruby_word(block + 8);
+	bits = ruby_word(block + 16 + word * 8) << (63 - at % 64);
+	/* counts the bits, by pairs, by fours, by eights */
+	bits -= bits >> 1 & 0x5555555555555555ull;
+	bits = (bits & 0x3333333333333333ull) + (bits >> 2 & 0x3333333333333333ull);
+	bits = (bits + (bits >> 4)) & 0x0f0f0f0f0f0f0f0full;
+	rank = (u32)ruby_word(block) + (bits * 0x0101010101010101ull >> 56);
+	return word ? rank + (counts >> (word - 1) * 9 & 0x1ff) : rank;
+}
+
+INLINE u64 ruby_here(u64 frame)
+{
+	u64 body = ruby_word(ruby_word(frame + RUBY_FRAME_ISEQ) + WIRE_RUBY_ISEQ_BODY);
+	u64 at = (ruby_word(frame) - ruby_word(body + WIRE_RUBY_BODY_INSTRUCTIONS)) >> 3;
+	u32 n = (u32)ruby_word(body + RUBY_BODY_LINES + RUBY_LINES_COUNT);
+	u64 rank = 1, entry;
+
+	if (n > 1)
+		rank = ruby_rank(ruby_word(body + RUBY_BODY_LINES + RUBY_LINES_INDEX), at);
+	if (!rank || rank > n)
+		return 0;
+	entry = ruby_word(body + RUBY_BODY_LINES) + (rank - 1) * RUBY_LINE_SIZE;
+	return ruby_word(entry + RUBY_LINE_EVENTS) & RUBY_EVENT_LINE ? (u32)ruby_word(entry) : 0;
+}
+
 INLINE u64 ruby_part(u64 frame, u64 entry, u64 what, u64 symbols)
 {
 	u64 body, file;
 
+	if (what == WIRE_RUBY_IS_HERE)
+		return ruby_here(frame);
 	if (what == WIRE_RUBY_IS_CLASS || what == WIRE_RUBY_IS_METHOD) {
 		if (!entry)
 			entry = ruby_method_of(frame);
@@ -175,5 +223,5 @@ ROUTINE long d_ruby(u64 frame, u64 entry, u64 what, u64 symbols, u64 unknown)
 {
 	u64 v = ruby_part(frame, entry, what, symbols);
 
-	RESULT(v || what == WIRE_RUBY_IS_LINE ? v : unknown);
+	RESULT(v || what >= WIRE_RUBY_IS_LINE ? v : unknown);
 }

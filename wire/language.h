@@ -255,6 +255,7 @@ enum {
 	WIRE_RUBY_IS_METHOD = 1,
 	WIRE_RUBY_IS_FILE = 2,
 	WIRE_RUBY_IS_LINE = 3,
+	WIRE_RUBY_IS_HERE = 4, /* the line that begins at the frame's instruction; 0: none does */
 };
 
 /* The facts about a process's interpreter that a walk needs: 64 words at a multiple of 64 in the

@@ -239,6 +239,59 @@ static void add_ruby_method(struct match *m, pid_t pid, const struct process_obj
 	}
 }
 
+/* Returns true when the process is a command that descry starts, which has run nothing yet. */
+static bool begins(const struct probe_set *ps, pid_t pid)
+{
+	for (uint32_t i = 0; i < ps->targets.n; i++)
+		if (ps->targets.v[i].pid == pid)
+			return ps->targets.v[i].is_command;
+	return false;
+}
+
+/* Adds Ruby's probe `line`, which has no note. */
+static void add_ruby_line(struct match *m, pid_t pid, const struct process_object *po)
+{
+	cleanup_free char *prov = xasprintf("ruby%d", (int)pid);
+	struct usdt_ruby_line line;
+	struct usdt_place *place;
+	struct probe *p;
+	uint64_t offset;
+	bool is_new;
+
+	if (!glob_match(m->pd->prov, prov) || !glob_match(m->pd->func, "vm_trace") ||
+	    !glob_match(m->pd->name, "line") ||
+	    !usdt_ruby_line(po, !m->later && !begins(m->ps, pid), &line))
+		return;
+	m->any = true;
+	if (!line.addr || !object_addr_to_offset(po->object, line.addr, &offset)) {
+		process_note(m->ps, xasprintf("%s:%s::line is not available: %s", prov, po->name,
+					      line.refused));
+		return;
+	}
+	p = process_add_probe(m->ps, m->pv, pid, po, prov, "vm_trace", "line", ATTACH_UPROBE,
+			      offset, &is_new);
+	if (is_new) {
+		place = arena_new(&m->ps->arena, struct usdt_place);
+		place->object = po->object;
+		place->addr = line.addr;
+		place->noperands = USDT_RUBY_LINE_ARGS;
+		memcpy(place->operands, line.args, sizeof(line.args));
+		place->flags = line.args[1];
+		p->priv = place;
+		p->addr = line.addr;
+		p->filter = "arg9 != 0"; /* other instructions with events are none of lines */
+		p->flag = line.flag;
+		classify(m->ps, p, po);
+		if (line.flag && p->note)
+			p->note = arena_printf(&m->ps->arena,
+					       "%s; the in-process engine sets Ruby's flag for it",
+					       p->note);
+		if (line.refused)
+			p->unavailable = line.refused;
+	}
+	m->found(m->arg, p);
+}
+
 /* Returns the name under which the description selects the probe: its own, else the one it had in
  * other systems. NULL: it does not. */
 static const char *matching_name(struct match *m, const struct object_usdt *u)
@@ -314,6 +367,8 @@ static void match_object(struct match *m, pid_t pid, const struct process_object
 			add_usdt(m, pid, po, prov, name, &u[k]);
 		m->any = true;
 	}
+	if (n)
+		add_ruby_line(m, pid, po);
 }
 
 /* Matches a library that is not loaded yet. A uprobe on its file fires when the library is

@@ -51,6 +51,11 @@ const struct usdt_python *usdt_python_places(struct probe_set *ps, const struct 
 					     const char **ret_reason);
 
 /* --- usdt_jvm.c --- */
+/* Finds a variable by which a program knows whether to pass a probe. The in-process engine writes
+ * there, so it must be data of this file. */
+bool usdt_flag_find(struct object *o, const char *name, uint64_t *ret);
+/* Returns the flag's byte in the process, 0 when it cannot be read. */
+uint8_t usdt_flag_now(const struct process_object *po, uint64_t addr);
 /* A flag of the JVM without which it does not pass a probe. */
 struct usdt_jvm_flag {
 	const char *name;    /* NULL: the probe needs none, or the flag is set already */
@@ -72,7 +77,7 @@ const char *usdt_ruby_refusal(const struct object_usdt *u);
 const char *usdt_ruby_old_name(const struct object_usdt *u);
 /* Places that are always passed instead: class, method, file and line. The first nentries begin a
  * method. At the others a frame of any kind ends, whose flags are there. */
-enum { USDT_RUBY_ARGS = 4 };
+enum { USDT_RUBY_ARGS = 4, USDT_RUBY_LINE_ARGS = 2 };
 struct usdt_ruby_place {
 	uint64_t addr;
 	struct usdt_operand args[USDT_RUBY_ARGS], flags;
@@ -81,6 +86,16 @@ struct usdt_ruby {
 	struct usdt_ruby_place *v;
 	uint32_t n, nentries;
 };
+/* The probe `line`, for which Ruby has no note. */
+struct usdt_ruby_line {
+	uint64_t addr;
+	uint64_t flag;       /* as struct probe's; 0: it is set already */
+	const char *refused; /* the reason why it cannot fire; the rest is not set */
+	struct usdt_operand args[USDT_RUBY_LINE_ARGS]; /* file, line */
+};
+/* Finds it. loaded: Ruby has run in the process. Returns false when the object is not Ruby. */
+bool usdt_ruby_line(const struct process_object *po, bool loaded, struct usdt_ruby_line *ret);
+
 /* As usdt_python_places(). */
 const struct usdt_ruby *usdt_ruby_places(struct probe_set *ps, const struct process_object *po,
 					 const char **ret_reason);

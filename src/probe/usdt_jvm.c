@@ -29,8 +29,7 @@ static const struct {
 	{ "monitor__waited", "DTraceMonitorProbes", false },
 };
 
-/* Finds a flag. The in-process engine writes there, so it must be data of this file. */
-static bool find_flag(struct object *o, const char *name, uint64_t *ret)
+bool usdt_flag_find(struct object *o, const char *name, uint64_t *ret)
 {
 	struct object_segment s;
 	uint64_t addr;
@@ -45,24 +44,23 @@ static bool find_flag(struct object *o, const char *name, uint64_t *ret)
 	return false;
 }
 
-/* Returns true when the flag is true now in the process, because the JVM was started so. */
-static bool is_set(const struct process_object *po, uint64_t addr)
+uint8_t usdt_flag_now(const struct process_object *po, uint64_t addr)
 {
 	struct mappings maps = { 0 };
-	bool set = false;
-	uint8_t value;
+	uint8_t value = 0;
+	bool read = false;
 
 	err_free(mappings_read(po->pid, &maps));
-	for (uint32_t i = 0; i < maps.n && !set; i++) {
+	for (uint32_t i = 0; i < maps.n && !read; i++) {
 		const struct mapping *m = &maps.v[i];
 		uint64_t at;
 
-		set = m->exec && m->inode == po->inode &&
-		      object_text_mapping_addr(po->object, m->offset, &at) &&
-		      procmem_read(po->pid, &value, 1, addr + m->start - at) == 1 && value;
+		read = m->exec && m->inode == po->inode &&
+		       object_text_mapping_addr(po->object, m->offset, &at) &&
+		       procmem_read(po->pid, &value, 1, addr + m->start - at) == 1;
 	}
 	mappings_free(&maps);
-	return set;
+	return read ? value : 0;
 }
 
 struct usdt_jvm_flag usdt_jvm_flag(const struct process_object *po, const struct object_usdt *u,
@@ -80,9 +78,9 @@ struct usdt_jvm_flag usdt_jvm_flag(const struct process_object *po, const struct
 	    !object_symbol_value(po->object, "JNI_CreateJavaVM", &f.addr))
 		return (struct usdt_jvm_flag){ 0 };
 	f.name = guarded[i].flag;
-	if (!find_flag(po->object, f.name, &f.addr)) {
+	if (!usdt_flag_find(po->object, f.name, &f.addr)) {
 		f.refused = "its file does not say where the flag is";
-	} else if (loaded && is_set(po, f.addr)) {
+	} else if (loaded && usdt_flag_now(po, f.addr)) {
 		f = (struct usdt_jvm_flag){ 0 };
 	} else if (loaded && guarded[i].compiled) {
 		f.refused = "functions that it has compiled already would stay without the probe; "

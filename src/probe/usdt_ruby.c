@@ -68,6 +68,37 @@ static struct usdt_operand flags_of_frame(const struct ruby_place *p)
 	return u;
 }
 
+bool usdt_ruby_line(const struct process_object *po, bool loaded, struct usdt_ruby_line *ret)
+{
+	struct ruby_line_event found;
+
+	if (!object_symbol_value(po->object, "ruby_vm_event_flags", &found.function))
+		return false;
+	*ret = (struct usdt_ruby_line){ .refused = ruby_line_event(po->object, &found) };
+	if (ret->refused)
+		return true;
+	if (!usdt_flag_find(po->object, "ruby_vm_event_enabled_global_flags", &ret->flag)) {
+		ret->refused = "its file does not say where its flag is";
+		return true;
+	}
+	if (loaded && usdt_flag_now(po, ret->flag) & RUBY_EVENT_LINE)
+		ret->flag = 0;
+	else if (loaded)
+		ret->refused = "code that Ruby has made already would stay without it; "
+			       "descry sets the flag in a Ruby that it starts (-c)";
+	ret->addr = found.function;
+	for (uint32_t i = 0; i < USDT_RUBY_LINE_ARGS; i++) {
+		struct usdt_operand *u = &ret->args[i];
+
+		*u = (struct usdt_operand){
+			.size = 8, .mode = USDT_RUBY, .base = UREG_RSI, .index = -1
+		};
+		u->ruby.what = i ? WIRE_RUBY_IS_HERE : WIRE_RUBY_IS_FILE;
+	}
+	ret->args[1].size = -4;
+	return true;
+}
+
 /* An interpreter's file: see usdt_python_file. */
 struct usdt_ruby_file {
 	uint64_t dev, inode;

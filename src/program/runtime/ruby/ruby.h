@@ -177,6 +177,15 @@ struct ruby_places {
 /* Finds them in a file, all addresses as linked. Returns the reason when it does not find all. */
 const char *ruby_places(struct object *o, struct ruby_places *ret);
 
+/* --- line_event.c --- */
+struct ruby_line_event {
+	uint64_t function; /* called with the execution context and the frame, before the instruction */
+	uint64_t events; /* of the word with the events for which iseqs are made */
+};
+enum { RUBY_EVENT_LINE = 1 }; /* in that word */
+/* Finds them in a file, as linked. Returns the reason when it does not. */
+const char *ruby_line_event(struct object *o, struct ruby_line_event *ret);
+
 /* --- allocations.c --- */
 /* A place in the code that makes an object: the register, in x86's order, has its address, and its
  * flags and class are set. */
