@@ -61,15 +61,15 @@ static NOINLINE uint64_t cross(uint64_t addr)
 	uint64_t old = __atomic_load_n(last, __ATOMIC_RELAXED);
 
 	/* before the block can be allocated again */
-	while (old < now && !__atomic_compare_exchange_n(last, &old, now, 1, __ATOMIC_SEQ_CST,
-							 __ATOMIC_RELAXED))
+	while (old < now &&
+	       !__atomic_compare_exchange_n(last, &old, now, 1, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED))
 		;
 	return now;
 }
 
 /* Returns the ticks of an event of a block. */
-static inline __attribute__((always_inline)) uint64_t
-ticks_of(const struct thread *t, enum wire_alloc_op op, uint64_t addr)
+static inline __attribute__((always_inline)) uint64_t ticks_of(const struct thread *t,
+							       enum wire_alloc_op op, uint64_t addr)
 {
 	uint64_t now;
 

@@ -116,9 +116,9 @@ struct state {
 	uint32_t *page;     /* 0: no process has got memory yet */
 	struct wire_alloc *memory;
 	struct recording recording;
-	uint32_t begun;   /* alloc_start() */
-	uint32_t claims;  /* of rings */
-	uint32_t several; /* 1: more than one thread has had a ring */
+	uint32_t begun;         /* alloc_start() */
+	uint32_t claims;        /* of rings */
+	uint32_t several;       /* 1: more than one thread has had a ring */
 	struct alloc_own *owns; /* ALLOC_OWN of each ring; 0: there is no memory for them */
 	/* 1: the object with malloc() has the operators of C++, too. Else they call malloc(). */
 	uint32_t operators;

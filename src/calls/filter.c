@@ -1,6 +1,7 @@
 /* Filters of calls, as ltrace(1) writes them: [+-][SYMBOL][@LIBRARY]... */
 #include <regex.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/glob.h"
 #include "calls/calls.h"
@@ -53,6 +54,8 @@ static size_t library_length(const char *text)
 {
 	size_t n = *text == '/' ? regex_length(text) : 0;
 
+	if (*text == '/' && !access(text, F_OK))
+		return strlen(text); /* whatever signs it has */
 	if (n && (!text[n] || text[n] == '+' || text[n] == '-'))
 		return n;
 	for (n = 0; text[n]; n++)

@@ -4,21 +4,8 @@
 #include <string.h>
 
 #include "base/glob.h"
-#include "calls/calls.h"
+#include "calls/find_private.h"
 #include "calls/returns.h"
-#include "probe/process.h"
-
-/* One process. */
-struct finder {
-	struct calls *c;
-	struct probe_set *ps;
-	pid_t pid;
-	char process[16]; /* "$target", or its number */
-	const struct process_objects *objects;
-	struct returns *returns;
-	VEC(struct probe *) slots;
-	uint32_t nrets; /* places of returns of all functions that are found so far */
-};
 
 /* Functions beyond have no result. Each takes about a kilobyte when it is compiled. */
 enum { RETS_OF_ALL_MAX = 1 << 15 };
@@ -90,7 +77,7 @@ static bool is_definition(const struct object_symbol *s)
 	return s->is_func && s->is_global;
 }
 
-static const struct object_symbol *defines(const struct process_object *po, const char *name)
+const struct object_symbol *find_defines(const struct process_object *po, const char *name)
 {
 	const struct object_symbol *s = object_find_name(po->object, name);
 
@@ -161,7 +148,7 @@ static struct err *add_returns(struct finder *f, struct calls_function *fn,
 
 /* Adds the places where the versions of a function that one object defines return. */
 static struct err *add_returns_of(struct finder *f, struct calls_function *fn,
-				  const struct process_object *po)
+				  const struct process_object *po, bool loaded)
 {
 	uint32_t n;
 	const struct object_symbol *const *s = object_find_names(po->object, fn->name, &n);
@@ -174,7 +161,7 @@ static struct err *add_returns_of(struct finder *f, struct calls_function *fn,
 		for (uint32_t k = 0; k < i; k++)
 			known |= s[k]->addr == s[i]->addr;
 		if (!known)
-			e = add_returns(f, fn, po, s[i], true, &variant);
+			e = add_returns(f, fn, po, s[i], loaded, &variant);
 	}
 	return e;
 }
@@ -187,11 +174,25 @@ static void take_slot(void *arg, struct probe *p)
 		vec_push(&f->slots, p);
 }
 
-/* Adds calls of one object through its PLT. */
-static struct err *add_calls_of(struct finder *f, const struct process_object *caller)
+/* Adds the returns of a called function, if the object defines it. Returns the function, or NULL. */
+static struct calls_function *add_callee(struct finder *f, const char *name,
+					 const struct process_object *po, bool loaded,
+					 struct err **ret_e)
+{
+	struct calls_function *fn;
+
+	if (process_object_is_linker(po) || !find_defines(po, name) || !called_library(f->c->o, po))
+		return NULL;
+	fn = function_of(f->c, name, 'p');
+	if (fn->placed != f->pid)
+		*ret_e = add_returns_of(f, fn, po, loaded);
+	return fn;
+}
+
+struct err *find_calls_of(struct finder *f, const struct process_object *caller, bool loaded)
 {
 	cleanup_free char *prov = xasprintf("plt%d", (int)f->pid);
-	const struct probe_desc pd = { prov, module_of(caller, true), "", "entry" };
+	const struct probe_desc pd = { prov, module_of(caller, loaded), "", "entry" };
 	struct err *e;
 	uint32_t n;
 
@@ -202,27 +203,19 @@ static struct err *add_calls_of(struct finder *f, const struct process_object *c
 	for (uint32_t i = 0; i < f->slots.n && !e; i++) {
 		const char *name = f->slots.v[i]->func;
 		struct calls_function *fn = NULL;
-		bool defined = false;
 
 		if (strcmp(f->slots.v[i]->mod, caller->name) ||
 		    !calls_filter_takes(&f->c->o->plt, name, caller) || !can_stand(f->c, name))
 			continue;
 		/* Which of several objects the call leads to, the dynamic linker chooses. A return
 		 * belongs to a call by its place on the stack, so all of them may be probed. */
-		for (uint32_t k = 0; k < f->objects->n && !e; k++) {
-			const struct process_object *po = &f->objects->v[k];
-
-			if (process_object_is_linker(po) || !defines(po, name) ||
-			    !called_library(f->c->o, po))
-				continue;
-			defined = true;
-			fn = function_of(f->c, name, 'p');
-			if (fn->placed != f->pid)
-				e = add_returns_of(f, fn, po);
-		}
+		for (uint32_t k = 0; k < f->objects->n && !e; k++)
+			fn = add_callee(f, name, &f->objects->v[k], true, &e) ?: fn;
+		for (uint32_t k = 0; k < f->needed.n && !e; k++)
+			fn = add_callee(f, name, &f->needed.v[k], false, &e) ?: fn;
 		if (fn)
 			fn->placed = f->pid;
-		if (!defined && !f->c->o->libraries.rules.n) {
+		if (!fn && !f->c->o->libraries.rules.n) {
 			/* The dynamic linker's own, or not there yet. */
 			fn = function_of(f->c, name, 'p');
 			fn->blind = true;
@@ -251,8 +244,8 @@ static struct err *add_entry(struct finder *f, const struct process_object *po,
 	return e;
 }
 
-static struct err *add_entries_of(struct finder *f, const struct process_object *po, bool loaded,
-				  uint32_t *ret_n)
+struct err *find_entries_of(struct finder *f, const struct process_object *po, bool loaded,
+			    uint32_t *ret_n)
 {
 	const struct object_symbol *s;
 	struct err *e = NULL;
@@ -270,48 +263,6 @@ static struct err *add_entries_of(struct finder *f, const struct process_object 
 		(*ret_n)++;
 	}
 	return e;
-}
-
-struct later {
-	struct finder *f;
-	struct err *e;
-	uint32_t n;
-	/* of several libraries, only the one that defines its function */
-	const struct calls_rule *rule;
-};
-
-static void take_later(void *arg, const struct process_object *po)
-{
-	struct later *l = arg;
-
-	if (l->e || (l->n && !calls_rule_is_pattern(l->rule)))
-		return;
-	if (*l->rule->symbol && !calls_rule_is_pattern(l->rule) && !defines(po, l->rule->symbol))
-		return;
-	l->e = add_entries_of(l->f, po, false, &l->n);
-}
-
-/* A rule that no loaded object fulfils may mean a library that dlopen(3) loads later. */
-static struct err *add_later(struct finder *f, const struct calls_rule *r)
-{
-	struct later l = { .f = f, .rule = r };
-
-	for (uint32_t k = 0; k < f->objects->n; k++) {
-		const struct process_object *po = &f->objects->v[k];
-		const struct calls_filter one = { .rules = { (struct calls_rule *)r, 1, 1 } };
-
-		if (*r->symbol && !calls_rule_is_pattern(r)
-			    ? object_find_name(po->object, r->symbol) &&
-				      calls_filter_takes(&one, r->symbol, po)
-			    : calls_filter_takes(&one, *r->symbol ? r->symbol : "x", po))
-			return NULL;
-	}
-	if (calls_rule_is_pattern(r) && !*r->library)
-		return NULL; /* a pattern only matches functions that exist */
-	process_libraries(f->ps, f->pid, f->objects,
-			  *r->library && !r->library_regex ? r->library : "lib*.so*", take_later,
-			  &l);
-	return l.e;
 }
 
 static void take_syscall(void *arg, struct probe *p)
@@ -361,14 +312,17 @@ static struct err *find_in(struct finder *f)
 			vec_push(&f->c->programs,
 				 arena_strdup(&f->c->arena, f->objects->v[k].name));
 	for (uint32_t k = 0; !e && k < f->objects->n && !f->c->o->no_library; k++)
-		e = add_calls_of(f, &f->objects->v[k]);
+		e = find_calls_of(f, &f->objects->v[k], true);
+	for (uint32_t i = 0; !e && i < f->c->o->plt.rules.n && !f->c->o->no_library; i++)
+		e = find_later_caller(f, &f->c->o->plt.rules.v[i]);
 	for (uint32_t k = 0; !e && k < f->objects->n && f->c->o->entries.rules.n; k++)
-		e = add_entries_of(f, &f->objects->v[k], true, &n);
+		e = find_entries_of(f, &f->objects->v[k], true, &n);
 	for (uint32_t i = 0; !e && i < f->c->o->entries.rules.n; i++)
 		if (!f->c->o->entries.rules.v[i].minus)
-			e = add_later(f, &f->c->o->entries.rules.v[i]);
+			e = find_later(f, &f->c->o->entries.rules.v[i]);
 	returns_free(f->returns);
 	vec_fini(&f->slots);
+	vec_fini(&f->needed);
 	return e;
 }
 

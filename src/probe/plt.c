@@ -418,10 +418,18 @@ static void match_object(struct match *m, const struct process_object *po)
 			match_slot(m, po, &im->slots.v[i]);
 }
 
+/* Matches the slots of a library that is not loaded yet. A uprobe on its file fires when it is. */
+static void match_later(void *arg, const struct process_object *later)
+{
+	if (object_is_x86_64(later->object))
+		match_object(arg, later);
+}
+
 static struct err *match_process(struct process_match *in)
 {
 	struct match *m = (struct match *)in; /* its first member */
 	const struct process_objects *objects;
+	bool loaded = false;
 	struct err *e = process_objects(m->in.ps, m->in.pid, &objects);
 
 	if (e)
@@ -429,10 +437,15 @@ static struct err *match_process(struct process_match *in)
 	m->func_exact = m->in.pd->func[0] && !glob_is_pattern(m->in.pd->func);
 	m->wants_entry = glob_match(m->in.pd->name, "entry");
 	m->wants_return = glob_match(m->in.pd->name, "return");
-	for (uint32_t i = 0; i < objects->n; i++)
-		if (process_object_matches(&objects->v[i], m->in.pd->mod) &&
-		    object_is_x86_64(objects->v[i].object))
+	for (uint32_t i = 0; i < objects->n; i++) {
+		if (!process_object_matches(&objects->v[i], m->in.pd->mod))
+			continue;
+		loaded = true;
+		if (object_is_x86_64(objects->v[i].object))
 			match_object(m, &objects->v[i]);
+	}
+	if (!loaded)
+		process_libraries(m->in.ps, m->in.pid, objects, m->in.pd->mod, match_later, m);
 	return NULL;
 }
 

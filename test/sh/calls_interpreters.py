@@ -40,6 +40,14 @@ for command in (["/usr/bin/python3", "s.py"], ["/usr/bin/perl", "s.pl"], ["/usr/
         check(len(sql) == 2 and any(n.startswith("rb_gc") for n in names[sql[0]:sql[1]]) and any(n.startswith("rb_gc") for n in names[:sql[0]]),
               "collections between statements", names)
 
+# the calls that an extension makes, which is loaded later, and which loads the library that it calls
+found = subprocess.run(["/usr/bin/python3", "-c", "import _sqlite3; print(_sqlite3.__file__)"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True).stdout.strip()
+if found.endswith(".so"):
+    name = os.path.basename(found)
+    for caller in found, os.path.dirname(found) + "/_sqlite3*":
+        r = descry("calls", "-T", "-e", "sqlite3_*@" + caller, "/usr/bin/python3", "s.py", rc=0)
+        check(r.out == "42\n" and re.search("^" + re.escape(name) + r'->sqlite3_step\(0x\w+\) += SQLITE_ROW <\d\.\d{6}>$', r.err, re.M), "the extension's calls", r)
+
 # MariaDB
 write("m.py", 'import sys, MySQLdb\nc = MySQLdb.connect(unix_socket=sys.argv[1], user="root").cursor()\nc.execute("select 40 + 2")\nprint(c.fetchone()[0])\n')
 write("m.pl", 'use DBI;\nmy $c = DBI->connect("DBI:MariaDB:mariadb_socket=$ARGV[0]", "root", "", {RaiseError => 1});\n'

@@ -1,0 +1,38 @@
+/* Shared by the files that find functions: find.c those of loaded objects, find_later.c those of
+ * libraries that are not loaded yet. */
+#ifndef DESCRY_CALLS_FIND_PRIVATE_H
+#define DESCRY_CALLS_FIND_PRIVATE_H
+
+#include "calls/calls.h"
+#include "probe/process.h"
+
+/* One process. */
+struct finder {
+	struct calls *c;
+	struct probe_set *ps;
+	pid_t pid;
+	char process[16]; /* "$target", or its number */
+	const struct process_objects *objects;
+	struct returns *returns;
+	VEC(struct probe *) slots;
+	/* libraries that are not loaded, and that callers which are loaded later need */
+	VEC(struct process_object) needed;
+	uint32_t nrets; /* places of returns of all functions that are found so far */
+};
+
+/* find.c. loaded: the process maps the object. */
+/* Returns the object's definition of a function, or NULL. */
+const struct object_symbol *find_defines(const struct process_object *po, const char *name);
+/* Adds calls of one object through its PLT. */
+struct err *find_calls_of(struct finder *f, const struct process_object *caller, bool loaded);
+/* Adds the object's functions that -x takes. Adds their number to *ret_n. */
+struct err *find_entries_of(struct finder *f, const struct process_object *po, bool loaded,
+			    uint32_t *ret_n);
+
+/* find_later.c */
+/* Adds the functions of a rule of -x that no loaded object fulfils. */
+struct err *find_later(struct finder *f, const struct calls_rule *r);
+/* Adds the calls of a rule of -e whose caller is no loaded object. */
+struct err *find_later_caller(struct finder *f, const struct calls_rule *r);
+
+#endif
