@@ -480,11 +480,15 @@ struct err *control_stop(struct control *c, int timeout_ms)
 	return e;
 }
 
-static bool any_can_call(const struct control *c)
+/* *ret_blocked: all of its threads wait in vfork(2). */
+static bool any_can_call(struct control *c, bool *ret_blocked)
 {
-	for (uint32_t i = 0; i < c->threads.n; i++)
-		if (!c->threads.v[i].blocked && !c->threads.v[i].guest)
+	*ret_blocked = true;
+	for (uint32_t i = 0; i < c->threads.n; i++) {
+		if (c->service >= 0 || control_may_borrow(c, &c->threads.v[i]))
 			return true;
+		*ret_blocked &= c->threads.v[i].blocked || c->threads.v[i].guest;
+	}
 	return false;
 }
 
@@ -494,8 +498,9 @@ struct err *control_stop_to_call(struct control *c, int timeout_ms)
 
 	for (;;) {
 		struct err *e = control_stop(c, timeout_ms);
+		bool blocked;
 
-		if (e || any_can_call(c))
+		if (e || any_can_call(c, &blocked))
 			return e;
 		e = control_resume(c);
 		if (e)
@@ -503,7 +508,8 @@ struct err *control_stop_to_call(struct control *c, int timeout_ms)
 		if (now_ns() > end)
 			return err_new(
 				EBUSY,
-				"process %d (%s) waits for its vfork() child, which is still running: try again later",
+				blocked ? "process %d (%s) waits for its vfork() child, which is still running: try again later"
+					: "process %d (%s) has no thread that a system call can be made in: each runs on a stack of its own making, or 32-bit code",
 				c->pid, c->name);
 		nanosleep(&(struct timespec){ .tv_nsec = 500000 }, NULL);
 	}

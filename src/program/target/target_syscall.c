@@ -215,7 +215,8 @@ bool control_cancel_call(struct control *c, struct control_thread *t)
 	struct frame f;
 
 	/* c->mem is the memory of proved threads */
-	if (!t->proved || control_pread(c, have, sizeof(have), at) != sizeof(have) ||
+	if (!t->proved || !control_is_64bit(&t->regs) ||
+	    control_pread(c, have, sizeof(have), at) != sizeof(have) ||
 	    memcmp(have, stub_code, sizeof(have)) ||
 	    control_pread(c, &f, sizeof(f), t->regs.rsp) != sizeof(f))
 		return false;
@@ -243,12 +244,67 @@ bool control_cancel_call(struct control *c, struct control_thread *t)
 	return true;
 }
 
+bool control_is_64bit(const struct user_regs_struct *r)
+{
+	enum {
+		CODE_64 = 0x33
+	}; /* the kernel's __USER_CS; Wine has 32-bit code in 64-bit processes */
+
+	return r->cs == CODE_64;
+}
+
+bool control_find_stack(const struct mappings *maps, uint64_t fs_base, uint64_t sp,
+			uint64_t *ret_lo, uint64_t *ret_hi)
+{
+	enum { GROWS = 8 << 20 }; /* the kernel keeps this room below the first thread's stack */
+
+	for (uint32_t i = 0; i < maps->n; i++) {
+		const struct mapping *m = &maps->v[i];
+		bool first = !strcmp(m->path, "[stack]");
+
+		if (sp <= m->start || sp > m->end || !m->read || !m->write)
+			continue;
+		if (!first && (fs_base < sp || fs_base >= m->end))
+			return false;
+		*ret_lo = m->start - (first ? GROWS : 0);
+		*ret_hi = first ? m->end : fs_base;
+		return true;
+	}
+	return false;
+}
+
+/* Returns true when a call of the thread may write below its stack pointer. In a system call it
+ * runs C code, which has room there. */
+static bool has_room(struct control *c, const struct control_thread *t)
+{
+	uint64_t lo, hi;
+
+	return (int64_t)t->regs.orig_rax >= 0 ||
+	       control_find_stack(&c->maps, t->regs.fs_base, t->regs.rsp, &lo, &hi);
+}
+
+bool control_may_borrow(struct control *c, const struct control_thread *t)
+{
+	if (t->blocked || t->guest || !control_is_64bit(&t->regs))
+		return false;
+	if ((int64_t)t->regs.orig_rax < 0 && !c->maps_known) {
+		const struct mappings *maps;
+
+		err_free(control_maps(c, &maps));
+	}
+	return has_room(c, t);
+}
+
 bool control_stack_is_sane(struct control *c, const struct control_thread *t, uint32_t more)
 {
 	uint64_t hi = t->regs.rsp, lo = hi - CONTROL_RED_ZONE - sizeof(struct frame) - more;
 
+	if (!control_is_64bit(&t->regs))
+		return false;
 	if (c->caller == t->tid && lo >= c->caller_lo && hi <= c->caller_hi)
 		return true;
+	if (!has_room(c, t))
+		return false;
 	for (uint32_t i = 0; i < c->maps.n; i++) {
 		const struct mapping *m = &c->maps.v[i];
 		bool grows = !strcmp(m->path, "[stack]");

@@ -39,6 +39,8 @@ enum {
 	LOST_NS = 1000000000,
 	CREDIT_MAX = 8, /* largest number of samples that a thread may be late by */
 	GLANCE_MS = 50,
+	STACK_ROOM = 4096, /* more than a sample takes */
+	LOOK_NS = 100000000,
 };
 
 struct entry {
@@ -56,6 +58,8 @@ struct thread {
 	uint64_t since;    /* ns: when the thread was sent there */
 	uint64_t ran, due; /* ns of CPU time: at the last reading; at the next sample */
 	uint64_t seen;     /* ns */
+	uint64_t fs_base, stack_lo, stack_hi; /* its stack, 0: not known */
+	uint64_t looked;                      /* ns: when it was looked for */
 };
 struct inproc_samples {
 	struct entry *entries; /* the tracer's view */
@@ -64,6 +68,7 @@ struct inproc_samples {
 	uint32_t used;
 	uint64_t now; /* ns */
 	VEC(struct thread) threads;
+	bool complained; /* about stacks */
 };
 
 struct err *samples_start(struct inproc_engine *e)
@@ -147,8 +152,10 @@ static void write_entry(const struct inproc_engine *e, uint32_t i, uint32_t prog
 struct glance {
 	struct inproc_engine *e;
 	const struct inproc_process *p;
-	pid_t tid;
+	const struct thread *t;
 	uint32_t entry, prog, probe;
+	bool astray; /* its stack pointer is not in its stack */
+	uint64_t fs_base, sp;
 };
 
 /* Returns true when the address lies in descry's code, or in a stub, from which the thread returns
@@ -168,8 +175,14 @@ static bool divert(void *arg, struct user_regs_struct *regs)
 	struct glance *g = arg;
 	struct inproc_samples *s = g->e->samples;
 
-	if (is_ours(g, regs->rip) || is_ours(g, regs->rsp) || !identity_is_set(g->e, regs) ||
-	    !process_holds(g->e, g->tid))
+	g->fs_base = regs->fs_base;
+	g->sp = regs->rsp;
+	if (!control_is_64bit(regs) || is_ours(g, regs->rip) || is_ours(g, regs->rsp) ||
+	    !identity_is_set(g->e, regs) || !process_holds(g->e, g->t->tid))
+		return false;
+	g->astray = g->t->fs_base != g->fs_base || g->sp < g->t->stack_lo + STACK_ROOM ||
+		    g->sp > g->t->stack_hi;
+	if (g->astray)
 		return false;
 	write_entry(g->e, g->entry, g->prog, g->probe, regs->rip);
 	__atomic_store_n(&s->busy[g->entry], 1, __ATOMIC_SEQ_CST);
@@ -191,17 +204,47 @@ static bool choose_entry(struct inproc_samples *s, struct thread *t, uint64_t no
 	return t->entry;
 }
 
+/* Finds the thread's stack, at times. Returns true when the stack pointer was in it. */
+static bool look_for_stack(const struct glance *g, struct thread *t, uint64_t now)
+{
+	struct mappings maps = { 0 };
+	bool found;
+
+	if (t->looked && now - t->looked < LOOK_NS)
+		return false;
+	t->looked = now;
+	t->fs_base = g->fs_base;
+	err_free(mappings_read_whole(g->p->pid, &maps));
+	found = control_find_stack(&maps, g->fs_base, g->sp, &t->stack_lo, &t->stack_hi);
+	mappings_free(&maps);
+	if (!found)
+		t->stack_lo = t->stack_hi = 0;
+	if (!found && !g->e->samples->complained) {
+		g->e->samples->complained = true;
+		inproc_note(
+			g->e,
+			"process %d has threads on stacks of their own making: they are not sampled there",
+			(int)g->p->pid);
+	}
+	return found;
+}
+
 static void sample(struct inproc_engine *e, const struct inproc_process *p, struct thread *t,
 		   uint32_t prog, uint32_t probe)
 {
-	struct glance g = { e, p, t->tid, 0, prog, probe };
+	struct glance g = { .e = e, .p = p, .t = t, .prog = prog, .probe = probe };
 	uint64_t now = now_ns();
 
 	if (!choose_entry(e->samples, t, now))
 		return;
 	g.entry = t->entry - 1;
-	if (control_glance(p->pid, t->tid, GLANCE_MS, divert, &g))
-		t->since = now;
+	for (int i = 0; i < 2; i++) {
+		g.astray = false;
+		if (control_glance(p->pid, t->tid, GLANCE_MS, divert, &g))
+			t->since = now;
+		if (!g.astray || !look_for_stack(&g, t, now))
+			break;
+	}
 }
 
 /* --- which threads --- */

@@ -95,7 +95,7 @@ static struct err *move_all(struct control *c, struct mover *m)
 	for (uint32_t i = 0; i < n; i++) {
 		uint64_t to = m->move(m->log, t[i].regs.rip, t[i].in_syscall);
 
-		if (to == t[i].regs.rip)
+		if (to == t[i].regs.rip || !control_is_64bit(&t[i].regs))
 			continue;
 		t[i].regs.rip = to;
 		t[i].changed = true;
