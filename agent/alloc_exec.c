@@ -339,14 +339,37 @@ static void put_environment(char **to, char *text, int fd, char *const *env, uin
 	*to = 0;
 }
 
+/* Returns true when the dynamic linker lists the program's libraries and runs nothing: ldd(1). */
+static int only_lists(const struct program *p, char *const *argv, char *const *env)
+{
+	static const char *const lists[] = { "--list",    "--verify",        "--help",
+					     "--version", "--list-tunables", "--list-diagnostics" };
+
+	for (; env && *env; env++)
+		if (text_behind(*env, "LD_TRACE_LOADED_OBJECTS=") ||
+		    text_behind(*env, "LD_VERIFY="))
+			return 1;
+	if (!argv || !argv[0] || !p->path || !alloc_is_linker(p->path))
+		return 0;
+	for (argv++; *argv && (*argv)[0] == '-' && (*argv)[1] == '-'; argv++)
+		for (uint64_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++) {
+			const char *behind = text_behind(*argv, lists[i]);
+
+			if (behind && !*behind)
+				return 1;
+		}
+	return 0;
+}
+
 /* Declares `with`: env, or a copy on the stack that has descry's variables when the program is
  * recorded, and else does not have them. */
-#define WITH_VARIABLES(program, env, by_path) \
+#define WITH_VARIABLES(program, args, env, by_path) \
 	char *const *with = (env); \
 	uint32_t n_ = count_words(with, VARIABLES_MAX); \
 	uint32_t bytes_ = n_ <= VARIABLES_MAX ? preload_bytes(with, n_) : 0; \
 	int copies_ = n_ <= VARIABLES_MAX && bytes_ <= PRELOAD_MAX; \
-	int fd_ = copies_ ? exec_follows(program, by_path) : -1; \
+	int fd_ = copies_ && !only_lists(program, args, with) ? exec_follows(program, by_path) \
+							      : -1; \
 	int follows = fd_ >= 0; \
 \
 	copies_ = copies_ && (follows || (state.recording.lobby && has_ours(with))); \
@@ -380,7 +403,7 @@ static void count_executed(int follows)
 \
 	if (!exec_next.next) \
 		return exec_missing(); \
-	WITH_VARIABLES(&program_, env, by_path); \
+	WITH_VARIABLES(&program_, argv, env, by_path); \
 	count_executed(follows); \
 	r_ = call; \
 	if (r_) \
@@ -490,7 +513,7 @@ EXPORT int system(const char *command)
 	/* as the C library finds out whether there is a shell */
 	if (!command)
 		return system("exit 0") == 0;
-	WITH_VARIABLES(&shell, environ, 1);
+	WITH_VARIABLES(&shell, 0, environ, 1);
 	count_executed(follows);
 	if (!alloc_run_shell(exec_next.posix_spawn, command, with, &status))
 		exec_failed(fd_);

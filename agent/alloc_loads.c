@@ -14,10 +14,12 @@
 #pragma GCC diagnostic ignored "-Wframe-larger-than="
 
 #define LINKER "ld-linux-x86-64.so.2"
+#define SANITIZER "libasan.so"
 
 enum {
 	HEAD = 256, /* bytes in which the kernel looks for an interpreter's name */
 	HEADERS_MAX = 64,
+	DYNAMIC_MAX = 1000,
 	DEPTH = 4, /* of interpreters that are scripts themselves */
 	PATH_LENGTH = 1024,
 	CURRENT = -100,                         /* AT_FDCWD */
@@ -60,11 +62,64 @@ static int is_linker(const char *path, uint64_t n)
 	return 1;
 }
 
+/* Returns true when a text of the file begins so. */
+static int has_text(uint64_t fd, uint64_t at, const char *begins, uint64_t bytes)
+{
+	char text[32];
+
+	if (sys4(SYS_PREAD64, fd, (uintptr_t)text, bytes, at) != (int64_t)bytes)
+		return 0;
+	for (uint64_t i = 0; i < bytes; i++)
+		if (text[i] != begins[i])
+			return 0;
+	return 1;
+}
+
+/* Returns the place of an address in the file, 0: it has none. */
+static uint64_t place_of(uint64_t fd, const Elf64_Ehdr *h, uint64_t addr)
+{
+	Elf64_Phdr p;
+
+	for (uint64_t i = 0; i < h->e_phnum && i < HEADERS_MAX; i++)
+		if (sys4(SYS_PREAD64, fd, (uintptr_t)&p, sizeof(p), h->e_phoff + i * sizeof(p)) ==
+			    sizeof(p) &&
+		    p.p_type == PT_LOAD && addr - p.p_vaddr < p.p_filesz)
+			return addr - p.p_vaddr + p.p_offset;
+	return 0;
+}
+
+/* Returns true for a program with AddressSanitizer as a library, which ends when another object is
+ * loaded in front of it. */
+static int has_sanitizer(uint64_t fd, const Elf64_Ehdr *h, const Elf64_Phdr *dynamic)
+{
+	uint64_t n = dynamic->p_filesz / sizeof(Elf64_Dyn), names = 0;
+	Elf64_Dyn d;
+
+	for (int turn = 0; turn < 2; turn++) {
+		for (uint64_t i = 0; i < n && i < DYNAMIC_MAX; i++) {
+			if (sys4(SYS_PREAD64, fd, (uintptr_t)&d, sizeof(d),
+				 dynamic->p_offset + i * sizeof(d)) != sizeof(d) ||
+			    d.d_tag == DT_NULL)
+				break;
+			if (!turn && d.d_tag == DT_STRTAB)
+				names = place_of(fd, h, d.d_un.d_ptr);
+			else if (turn && d.d_tag == DT_NEEDED &&
+				 has_text(fd, names + d.d_un.d_val, SANITIZER,
+					  sizeof(SANITIZER) - 1))
+				return 1;
+		}
+		if (!names)
+			return 0;
+	}
+	return 0;
+}
+
 /* Returns true for a program that the dynamic linker of the C library begins. */
 static int elf_loads(uint64_t fd, const Elf64_Ehdr *h)
 {
 	Elf64_Phdr p;
 	char name[HEAD];
+	int begins = 0;
 
 	if (h->e_ident[EI_CLASS] != ELFCLASS64 || h->e_machine != EM_X86_64 ||
 	    h->e_phentsize != sizeof(p))
@@ -73,13 +128,15 @@ static int elf_loads(uint64_t fd, const Elf64_Ehdr *h)
 		if (sys4(SYS_PREAD64, fd, (uintptr_t)&p, sizeof(p), h->e_phoff + i * sizeof(p)) !=
 		    sizeof(p))
 			return 0;
+		if (p.p_type == PT_DYNAMIC && has_sanitizer(fd, h, &p))
+			return 0;
 		if (p.p_type == PT_INTERP)
-			return p.p_filesz <= sizeof(name) &&
-			       sys4(SYS_PREAD64, fd, (uintptr_t)name, p.p_filesz, p.p_offset) ==
-				       (int64_t)p.p_filesz &&
-			       is_linker(name, p.p_filesz);
+			begins = p.p_filesz <= sizeof(name) &&
+				 sys4(SYS_PREAD64, fd, (uintptr_t)name, p.p_filesz, p.p_offset) ==
+					 (int64_t)p.p_filesz &&
+				 is_linker(name, p.p_filesz);
 	}
-	return 0;
+	return begins;
 }
 
 /* Ends the name of the interpreter behind "#!" with a zero. Returns it. */
@@ -138,7 +195,7 @@ static int file_loads(int dir, const char *path, uint32_t depth)
 		n = sys4(SYS_PREAD64, (uint64_t)fd, (uintptr_t)&head, HEAD, 0);
 	head.text[n > 0 ? n : 0] = 0;
 	if (n >= (int64_t)sizeof(head.elf) && *(uint32_t *)&head == 0x464c457f)
-		loads = elf_loads((uint64_t)fd, &head.elf) || is_linker(path, length(path) + 1);
+		loads = elf_loads((uint64_t)fd, &head.elf) || alloc_is_linker(path);
 	close_unlocked((uint64_t)fd);
 	if (n <= 0 || *(uint32_t *)&head == 0x464c457f)
 		return loads;
@@ -147,6 +204,11 @@ static int file_loads(int dir, const char *path, uint32_t depth)
 	if (head.text[0] == '#' && head.text[1] == '!')
 		return file_loads(CURRENT, interpreter(head.text), depth + 1);
 	return file_loads(CURRENT, "/bin/sh", DEPTH); /* execvp(3) runs it with the shell */
+}
+
+int alloc_is_linker(const char *path)
+{
+	return is_linker(path, length(path) + 1);
 }
 
 int alloc_loads(int dir, const char *path)

@@ -197,6 +197,8 @@ void alloc_ring_bell(void) HIDDEN;
  * the environment's PATH, would load the object; true also when none can be executed. */
 int alloc_loads(int dir, const char *path) HIDDEN;
 int alloc_loads_name(const char *name) HIDDEN;
+/* Returns true for the path of the C library's dynamic linker. */
+int alloc_is_linker(const char *path) HIDDEN;
 /* A system call as the C library makes it: returns -1 and sets errno when it fails. */
 int64_t alloc_syscall(long nr, uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t e,
 		      uint64_t f) HIDDEN;

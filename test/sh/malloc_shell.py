@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 # system(3) and popen(3) of a program under descry malloc record: they do what they do without it, and no other thread ever hands descry's variables
 # to what it starts, because the tracer may have ended then, and another process may have its number.
+import re
+
 from live import *
 
 if not shutil.which("cc"):
@@ -281,4 +283,31 @@ for preload in None, "libdl.so.2":
     check(alone.stdout.endswith("1\n") and sorted(p.stdout.splitlines()) == sorted(alone.stdout.splitlines()), "changes", alone.stdout, p.stdout, p.stderr)
     p = record(MEANWHILE)
     check(p.stdout == "in system: 0\nforked: 0\nafter: 0 1\n" and p.returncode == 0, "meanwhile", preload, p.returncode, p.stdout, p.stderr[-500:])
+os.environ.pop("LD_PRELOAD")
+
+# ldd(1) lists a program's own libraries alone; AddressSanitizer wants to be the first library
+ldd = shutil.which("ldd")
+LINKER = "/lib64/ld-linux-x86-64.so.2"
+
+
+def names_of(text):
+    return sorted(re.sub(" *[(]0x[0-9a-f]*[)]", "", line) for line in text.splitlines())
+
+
+for command in (["ldd", BEHAVES] if ldd else [], ["env", "LD_TRACE_LOADED_OBJECTS=", BEHAVES], ["sh", "-c", LINKER + " --list " + BEHAVES],
+                ["sh", "-c", LINKER + " --inhibit-cache --verify %s; echo $?" % BEHAVES]):
+    alone = subprocess.run(command or ["true"], capture_output=True, text=True)
+    p = record(*(command or ["true"]))
+    check(names_of(p.stdout) == names_of(alone.stdout) and (command[:1] == ["ldd"] or "are not recorded" not in p.stderr), "lists", command, alone.stdout, p.stdout, p.stderr[-300:])
+p = record("sh", "-c", LINKER + " %s -c 'echo --list'" % os.path.realpath("/bin/sh"))
+check(p.stdout == "--list\n" and len(os.listdir(DIR)) == 2, "not listed", p.stdout, os.listdir(DIR))
+with open(os.path.join(TMP, "clean.c"), "w") as f:
+    f.write('#include <stdio.h>\n#include <stdlib.h>\nint main(void) { free(malloc(10)); puts("here"); return 0; }\n')
+if subprocess.run(["cc", "-fsanitize=address", "-o", os.path.join(TMP, "clean"), os.path.join(TMP, "clean.c")], capture_output=True).returncode:
+    print("note: there is no AddressSanitizer")
+else:
+    p = record("sh", "-c", "./clean; :")
+    check(p.stdout == "here\n" and "1 forked children or executed programs are not recorded" in p.stderr, "AddressSanitizer", p.stdout, p.stderr)
+    p = record("./clean")
+    check(p.stdout == "here\n", "AddressSanitizer alone", p.returncode, p.stdout, p.stderr)
 done()

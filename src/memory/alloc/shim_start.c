@@ -106,6 +106,8 @@ struct err *alloc_shim_check(const char *command)
 	cleanup_free char *path = NULL;
 	const struct object_symbol *own;
 	struct ticks_clock clock;
+	uint64_t addr, bytes = 0;
+	uint8_t *names;
 	struct object *o;
 	struct err *e = control_check_preload(command, HOW, &path);
 
@@ -120,6 +122,10 @@ struct err *alloc_shim_check(const char *command)
 	own = object_find_name(o, "malloc");
 	if (own && own->is_func)
 		e = err_new(ENOTSUP, "%s %s the program has an allocator of its own", path, HOW);
+	names = object_section(o, ".dynstr", &addr, &bytes);
+	if (!e && names && memmem(names, bytes, "libasan.so", strlen("libasan.so")))
+		e = err_new(ENOTSUP, "%s %s AddressSanitizer must be loaded first", path, HOW);
+	free(names);
 	object_free(o);
 	return e;
 }
