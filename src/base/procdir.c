@@ -62,6 +62,16 @@ bool procdir_ended_in(const char *stat)
 	return state == 'Z' || state == 'X' || flags & PF_EXITING;
 }
 
+static bool thread_lives(pid_t pid, pid_t tid)
+{
+	cleanup_free char *text = NULL;
+	char path[64];
+	size_t n;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/stat", (int)pid, (int)tid);
+	return !err_drop(io_read_file(path, &text, &n)) && !procdir_ended_in(text);
+}
+
 bool procdir_ended(pid_t pid)
 {
 	char path[64];
@@ -72,15 +82,26 @@ bool procdir_ended(pid_t pid)
 	d = opendir(path);
 	if (!d) /* /proc may hide it */
 		return kill(pid, 0) && errno == ESRCH;
-	while (procdir_next(d, &tid)) {
-		cleanup_free char *text = NULL;
-		size_t n;
-
-		snprintf(path, sizeof(path), "/proc/%d/task/%d/stat", (int)pid, tid);
-		if (!err_drop(io_read_file(path, &text, &n)) && !procdir_ended_in(text))
+	while (procdir_next(d, &tid))
+		if (thread_lives(pid, tid))
 			return false;
-	}
 	return true;
+}
+
+pid_t procdir_living_thread(pid_t pid)
+{
+	cleanup_dir DIR *d = NULL;
+	char path[64];
+	int tid;
+
+	if (thread_lives(pid, pid))
+		return pid;
+	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
+	d = opendir(path);
+	while (procdir_next(d, &tid))
+		if (thread_lives(pid, tid))
+			return tid;
+	return pid;
 }
 
 /* A line is: number, parent, device, root, place, options, ..., " - ", type, source, options. Of

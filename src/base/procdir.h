@@ -27,6 +27,11 @@ bool procdir_ended(pid_t pid);
 /* Returns the same for one thread, by the text of its /proc/PID/task/TID/stat. */
 bool procdir_ended_in(const char *stat);
 
+/* Returns a thread whose files in /proc are those of the process: memory, descriptors, directories.
+ * It is the first thread, whose number is the process's, unless that one has ended while others
+ * run (pthread_exit(3) in main()): its files are empty. */
+pid_t procdir_living_thread(pid_t pid);
+
 /* Returns true when /proc hides processes of other users (proc(5), `hidepid`). */
 bool procdir_hides(void);
 /* Returns the same for the text of a /proc/PID/mountinfo. */

@@ -17,6 +17,7 @@
 #include "base/clock.h"
 #include "base/io.h"
 #include "base/mem.h"
+#include "base/procdir.h"
 
 enum { PAGE = 4096, ENTRIES = 64, SEEN_NS = 10000000, WATCH_MS = 1000, STARVED_MAX = 30 };
 
@@ -90,8 +91,11 @@ static void forget_threads(void)
 static ssize_t read_now(pid_t pid, void *buf, size_t n, uint64_t addr)
 {
 	struct iovec to = { buf, n }, from = { (void *)(uintptr_t)addr, n };
+	ssize_t got = process_vm_readv(pid, &to, 1, &from, 1, 0);
 
-	return process_vm_readv(pid, &to, 1, &from, 1, 0);
+	return got >= 0 || errno != ESRCH
+		       ? got
+		       : process_vm_readv(procdir_living_thread(pid), &to, 1, &from, 1, 0);
 }
 
 static void do_job(struct job *j)
@@ -375,7 +379,7 @@ static void open_pagemap(pid_t pid)
 
 	if (own.seen.pagemap >= 0)
 		close(own.seen.pagemap);
-	snprintf(path, sizeof(path), "/proc/%d/pagemap", (int)pid);
+	snprintf(path, sizeof(path), "/proc/%d/pagemap", (int)procdir_living_thread(pid));
 	own.seen.pagemap = open(path, O_RDONLY | O_CLOEXEC);
 	own.seen.pid = pid;
 	own.seen.lo = own.seen.hi = 0;

@@ -19,8 +19,8 @@ struct compile_target {
 	 * time. */
 	bool inside;
 	uint32_t maps_max; /* most maps a program may use, 0: any number */
-	/* Only with inside. See struct image. */
-	bool family;
+	/* See struct image. family: only with inside; compares: only without. */
+	bool family, compares;
 	bool unwind; /* the engine keeps unwind tables: ustack() walks by them, not by frame pointers */
 	/* Return true when a walk of a user stack may meet a JVM, or V8. The code for Java's frames
 	 * costs the verifier more than the rest. Called when there are such walks. NULL: false. */

@@ -148,6 +148,9 @@ struct image {
 	/* The engine also traces children of the traced processes. Probes of named processes fire
 	 * only in these, unless -x follow is on. */
 	bool family;
+	/* A named process's first thread has ended while others run. The kernel's filter by the
+	 * process would find no memory, so the programs compare the process themselves. */
+	bool compares;
 	bool has_begin, has_end;
 	uint32_t begin_prog, end_prog; /* index into progs, when has_* */
 };

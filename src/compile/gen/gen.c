@@ -330,6 +330,7 @@ struct image *compile_image(const struct bound *b, struct type_graph *types, str
 	img->diags = diags;
 	img->options = options;
 	img->family = target->family;
+	img->compares = target->compares;
 	for (uint32_t i = 0; i < ARRAY_SIZE(g.map_of); i++)
 		g.map_of[i] = -1;
 	intern_init(&g.texts);

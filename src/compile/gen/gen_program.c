@@ -203,7 +203,8 @@ static void check_family(struct gen *g, const struct gen_group *grp)
 }
 
 /* Emits the test that the process is a named target. In-process children are traced for other
- * probes, but these probes fire only in the named processes, as in the kernel. */
+ * probes, but these probes fire only in the named processes, as in the kernel. The kernel leaves the
+ * test to the program when it cannot tell a target by its first thread, which has ended. */
 static void check_named(struct gen *g, const struct gen_group *grp)
 {
 	struct ir_val pid = ir_bin(g->f, ALU_SHR, gen_lazy(g, LAZY_PIDTGID), IR_I(32));
@@ -215,8 +216,10 @@ static void check_named(struct gen *g, const struct gen_group *grp)
 
 		for (uint32_t k = 0; k < i && !before; k++)
 			before = g->probes.v[grp->probes.v[k]].probe->pid == named;
-		if (!before)
+		if (!before && named)
 			ir_if(g->f, pid, IF_EQ, IR_I(named), pass);
+		else if (!before) /* of all processes */
+			ir_goto(g->f, pass);
 	}
 	ir_goto(g->f, g->out);
 	ir_place(g->f, pass);
@@ -397,7 +400,7 @@ void gen_group(struct gen *g, const struct gen_group *grp, enum attach_kind atta
 	if (opt_on(g->options, OPT_FOLLOW) && !g->target->inside &&
 	    (g->attach == ATTACH_UPROBE || g->attach == ATTACH_URETPROBE))
 		check_family(g, grp);
-	if (g->target->family && !opt_on(g->options, OPT_FOLLOW) &&
+	if ((g->target->family || g->target->compares) && !opt_on(g->options, OPT_FOLLOW) &&
 	    (g->attach == ATTACH_UPROBE || g->attach == ATTACH_URETPROBE))
 		check_named(g, grp);
 	mask = find_probe(g, grp, syscalls, &cookie);

@@ -244,7 +244,8 @@ struct err *attach_uprobes(struct kernel_engine *k, struct instance *in)
 	const struct image *img = k->e.image;
 	const struct image_prog *p = &img->progs[in->prog];
 	cleanup_free bool *done = xcalloc(p->nprobes, sizeof(*done));
-	bool follow = img->options && opt_on(img->options, OPT_FOLLOW);
+	/* the program itself checks whose child the process is, or its number */
+	bool checks = img->compares || (img->options && opt_on(img->options, OPT_FOLLOW));
 	bool flags = has_flags(img);
 	struct err *e = NULL;
 
@@ -254,9 +255,7 @@ struct err *attach_uprobes(struct kernel_engine *k, struct instance *in)
 		const struct probe *first = img->probes[p->probes[i]].probe;
 		struct group g = { .file = first->file,
 				   .path = first->object,
-				   /* -x follow: the program itself checks whose child the process
-				    * is. */
-				   .pid = follow ? 0 : first->pid,
+				   .pid = checks ? 0 : first->pid,
 				   .ret = first->kind == ATTACH_URETPROBE };
 
 		for (uint32_t j = i; j < p->nprobes; j++) {

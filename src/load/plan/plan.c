@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/procdir.h"
 #include "load/host.h"
 #include "load/inproc/memory/owner.h"
 #include "load/split/split.h"
@@ -244,6 +245,15 @@ static bool meets_javascript(const void *arg)
 	return meets(arg, &runtime_v8);
 }
 
+/* Returns true when the first thread of a named process has ended while others run. */
+static bool lost_first_thread(const struct engine_plan *p)
+{
+	for (uint32_t i = 0; i < p->ntargets; i++)
+		if (procdir_living_thread(p->named[i].pid) != p->named[i].pid)
+			return true;
+	return false;
+}
+
 static struct image *make_image(struct engine_plan *p, const struct engine_type *type)
 {
 	struct compile_target target = type->target;
@@ -256,6 +266,7 @@ static struct image *make_image(struct engine_plan *p, const struct engine_type 
 		target.meets_arg = p;
 	}
 	target.family = target.inside && is_family(p, &p->tries[p->at]);
+	target.compares = !target.inside && lost_first_thread(p);
 	return compile_image(p->bound, p->types, p->diags, p->options, &target, p->ir_out);
 }
 

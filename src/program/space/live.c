@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 
+#include "base/procdir.h"
 #include "base/procmem.h"
 #include "program/space/space.h"
 
@@ -51,7 +52,7 @@ static struct err *live_auxv(struct space *s, const uint64_t **ret, uint32_t *re
 	struct err *e;
 
 	if (!l->auxv_read) {
-		snprintf(path, sizeof(path), "/proc/%d/auxv", (int)s->pid);
+		snprintf(path, sizeof(path), "/proc/%d/auxv", (int)procdir_living_thread(s->pid));
 		e = procmem_file(s->pid, path, &text, &len);
 		if (e)
 			return e;

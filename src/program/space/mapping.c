@@ -356,6 +356,7 @@ static char *open_path(pid_t pid, const struct mapping *m, bool gone)
 	/* The plain path still works after the process has ended, and is easiest to read. */
 	if (is_mapped_file(m->path, m, false))
 		return xstrdup(m->path);
+	pid = procdir_living_thread(pid);
 	root = xasprintf("/proc/%d/root%s", (int)pid, m->path);
 	if (is_mapped_file(root, m, false))
 		return xstrdup(root);

@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/procdir.h"
 #include "program/space/mapping.h"
 
 bool mapping_has_flag(const char *flags, const char *flag)
@@ -19,7 +20,8 @@ struct err *mappings_flags(pid_t pid, uint32_t ms,
 			   void (*fn)(void *arg, uint64_t start, uint64_t end, const char *flags),
 			   void *arg)
 {
-	cleanup_free char *path = xasprintf("/proc/%d/smaps", pid), *line = NULL;
+	cleanup_free char *path = xasprintf("/proc/%d/smaps", (int)procdir_living_thread(pid));
+	cleanup_free char *line = NULL;
 	const uint64_t until = now_ns() + ms * 1000000ull;
 	FILE *f = fopen(path, "re");
 	unsigned long long start = 0, end = 0, a, b;

@@ -5,6 +5,7 @@
 #include <sys/ioctl.h>
 
 #include "base/clock.h"
+#include "base/procdir.h"
 #include "program/space/space.h"
 
 enum { PAGE = 4096, ENTRIES = 8192, RUNS = 1024, ENTRIES_MS = 2000 };
@@ -91,7 +92,7 @@ struct err *space_resident_of(pid_t pid, struct space_range in, space_range_vec 
 	char path[64];
 	cleanup_close int fd = -1;
 
-	snprintf(path, sizeof(path), "/proc/%d/pagemap", (int)pid);
+	snprintf(path, sizeof(path), "/proc/%d/pagemap", (int)procdir_living_thread(pid));
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return err_errno(errno, "%s", path);

@@ -197,6 +197,12 @@ static struct err *check_user(struct inproc_engine *e, const struct inproc_proce
 
 	if (err)
 		return err;
+	/* its number stands for the first thread where descry takes over descriptors and compares
+	 * namespaces (pidfd_getfd(2), ns/) */
+	if (u.known && procdir_living_thread(p->pid) != p->pid)
+		return err_new(
+			ENOTSUP,
+			"its first thread has ended while others run (pthread_exit(3) in main()): use -x engine=kernel");
 	if (e->files.unsealed && owner_is_stranger(p->pid))
 		return err_new(
 			EPERM,
