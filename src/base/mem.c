@@ -3,6 +3,7 @@
 #include "base/mem.h"
 
 #include <malloc.h>
+#include <sys/mman.h>
 
 enum {
 	IDLE_MAX = 4 << 20, /* freed bytes that the heap keeps */
@@ -46,6 +47,22 @@ void *xrealloc(void *p, size_t n)
 	if (!p)
 		out_of_memory(n);
 	return p;
+}
+
+void *xcalloc_table(size_t n, size_t size)
+{
+	const size_t huge = 2 << 20, line = 64;
+	size_t bytes;
+	void *p = NULL;
+
+	if (!__builtin_mul_overflow(n, size, &bytes) && bytes <= SIZE_MAX - huge)
+		p = bytes < huge ? aligned_alloc(line, round_up(bytes ? bytes : 1, line))
+				 : aligned_alloc(huge, round_up(bytes, huge));
+	if (!p)
+		out_of_memory(n * size);
+	if (bytes >= huge) /* a kernel without them has small ones */
+		(void)!madvise(p, bytes, MADV_HUGEPAGE);
+	return memset(p, 0, bytes);
 }
 
 char *xstrdup(const char *s)

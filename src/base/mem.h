@@ -16,6 +16,9 @@
 void *xmalloc(size_t n);
 void *xcalloc(size_t n, size_t size);
 void *xrealloc(void *p, size_t n);
+/* Memory of zeros for a table that is read at random, which begins at a cache line. A large one is
+ * in huge pages, so that few of its addresses miss in the processor's table of pages. */
+void *xcalloc_table(size_t n, size_t size);
 /* Prints why there is no memory, and ends the program in the same way. */
 void mem_exhausted(const char *why) __attribute__((noreturn));
 char *xstrdup(const char *s);

@@ -53,7 +53,9 @@ static void sets(void **state_)
 		uint64_t addr = k % 2 ? 0x7f0000000000 + k * 8ull : (k + 1) * 40960ull;
 
 		if (block_set_growth(&s))
-			assert_int_equal(block_set_growth(&s), 3ull * s.cap * sizeof(*s.pages));
+			assert_int_equal(block_set_growth(&s),
+					 3ull * s.cap * (sizeof(*s.pages) + sizeof(*s.bits)));
+		block_set_fetch(&s, addr);
 		if (random_number() & 1) {
 			assert_int_equal(block_set_put(&s, addr), !in[k]);
 			in[k] = true;

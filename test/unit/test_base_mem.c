@@ -21,6 +21,21 @@ static void test_strings(void **state)
 	free(xcalloc(0, 8));
 }
 
+static void test_table(void **state)
+{
+	/* also where memory was used before */
+	for (size_t n = 1; n < 40000000; n = n * 7 + 3) {
+		uint8_t *p = xcalloc_table(n, 1);
+
+		assert_int_equal((uintptr_t)p % (n < 2 << 20 ? 64 : 2 << 20), 0);
+		for (size_t i = 0; i < n; i += n < 10000 ? 1 : 511)
+			assert_int_equal(p[i], 0);
+		memset(p, 0xff, n);
+		free(p);
+	}
+	free(xcalloc_table(0, 8));
+}
+
 static void test_arena(void **state)
 {
 	struct arena a;
@@ -104,6 +119,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_strings),
+		cmocka_unit_test(test_table),
 		cmocka_unit_test(test_arena),
 		cmocka_unit_test(test_vec),
 		cmocka_unit_test(test_vec_too_many),

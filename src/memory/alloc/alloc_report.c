@@ -6,7 +6,7 @@
 #include "memory/alloc/shared_lines.h"
 #include "memory/alloc/trace_ahead.h"
 
-enum { FETCH_AHEAD = 12 /* events: as long as the memory takes */ };
+enum { FETCH_AHEAD = 16 /* events: as long as the memory takes */ };
 
 /* Of one thread. */
 struct thread {

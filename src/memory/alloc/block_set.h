@@ -5,14 +5,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct block_page {
-	uint64_t number; /* of the page, plus 1; 0: the slot is empty */
-	uint64_t bits[8];
+struct block_bits {
+	uint64_t v[8];
 };
 
 /* Zero is empty. */
 struct block_set {
-	struct block_page *pages;
+	uint64_t *pages;         /* numbers, plus 1; 0: the slot is empty */
+	struct block_bits *bits; /* of each slot, a cache line */
 	uint32_t cap, n;
 	uint32_t last; /* the slot that was used last */
 };
@@ -25,11 +25,13 @@ static inline uint64_t block_set_growth(const struct block_set *s)
 {
 	if ((uint64_t)s->n * 4 < (uint64_t)s->cap * 3)
 		return 0;
-	return s->cap > BLOCK_SET_GROWN_MAX ? 1ull << 62 : 3 * (uint64_t)s->cap * sizeof(*s->pages);
+	return s->cap > BLOCK_SET_GROWN_MAX ? 1ull << 62 : 3 * (uint64_t)s->cap * (sizeof(*s->pages) + sizeof(*s->bits));
 }
 /* Adds a block. Returns false when it was there. */
 bool block_set_put(struct block_set *s, uint64_t addr);
 /* Takes a block out. Returns false when there is none. */
 bool block_set_take(struct block_set *s, uint64_t addr);
+/* Has the processor fetch what it needs for a block that will be put or taken soon. */
+void block_set_fetch(const struct block_set *s, uint64_t addr);
 
 #endif

@@ -29,7 +29,7 @@ static void grow(struct live *l)
 
 	assert(old.cap <= LIVE_GROWN_MAX); /* the caller has asked live_growth() */
 	l->cap = old.cap ? old.cap * 2 : FIRST;
-	l->slots = xcalloc(l->cap, sizeof(*l->slots));
+	l->slots = xcalloc_table(l->cap, sizeof(*l->slots));
 	for (uint32_t i = 0; i < old.cap; i++)
 		if (old.slots[i].addr)
 			*slot_of(l, old.slots[i].addr) = old.slots[i];
@@ -48,10 +48,10 @@ void live_fetch(const struct live *l, uint64_t addr)
 
 	if (!l->cap)
 		return;
+	/* a slot is half a cache line, and the next ones are looked at, too */
 	s = &l->slots[home(l, addr)];
 	__builtin_prefetch(s, 1);
-	__builtin_prefetch(s + 1,
-			   1); /* a slot may lie in two lines, and the next is looked at, too */
+	__builtin_prefetch(s + 2, 1);
 }
 
 bool live_put(struct live *l, const struct live_block *b, struct live_block *ret_old)

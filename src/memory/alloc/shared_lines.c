@@ -45,7 +45,7 @@ static void enlarge(struct shared_lines *l)
 
 	assert(old.cap <= LINES_GROWN_MAX);
 	l->cap = old.cap ? old.cap * 2 : LINES_FIRST;
-	l->slots = xcalloc(l->cap, sizeof(*l->slots));
+	l->slots = xcalloc_table(l->cap, sizeof(*l->slots));
 	for (uint32_t i = 0; i < old.cap; i++)
 		if (old.slots[i].line)
 			*line_slot(l, old.slots[i].line) = old.slots[i];

@@ -13,7 +13,12 @@
 #include "memory/alloc/trace_merge.h"
 #include "wire/alloc.h"
 
-enum { MERGE_BYTES_MAX = 256 << 20, THREADS_MAX = 1 << 23, DISORDER_NS = 20000 };
+enum {
+	MERGE_BYTES_MAX = 256 << 20,
+	THREADS_MAX = 1 << 23,
+	DISORDER_NS = 20000,
+	DECODED = 16, /* events of a stream, so that what they need is in the cache when they come */
+};
 
 struct stream {
 	uint8_t *v;
@@ -23,9 +28,12 @@ struct stream {
 	uint32_t thread; /* 0: none has begun */
 	bool stacks;     /* its events have stacks: */
 	uint32_t stack;  /* that of the last */
-	struct alloc_event next;
-	bool late;      /* `next` was held in vain */
-	uint64_t moved; /* the block that a realloc() has, which has not returned; 0: none */
+	/* Those that are decoded: the first is next. */
+	struct alloc_event decoded[DECODED];
+	uint32_t first, count;
+	const char *wrong; /* what comes behind them; NULL: nothing is known to be wrong */
+	bool late;         /* the next was held in vain */
+	uint64_t moved;    /* the block that a realloc() has, which has not returned; 0: none */
 };
 
 struct merge {
@@ -133,9 +141,10 @@ static const char *take_other(struct merge *m, struct stream *s)
 	}
 }
 
-/* Reads the next event to s->next. Sets *ret_has to false at the end of the bytes. Returns the
- * reason when they are wrong, else NULL. */
-static const char *take_event(struct merge *m, struct stream *s, bool *ret_has)
+/* Reads the next event to *e. Sets *ret_has to false at the end of the bytes. Returns the reason
+ * when they are wrong, else NULL. */
+static const char *take_event(struct merge *m, struct stream *s, struct alloc_event *e,
+			      bool *ret_has)
 {
 	static const enum alloc_op ops[] = {
 		[WIRE_ALLOC_MALLOC] = ALLOC_MALLOC,
@@ -146,7 +155,6 @@ static const char *take_event(struct merge *m, struct stream *s, bool *ret_has)
 		[WIRE_ALLOC_ALIGNED] = ALLOC_ALIGNED,
 		[WIRE_ALLOC_MAP] = ALLOC_MAP,
 	};
-	struct alloc_event *e = &s->next;
 
 	while (s->at < s->n) {
 		const char *wrong;
@@ -185,6 +193,27 @@ static const char *take_event(struct merge *m, struct stream *s, bool *ret_has)
 	return NULL;
 }
 
+/* Decodes events when none is left. Returns the reason when the next is wrong, else NULL. */
+static const char *decode(struct merge *m, struct stream *s)
+{
+	bool has = true;
+
+	s->first = 0;
+	while (!s->wrong && s->count < DECODED && has) {
+		s->wrong = take_event(m, s, &s->decoded[s->count], &has);
+		has &= !s->wrong;
+		if (has && m->disorder)
+			block_set_fetch(&m->blocks, s->decoded[s->count].addr);
+		s->count += has;
+	}
+	return s->count ? NULL : s->wrong;
+}
+
+static const struct alloc_event *next_of(const struct stream *s)
+{
+	return &s->decoded[s->first];
+}
+
 /* --- all of them --- */
 
 static void sift_down(struct merge *m, uint32_t i)
@@ -192,9 +221,9 @@ static void sift_down(struct merge *m, uint32_t i)
 	struct stream *s = m->heap[i];
 
 	for (uint32_t k; (k = 2 * i + 1) < m->n; i = k) {
-		if (k + 1 < m->n && m->heap[k + 1]->next.time < m->heap[k]->next.time)
+		if (k + 1 < m->n && next_of(m->heap[k + 1])->time < next_of(m->heap[k])->time)
 			k++;
-		if (s->next.time <= m->heap[k]->next.time)
+		if (next_of(s)->time <= next_of(m->heap[k])->time)
 			break;
 		m->heap[i] = m->heap[k];
 	}
@@ -205,7 +234,7 @@ static void sift_up(struct merge *m, uint32_t i)
 {
 	struct stream *s = m->heap[i];
 
-	for (; i && m->heap[(i - 1) / 2]->next.time > s->next.time; i = (i - 1) / 2)
+	for (; i && next_of(m->heap[(i - 1) / 2])->time > next_of(s)->time; i = (i - 1) / 2)
 		m->heap[i] = m->heap[(i - 1) / 2];
 	m->heap[i] = s;
 }
@@ -228,7 +257,6 @@ const char *merge_add(struct merge *m, const struct alloc_chunk *c)
 {
 	struct stream *s;
 	const char *wrong;
-	bool had, has;
 
 	if (c->ring >= WIRE_ALLOC_RINGS)
 		return "a chunk is of no ring";
@@ -237,7 +265,6 @@ const char *merge_add(struct merge *m, const struct alloc_chunk *c)
 		s = m->streams[c->ring] = xcalloc(1, sizeof(*s));
 		s->position = c->position;
 	}
-	had = s->next.thread != 0;
 	if (s->position + s->n != c->position)
 		return "a chunk does not follow the one before it in its ring";
 	if (m->bytes + c->n > MERGE_BYTES_MAX)
@@ -256,10 +283,10 @@ const char *merge_add(struct merge *m, const struct alloc_chunk *c)
 	memcpy(s->v + s->n, c->bytes, c->n);
 	s->n += c->n;
 	m->bytes += c->n;
-	if (had)
+	if (s->count)
 		return NULL;
-	wrong = take_event(m, s, &has);
-	if (!wrong && has)
+	wrong = decode(m, s);
+	if (s->count)
 		push(m, s);
 	return wrong;
 }
@@ -282,7 +309,7 @@ static const char *check_blocks(struct merge *m)
  * after another event. */
 static bool try_event(struct merge *m, struct stream *s)
 {
-	const struct alloc_event *e = &s->next;
+	const struct alloc_event *e = next_of(s);
 	const bool frees = e->op == ALLOC_FREE || e->op == ALLOC_REALLOC_FROM;
 	bool can = true;
 
@@ -313,8 +340,8 @@ static uint32_t first_held(const struct merge *m, uint64_t addr)
 	uint32_t first = m->nheld;
 
 	for (uint32_t i = 0; i < m->nheld; i++)
-		if ((!addr || m->held[i]->next.addr == addr) &&
-		    (first == m->nheld || m->held[i]->next.time < m->held[first]->next.time))
+		if ((!addr || next_of(m->held[i])->addr == addr) &&
+		    (first == m->nheld || next_of(m->held[i])->time < next_of(m->held[first])->time))
 			first = i;
 	return first;
 }
@@ -343,7 +370,7 @@ static void release_waiting(struct merge *m)
 static void release_late(struct merge *m, uint64_t now, bool last)
 {
 	const uint32_t first = first_held(m, 0);
-	const uint64_t time = m->held[first]->next.time;
+	const uint64_t time = next_of(m->held[first])->time;
 
 	if (last || (now > time && now - time > m->bound))
 		release(m, first, true);
@@ -353,13 +380,13 @@ static void release_late(struct merge *m, uint64_t now, bool last)
 static struct stream *next_stream(struct merge *m, uint64_t until, const char **ret_wrong)
 {
 	for (;;) {
-		const uint64_t next = m->n ? m->heap[0]->next.time : UINT64_MAX;
+		const uint64_t next = m->n ? next_of(m->heap[0])->time : UINT64_MAX;
 		struct stream *s;
 
 		if (m->nheld)
 			release_late(m, next < until ? next : until, !m->n && until == UINT64_MAX);
 		s = m->n ? m->heap[0] : NULL;
-		if (!s || s->next.time > until)
+		if (!s || next_of(s)->time > until)
 			return NULL;
 		if (!m->disorder)
 			return s;
@@ -377,26 +404,25 @@ bool merge_next(struct merge *m, uint64_t until, struct alloc_event *ret, const 
 {
 	struct stream *s;
 	uint64_t t;
-	bool has;
 
 	*ret_wrong = NULL;
 	s = next_stream(m, until, ret_wrong);
 	if (!s)
 		return false;
-	*ret = s->next;
+	*ret = *next_of(s);
 	t = ret->time > m->ticks ? ret->time - m->ticks : 0;
 	ret->time = (uint64_t)((unsigned __int128)t * m->factor >> 64);
-	*ret_wrong = take_event(m, s, &has);
+	s->first++;
+	if (!--s->count)
+		*ret_wrong = decode(m, s);
 	if (*ret_wrong) {
 		m->n = m->nheld = 0;
 		return false;
 	}
-	if (has) {
+	if (s->count)
 		sift_down(m, 0);
-	} else {
-		s->next.thread = 0;
+	else
 		drop_first(m);
-	}
 	if (m->nheld)
 		release_waiting(m);
 	return true;
