@@ -40,7 +40,7 @@ static inline __attribute__((always_inline)) void put(enum wire_alloc_op op, uin
 		bool allocates = op != WIRE_ALLOC_FREE && op != WIRE_ALLOC_REALLOC_FROM;
 		uint32_t stack = 0;
 
-		if (t->walk && allocates) {
+		if (t->walk && allocates && (op == WIRE_ALLOC_MAP || takes_stack(t))) {
 			stack = alloc_walk(t, FRAME);
 			t->ring->bare += !stack;
 		}

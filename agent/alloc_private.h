@@ -85,6 +85,8 @@ struct thread {
 	struct alloc_walk *walk; /* the ring's; 0: no stacks are taken */
 	struct alloc_own *own;   /* the ring's; 0: unknown */
 	uint32_t stack;          /* of its last event that has one */
+	uint32_t wait;           /* allocations up to the next one with a stack; 0: all have one */
+	uint32_t random;
 	/* The frame of the outermost call of malloc(3) and the like, and that of the code which
 	 * writes an event; 0: none. The stack pointer is above it when a jump has left it. */
 	uintptr_t in, writing;
@@ -181,6 +183,9 @@ void alloc_linked(int frees) HIDDEN;
 /* Walks from `frame`, the frame of a function of alloc.c. Its caller is the innermost frame of the
  * stack. Returns the number of the stack's node, or 0 when the tree of nodes is full. */
 uint32_t alloc_walk(struct thread *t, uintptr_t frame) HIDDEN;
+/* Returns a random number of allocations up to the next one with a stack: on average
+ * wire_alloc.sample. */
+uint32_t alloc_interval(struct thread *t) HIDDEN;
 /* Finds what walks need to know of the process. start: the place of argc. */
 void alloc_walks_start(const uint64_t *start, const uint64_t *auxv) HIDDEN;
 /* Drops the walks of the process that has forked this one. */
@@ -239,6 +244,17 @@ static inline uint8_t *put_address(struct thread *t, uint8_t *p, uint64_t addr)
 
 	d = odd ? d : (uint64_t)((int64_t)d >> 4);
 	return put_number(p, (d << 1 ^ (uint64_t)((int64_t)d >> 63)) << 1 | (odd != 0));
+}
+
+/* Returns true when the stack of this allocation is recorded. */
+static inline int takes_stack(struct thread *t)
+{
+	if (LIKELY(!t->wait))
+		return 1;
+	if (LIKELY(--t->wait))
+		return 0;
+	t->wait = alloc_interval(t);
+	return 1;
 }
 
 /* Makes all before it, up to p, visible to the tracer. */

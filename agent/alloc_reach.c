@@ -221,6 +221,16 @@ void alloc_walks_drop(void)
 		sys2(SYS_MUNMAP, (uintptr_t)parents, sizeof(*parents) * WIRE_ALLOC_RINGS);
 }
 
+uint32_t alloc_interval(struct thread *t)
+{
+	const u64 sample = state.memory->sample;
+
+	t->random ^= t->random << 13;
+	t->random ^= t->random >> 17;
+	t->random ^= t->random << 5;
+	return sample > 1 ? (uint32_t)(1 + t->random % (2 * sample - 1)) : 1;
+}
+
 void alloc_walks_open(struct wire_alloc *m)
 {
 	int64_t at;

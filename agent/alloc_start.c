@@ -360,6 +360,8 @@ int alloc_room(struct thread *t)
 			t->walk->n = t->walk->whole = 0;
 			t->walk->lo = t->walk->hi = 0;
 			t->walk->other_lo = t->walk->other_hi = 0;
+			t->random = (uint32_t)ticks() | 1;
+			t->wait = m->sample > 1 ? alloc_interval(t) : 0;
 		}
 		alloc_own_open(t, (uint32_t)(r - m->rings));
 		t->ring = r;

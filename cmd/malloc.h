@@ -7,6 +7,7 @@
 struct malloc_options {
 	const char *path; /* -o */
 	uint32_t depth;   /* -k */
+	uint32_t sample;  /* record: stacks of one allocation in so many; 0: of all */
 	bool show_d, json, salvage;
 	bool probes;      /* record: by the D program, not by a preloaded library */
 	bool alone;       /* record: children and executed programs are left out */

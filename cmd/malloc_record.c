@@ -110,7 +110,7 @@ static bool choose_way(struct malloc_options *o)
 {
 	const char *language;
 
-	if (!o->nwords || !o->depth || o->probes || o->show_d || o->library)
+	if (!o->nwords || !o->depth || o->probes || o->show_d || o->library || o->sample)
 		return false;
 	language = alloc_shim_language(o->words[0]);
 	if (!language)
@@ -133,9 +133,13 @@ int malloc_record(struct malloc_options *o)
 		return tool_wrong("where to? -o FILE");
 	if (o->library && o->probes)
 		return tool_wrong("--library and --probes (and -X) exclude each other");
+	if (o->sample && !o->depth)
+		return tool_wrong("stacks of how many frames? --sample goes with -k N");
 	k.chose = choose_way(o);
 	if (o->nwords && !o->probes && !o->show_d && malloc_record_shim(o, &status))
 		return status;
+	if (o->sample)
+		return tool_wrong("only a command that is recorded by the library has --sample");
 	if (o->nwords) {
 		k.command = tool_quote(o->words);
 		vec_push(&o->c.commands, k.command);

@@ -138,9 +138,11 @@ static bool malloc_shim_refuse(struct err *e)
 bool malloc_record_shim(struct malloc_options *o, int *ret_status)
 {
 	cleanup_free char *command = tool_quote(o->words);
-	const struct alloc_shims_options how = {
-		.path = o->path, .command = command, .depth = o->depth, .alone = o->alone
-	};
+	const struct alloc_shims_options how = { .path = o->path,
+						 .command = command,
+						 .depth = o->depth,
+						 .sample = o->sample,
+						 .alone = o->alone };
 	struct alloc_shims *s = NULL;
 	struct err *e = alloc_shim_check(o->words[0]);
 	bool told = false;

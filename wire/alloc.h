@@ -20,7 +20,7 @@
  * An address is (its difference from the address before, as zigzag, in units of 16) << 1, or in
  * bytes << 1 | 1. OPEN begins a thread: its first difference is from address 0. STACKS does the
  * same, and all events of the thread that allocate, and MAP, have one more field: the difference
- * of the stack's number from that before, as zigzag, from 0. Ticks are those of the processor's
+ * of the stack's number from that before, as zigzag, from 0. Number 0 is no stack. Ticks are those of the processor's
  * counter. Those of an allocation are read without a fence: at times they are a little earlier than
  * those of another thread's free of the block before it.
  *
@@ -160,7 +160,8 @@ struct wire_alloc {
 	uint32_t epoch;     /* changes when text was unloaded, where other text may come */
 	uint32_t nnodes;    /* numbers taken; may be more than there are nodes */
 	uint32_t no_stacks; /* 1: the process has no memory for walks */
-	uint32_t unused[8];
+	uint32_t sample;    /* stacks are those of one allocation in so many; 0: of all */
+	uint32_t unused[7];
 	struct wire_alloc_ring rings[WIRE_ALLOC_RINGS];
 };
 _Static_assert(__builtin_offsetof(struct wire_alloc, tracer) ==

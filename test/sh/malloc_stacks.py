@@ -104,4 +104,19 @@ exact(record(RECORDED, "strict", "100")[2], "strict", malloc=1, free=0)
 out, said, r = record(RECORDED, "signals")
 exact(r, "signals", malloc=200, free=0)
 check(sum(n for f, n in stacks(r).items() if "tracee_recorded`main" in f) == 200, "signals", stacks(r))
+# the stacks of one allocation in 10, at random: all calls are counted, and the threads' stacks in proportion
+SAMPLED = ["--sample", "10", RECORDED]
+for kind, n, calls in (("passed", 20000, 80000), ("busy", 100000, 100000)):
+    out, said, r = record(*SAMPLED, kind, str(n))
+    exact(r, kind, malloc=calls, sample=10)
+    got = sum(n for f, n in stacks(r).items() if any(x.startswith("tracee_recorded`") for x in f))
+    check(0.07 * calls < got < 0.13 * calls and "without their stacks" not in said, "a tenth has stacks", kind, got, said)
+out, said, r = record(WALKS, "random", "1000", "1")
+check(r["sample"] == 0, "not sampled", r["sample"])
+text = subprocess.run([DESCRY, "malloc", "record", "-k", "9", "-o", FILE, "--sample", "7", RECORDED, "jumps"], capture_output=True, text=True)
+text = subprocess.run([DESCRY, "malloc", "report", FILE], capture_output=True, text=True).stdout
+check("of one allocation in 7, at random" in text, "the report says so", text)
+for args, why in ((["--sample", "5"], "-k N"), (["-k", "5", "--sample", "5", "--probes"], "library"), (["-k", "5", "--sample", "0"], "")):
+    p = subprocess.run([DESCRY, "malloc", "record", "-o", FILE, *args, RECORDED, "jumps"], capture_output=True, text=True)
+    check(p.returncode == 2 and why in p.stderr, "wrong usage", args, p)
 done()

@@ -118,12 +118,9 @@ static void test_partition_point(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_strings),
-		cmocka_unit_test(test_table),
-		cmocka_unit_test(test_arena),
-		cmocka_unit_test(test_vec),
-		cmocka_unit_test(test_vec_too_many),
-		cmocka_unit_test(test_partition_point),
+		cmocka_unit_test(test_strings),      cmocka_unit_test(test_table),
+		cmocka_unit_test(test_arena),        cmocka_unit_test(test_vec),
+		cmocka_unit_test(test_vec_too_many), cmocka_unit_test(test_partition_point),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -398,6 +398,7 @@ struct err *alloc_report_make(struct alloc_trace *t, struct alloc_report **ret)
 
 	e = read_all(&first, t);
 	r->threads = t->threads.n ? t->threads.n - 1 : 0;
+	r->sample = strtoull(alloc_info(t, "sample") ?: "0", NULL, 10);
 	r->forked = !strcmp(alloc_info(t, "forked") ?: "no", "yes");
 	second.until = first.peak_event;
 	if (!e && first.peak_event && t->stacks.n > 1)

@@ -61,7 +61,8 @@ struct alloc_report {
 	} mapped[MAPPED_N];                 /* by enum wire_alloc_map */
 	uint64_t mapped_left_out; /* ranges that are not in these, because there were too many */
 	uint32_t threads;
-	bool forked; /* the process was forked: unknown blocks are its parent's */
+	uint64_t sample; /* stacks are those of one allocation in so many; 0: of all */
+	bool forked;     /* the process was forked: unknown blocks are its parent's */
 	struct report_size sizes[REPORT_SIZES];
 	uint64_t lives[REPORT_LIVES]; /* of freed blocks */
 	VEC(struct report_site) sites;

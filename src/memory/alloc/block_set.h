@@ -25,7 +25,9 @@ static inline uint64_t block_set_growth(const struct block_set *s)
 {
 	if ((uint64_t)s->n * 4 < (uint64_t)s->cap * 3)
 		return 0;
-	return s->cap > BLOCK_SET_GROWN_MAX ? 1ull << 62 : 3 * (uint64_t)s->cap * (sizeof(*s->pages) + sizeof(*s->bits));
+	return s->cap > BLOCK_SET_GROWN_MAX
+		       ? 1ull << 62
+		       : 3 * (uint64_t)s->cap * (sizeof(*s->pages) + sizeof(*s->bits));
 }
 /* Adds a block. Returns false when it was there. */
 bool block_set_put(struct block_set *s, uint64_t addr);

@@ -103,6 +103,11 @@ void report_print_sums(const struct alloc_report *r, struct out *o)
 			   ull(r->unknown),
 			   r->forked ? "by its parent, before the fork" : "before the recording",
 			   r->lost ? " or lost" : "");
+	if (r->sample)
+		out_printf(o,
+			   "stacks     of one allocation in %llu, at random: for all, take so many "
+			   "times the sums of stacks\n",
+			   ull(r->sample));
 	if (r->replaced)
 		out_printf(o, "replaced   %12llu blocks  whose free was not recorded\n",
 			   ull(r->replaced));
@@ -376,6 +381,7 @@ void alloc_report_json(const struct alloc_report *r, const struct alloc_trace *t
 	put_number(o, "duration_ns", r->duration);
 	put_number(o, "threads", r->threads);
 	put_number(o, "lost", r->lost);
+	put_number(o, "sample", r->sample);
 	for (uint32_t i = 0; i < ALLOC_LOST; i++)
 		put_number(o, op_names[i], r->calls[i]);
 	put_number(o, "allocated", r->allocated);

@@ -73,7 +73,7 @@ struct alloc_shims {
 	VEC(struct alloc_shim_sum)
 	sums; /* of all that have ended; the command's first program first */
 	/* Private. */
-	uint32_t depth;
+	uint32_t depth, sample;
 	struct shim_budget budget;
 	/* Whose processes are recorded, and when one of them was last given tables. All that do not
 	 * fit share the last one. */
@@ -107,6 +107,7 @@ struct alloc_shims_options {
 	const char *path;    /* of the first file */
 	const char *command; /* for the file */
 	uint32_t depth;      /* most frames of stacks; 0: no stacks */
+	uint32_t sample;     /* stacks of one allocation in so many; 0: of all */
 	bool alone;          /* children and executed programs are not recorded */
 };
 struct err *alloc_shims_start(char *const argv[], const struct alloc_shims_options *o,

@@ -130,6 +130,10 @@ static void put_infos(const struct alloc_shims *s, const struct alloc_shim *shim
 	snprintf(text, sizeof(text), "%llu,%llu", (unsigned long long)s->clock.ticks,
 		 (unsigned long long)s->clock.factor);
 	alloc_writer_info(w, "clock", text);
+	if (s->sample) {
+		snprintf(text, sizeof(text), "%u", s->sample);
+		alloc_writer_info(w, "sample", text);
+	}
 	if (!sum->parent)
 		return;
 	snprintf(text, sizeof(text), "%d", (int)sum->parent);
@@ -241,6 +245,7 @@ static struct err *admit(struct alloc_shims *s, const struct ucred *who, bool fo
 		close(pidfd);
 		return e;
 	}
+	shim->memory->sample = s->sample;
 	shim->pidfd = pidfd;
 	shim->user = user_of(s, who->uid);
 	shim->sum.pid = pid;

@@ -355,6 +355,7 @@ struct err *alloc_shims_start(char *const argv[], const struct alloc_shims_optio
 
 	s->lobby_fd = s->life_fd = s->object = s->socket = s->device = -1;
 	s->depth = o->depth;
+	s->sample = o->sample;
 	s->path = o->path;
 	s->command = o->command;
 	s->alone = o->alone;

@@ -17,7 +17,8 @@ enum {
 	MERGE_BYTES_MAX = 256 << 20,
 	THREADS_MAX = 1 << 23,
 	DISORDER_NS = 20000,
-	DECODED = 16, /* events of a stream, so that what they need is in the cache when they come */
+	DECODED =
+		16, /* events of a stream, so that what they need is in the cache when they come */
 };
 
 struct stream {
@@ -341,7 +342,8 @@ static uint32_t first_held(const struct merge *m, uint64_t addr)
 
 	for (uint32_t i = 0; i < m->nheld; i++)
 		if ((!addr || next_of(m->held[i])->addr == addr) &&
-		    (first == m->nheld || next_of(m->held[i])->time < next_of(m->held[first])->time))
+		    (first == m->nheld ||
+		     next_of(m->held[i])->time < next_of(m->held[first])->time))
 			first = i;
 	return first;
 }
