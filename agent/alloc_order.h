@@ -1,10 +1,10 @@
 /* The ticks of an event. A processor may read its counter before loads of earlier instructions are
  * done, and one of these may have brought the block over from another thread. The reader of the
- * file restores the order of an allocation and a free of one block (src/memory/alloc/trace_merge.c),
- * but not that of two frees: between them the block was allocated again. An lfence before the
- * counter keeps them in order, and takes 8 ns or more. With one thread none is needed, and with
- * several a block that the thread has allocated itself needs none, when no other thread has freed
- * it since then.
+ * file restores the order of an allocation and a free of one block
+ * (src/memory/alloc/trace_merge.c), but not that of two frees: between them the block was allocated
+ * again. An lfence before the counter keeps them in order, and takes 8 ns or more. With one thread
+ * none is needed, and with several a block that the thread has allocated itself needs none, when no
+ * other thread has freed it since then.
  *
  * struct alloc_own has the blocks that a thread has allocated last. A free that does not find its
  * block there waits for loads, and leaves its ticks in alloc_crossed. Ticks are those of one clock

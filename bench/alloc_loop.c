@@ -1,15 +1,16 @@
-/* alloc_loop CALLS THREADS [DEPTH]: each thread makes so many calls of malloc(3) and free(3), in a
- * random order over 64 blocks of 16 to 515 bytes, DEPTH functions deep. Prints the CPU time and the
- * wall clock time of a call, in nanoseconds. */
+/* alloc_loop CALLS THREADS [DEPTH [BLOCKS]]: each thread makes so many calls of malloc(3) and
+ * free(3), in a random order over BLOCKS (64, a power of two) blocks of 16 to 515 bytes, DEPTH
+ * functions deep. Prints the CPU time and the wall clock time of a call, in nanoseconds. */
 #include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 
-enum { BLOCKS = 64, THREADS_MAX = 64 };
+enum { THREADS_MAX = 64 };
 
-static long calls;
+static long calls, blocks = 64;
+static int shift;
 
 static double now(clockid_t id)
 {
@@ -25,8 +26,8 @@ static __attribute__((noinline)) void work(void *volatile *p)
 
 	for (long i = 0; i < calls / 2; i++) {
 		x = x * 1664525 + 1013904223;
-		free(p[x >> 26]);
-		p[x >> 26] = malloc(16 + (x >> 10) % 500);
+		free(p[x >> shift]);
+		p[x >> shift] = malloc(16 + (x >> 10) % 500);
 	}
 }
 
@@ -41,11 +42,12 @@ static __attribute__((noinline)) void deep(void *volatile *p, long depth)
 
 static void *run(void *arg)
 {
-	void *volatile p[BLOCKS] = { 0 };
+	void *volatile *p = calloc((size_t)blocks, sizeof(*p));
 
 	deep(p, (long)arg);
-	for (int i = 0; i < BLOCKS; i++)
+	for (long i = 0; i < blocks; i++)
 		free(p[i]);
+	free((void *)p);
 	return NULL;
 }
 
@@ -56,8 +58,10 @@ int main(int argc, char **argv)
 	double cpu, wall;
 
 	calls = argc > 1 ? atol(argv[1]) : 0;
-	if (calls < 1 || threads < 1 || threads > THREADS_MAX)
+	blocks = argc > 4 ? atol(argv[4]) : blocks;
+	if (calls < 1 || threads < 1 || threads > THREADS_MAX || blocks < 2)
 		return 2;
+	shift = __builtin_clz((unsigned)blocks) + 1;
 	cpu = now(CLOCK_PROCESS_CPUTIME_ID);
 	wall = now(CLOCK_MONOTONIC);
 	if (threads == 1)

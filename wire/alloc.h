@@ -20,9 +20,9 @@
  * An address is (its difference from the address before, as zigzag, in units of 16) << 1, or in
  * bytes << 1 | 1. OPEN begins a thread: its first difference is from address 0. STACKS does the
  * same, and all events of the thread that allocate, and MAP, have one more field: the difference
- * of the stack's number from that before, as zigzag, from 0. Number 0 is no stack. Ticks are those of the processor's
- * counter. Those of an allocation are read without a fence: at times they are a little earlier than
- * those of another thread's free of the block before it.
+ * of the stack's number from that before, as zigzag, from 0. Number 0 is no stack. Ticks are those
+ * of the processor's counter. Those of an allocation are read without a fence: at times they are a
+ * little earlier than those of another thread's free of the block before it.
  *
  * With stacks, more memory follows, which only they need:
  *
