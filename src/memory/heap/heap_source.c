@@ -78,8 +78,11 @@ static struct err *find_source(struct space *s, const struct heap_source **ret)
 
 	*ret = NULL;
 	for (const struct heap_source *const *i = heap_sources; !e && r && *i; i++)
-		if ((*i)->runtime == r->type)
+		if ((*i)->runtime && (*i)->runtime == r->type)
 			*ret = *i;
+	/* a program without a language's heap has that of malloc(3) */
+	if (!e && !r)
+		*ret = &heap_source_native;
 	if (!e && !*ret)
 		e = err_new(ENOENT, "%s: no language runtime whose heap descry reads", s->name);
 	runtime_free(r);

@@ -12,6 +12,6 @@
 #include "memory/graph/source.h"
 
 extern const struct heap_source heap_source_ruby, heap_source_python, heap_source_java,
-	heap_source_v8;
+	heap_source_v8, heap_source_native;
 
 #endif

@@ -149,7 +149,7 @@ static void skip_anonymous(struct python_reader *x, space_range_vec *ret)
 
 static void add_roots(struct python_reader *x)
 {
-	struct leaks_seek seek = { add_root, x, NULL, 0 };
+	struct leaks_seek seek = { .fn = add_root, .arg = x };
 	space_range_vec skip = { 0 };
 
 	skip_anonymous(x, &skip);

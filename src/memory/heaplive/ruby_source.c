@@ -126,7 +126,7 @@ static void add_root(void *arg, uint64_t word, const char *kind)
 /* Without the blocks of malloc(3), each word of memory that is no slot is a root. */
 static void seek_everywhere(struct ruby_reader *x)
 {
-	struct leaks_seek seek = { add_root, x, NULL, 0 };
+	struct leaks_seek seek = { .fn = add_root, .arg = x };
 	space_range_vec pages = { 0 };
 
 	for (uint32_t i = 0; i < x->heap.pages.n; i++)

@@ -85,6 +85,8 @@ struct leaks_seek {
 	/* Takes a word of the program's data, stacks, registers, or of a block to which these lead.
 	 * `kind` says what leads to it: "native stack". */
 	void (*fn)(void *arg, uint64_t word, const char *kind);
+	/* In place of fn, when not NULL: also takes the address of the word; 0: a register's. */
+	void (*placed)(void *arg, uint64_t at, uint64_t word, const char *kind);
 	void *arg;
 	const struct space_range *skip; /* memory that is not searched */
 	uint32_t nskip;

@@ -75,6 +75,24 @@ void leaks_group(struct leaks *l, const struct memory_copy *c, struct space *s,
 		 struct symbols *symbols);
 void leaks_free(struct leaks *l);
 
+/* A global variable, by DWARF. */
+struct leaks_variable {
+	uint64_t addr, size;
+	const char *name;
+};
+/* What the tables of C++ types and DWARF say of all blocks of a heap. The texts are in l->arena. */
+struct leaks_types {
+	struct leaks_block_type {
+		const char *name;             /* NULL: not known */
+		bool several;                 /* objects of this type */
+	} * of;                               /* for each of the heap's chunks */
+	VEC(struct leaks_variable) variables; /* by address */
+};
+/* types.c: l->heap was found in the copy. The space supplies what is not in the copy. */
+void leaks_types_find(struct leaks *l, const struct memory_copy *c, struct space *s,
+		      struct symbols *symbols, struct leaks_types *ret);
+void leaks_types_fini(struct leaks_types *t);
+
 struct leaks_shown {
 	const char *name;  /* of the process or core */
 	uint64_t pause_ns; /* as long was the process stopped; 0: it was not */

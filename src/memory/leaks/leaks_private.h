@@ -56,6 +56,11 @@ enum {
 void leaks_find_types(struct leaks *l, const struct memory_copy *c, struct space *s,
 		      const char *(*class_of)(void *arg, uint64_t word), void *arg);
 
+/* The same for all blocks that have no type in ret->of, and lists the variables. */
+void leaks_types_by_dwarf(struct leaks *l, const struct memory_copy *c, struct space *s,
+			  const char *(*class_of)(void *arg, uint64_t word), void *arg,
+			  struct leaks_types *ret);
+
 /* --- mark.c --- */
 
 /* Marks what is reachable, and adds the roots of the rest to l->blocks. */

@@ -35,11 +35,13 @@ static void each_part(const struct memory_copy *c, uint64_t start, uint64_t end,
 
 /* --- what is reached --- */
 
-static void reach(struct marker *m, uint64_t word)
+static void reach(struct marker *m, uint64_t at, uint64_t word)
 {
 	uint32_t i;
 
-	if (m->seek)
+	if (m->seek && m->seek->placed)
+		m->seek->placed(m->seek->arg, at, word, m->kind);
+	else if (m->seek)
 		m->seek->fn(m->seek->arg, word, m->kind);
 	if (word < m->h->lo || word >= m->h->hi + CHUNK_HEADER)
 		return;
@@ -57,7 +59,7 @@ static void reach_words(struct marker *m, const struct memory_region *r, uint64_
 	end = end < r->end ? end : r->end;
 	m->l->scanned += end > start ? end - start : 0;
 	for (; start + MEMORY_WORD <= end; start += MEMORY_WORD)
-		reach(m, memory_word(r, start));
+		reach(m, start, memory_word(r, start));
 }
 
 static const char *kind_of(const struct marker *m, const struct memory_region *r)
@@ -159,7 +161,7 @@ static void reach_from_roots(struct marker *m)
 		qsort(no.v, no.n, sizeof(*no.v), ranges_by_start);
 	m->kind = "register";
 	for (uint32_t i = 0; i < m->c->registers.n; i++)
-		reach(m, m->c->registers.v[i]);
+		reach(m, 0, m->c->registers.v[i]);
 	for (uint32_t i = 0; i <= no.n; i++) {
 		uint64_t end = i < no.n ? no.v[i].start : UINT64_MAX;
 

@@ -67,6 +67,7 @@ uint32_t layout_of_class(struct layouts *ls, const char *name);
 struct typed_variable {
 	uint64_t addr;
 	type_id type;
+	const char *name; /* NULL: it has none */
 };
 
 struct typed_blocks {

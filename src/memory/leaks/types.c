@@ -72,6 +72,47 @@ static void name_block(struct namer *n, const struct memory_copy *c, struct leak
 	b->by = b->type ? LEAKS_BY_TABLE : LEAKS_BY_NOTHING;
 }
 
+/* Names the objects of C++ classes. Tables are constants of a file, and most words are none. */
+static void name_objects(struct namer *n, const struct memory_copy *c, struct leaks_types *ret)
+{
+	const struct leaks_heap *h = n->l->heap;
+	const struct mappings *maps;
+
+	if (err_drop(space_mappings(n->space, 0, &maps)))
+		return;
+	for (uint32_t i = 0; i < h->chunks.n; i++) {
+		const struct leaks_chunk *k = &h->chunks.v[i];
+		const uint64_t *first = memory_at(c, chunk_block(k), sizeof(*first));
+		const struct mapping *m;
+		uint64_t word;
+
+		if (k->bits & CHUNK_FREE || !first)
+			continue;
+		memcpy(&word, first, sizeof(word));
+		m = mappings_find(maps, word);
+		if (m && m->path[0] == '/' && !m->exec && !m->write)
+			ret->of[i].name = class_by_table(n, word);
+	}
+}
+
+void leaks_types_find(struct leaks *l, const struct memory_copy *c, struct space *s,
+		      struct symbols *symbols, struct leaks_types *ret)
+{
+	struct namer n = { .l = l, .space = s, .symbols = symbols };
+
+	*ret = (struct leaks_types){ .of = xcalloc(l->heap->chunks.n + 1ull, sizeof(*ret->of)) };
+	name_objects(&n, c, ret);
+	leaks_types_by_dwarf(l, c, s, class_by_table, &n, ret);
+	hash_fini(&n.tables);
+	hash_fini(&n.groups);
+}
+
+void leaks_types_fini(struct leaks_types *t)
+{
+	free(t->of);
+	vec_fini(&t->variables);
+}
+
 static void add_block(struct namer *n, struct leaks_block *b)
 {
 	struct {

@@ -121,11 +121,13 @@ struct space;
 void type_use_space(struct type_graph *g, struct space *s);
 /* A struct, union or class with a name of its own, or that of a typedef; or a variable. */
 struct type_user_item {
-	const char *name; /* of a type, with its namespaces: "shop::Order"; valid during the call */
-	type_id type;     /* the typedef, when the struct has no other name */
-	uint64_t addr;    /* of a variable, in the process; 0: it is a type */
-	bool is_tag;      /* the name follows "struct" or "union": the language is C */
-	bool is_system;   /* of the C library or the dynamic linker */
+	/* Of a type, with its namespaces: "shop::Order"; of a variable, without. Valid during the
+	 * call. */
+	const char *name;
+	type_id type;   /* the typedef, when the struct has no other name */
+	uint64_t addr;  /* of a variable, in the process; 0: it is a type */
+	bool is_tag;    /* the name follows "struct" or "union": the language is C */
+	bool is_system; /* of the C library or the dynamic linker */
 };
 /* Calls fn for each variable that has a fixed address, global ones and those of functions, and
  * each type, once for all types of equal name and size. */

@@ -49,6 +49,7 @@ static void offer_variable(struct item_walk *w, Dwarf_Die *die)
 
 	if (!fixed_address(die, &item.addr) || !item.addr)
 		return;
+	item.name = dwarf_diename(die) ?: "";
 	item.addr += w->bias;
 	item.type = user_type_of(w->g, die);
 	w->fn(w->arg, &item);
