@@ -191,6 +191,9 @@ struct probe {
 	 * sched:::preempt from sched_switch; of a uprobe, over the probe's own argument
 	 * PROBE_FILTER_ARG. NULL: always. */
 	const char *filter;
+	/* Of a probe in functions of a language: D texts over arg0..arg9 that probemod and
+	 * probefunc stand for, and a condition under which it fires. NULL: none. */
+	const char *mod_text, *func_text, *names_filter;
 	const void *priv; /* the provider's own data */
 };
 

@@ -43,6 +43,12 @@ struct match {
 	void *arg;
 	bool any;   /* the process at hand has such a probe */
 	bool later; /* the object at hand is not loaded yet */
+	bool named; /* likewise, and the description names it */
+	/* of the note at hand, in functions of a language; NULL: of another note */
+	const struct usdt_names *names;
+	const char *names_mod, *names_func; /* patterns that select them; NULL: all */
+	const char *names_filter;           /* the condition, NULL: none */
+	bool names_wild;                    /* D has no condition for them */
 };
 
 static size_t trailing_digits(const char *s)
@@ -149,7 +155,12 @@ static void add_jvm_flag(const struct match *m, struct probe *p, const struct pr
 	struct usdt_jvm_flag f = usdt_jvm_flag(po, u, !m->later);
 
 	p->flag = f.addr;
-	if (f.refused)
+	/* a description of functions by their names must not miss calls */
+	if (f.refused && m->names && !strncmp(p->prov, "java", 4))
+		p->unavailable = arena_printf(
+			&m->ps->arena, "it fires only in a JVM that was started with -XX:+%s: %s",
+			f.name, f.refused);
+	else if (f.refused)
 		process_note(
 			m->ps,
 			xasprintf("%s:%s::%s fires only in a JVM that was started with -XX:+%s: %s",
@@ -162,12 +173,34 @@ static void add_jvm_flag(const struct match *m, struct probe *p, const struct pr
 			p->note, f.name);
 }
 
+/* Adds a probe of the note at hand at a place. */
+static struct probe *add_probe(struct match *m, pid_t pid, const struct process_object *po,
+			       const char *prov, const char *func, const char *name,
+			       uint64_t offset, bool *ret_new)
+{
+	struct process_object named = *po;
+	struct probe *p;
+
+	if (m->names_mod)
+		named.name = m->names_mod;
+	p = process_add_probe(m->ps, m->pv, pid, &named, prov, m->names_func ? m->names_func : func,
+			      name, ATTACH_UPROBE, offset, ret_new);
+	if (*ret_new && m->names) {
+		p->mod_text = m->names->mod;
+		p->func_text = m->names->func;
+		p->names_filter = m->names_filter;
+		if (m->names_wild)
+			p->unavailable =
+				"names of functions may have a * at the beginning and one at the end, and no other wildcards";
+	}
+	return p;
+}
+
 static void add_usdt(struct match *m, pid_t pid, const struct process_object *po, const char *prov,
 		     const char *name, const struct object_usdt *u)
 {
 	bool is_new;
-	struct probe *p = process_add_probe(m->ps, m->pv, pid, po, prov, u->func, name,
-					    ATTACH_UPROBE, u->offset, &is_new);
+	struct probe *p = add_probe(m, pid, po, prov, u->func, name, u->offset, &is_new);
 
 	if (is_new) {
 		struct usdt_place *place = arena_new(&m->ps->arena, struct usdt_place);
@@ -221,8 +254,7 @@ static void add_ruby_method(struct match *m, pid_t pid, const struct process_obj
 		if ((i < places->nentries) != (kind == USDT_RUBY_ENTRY) ||
 		    !object_addr_to_offset(po->object, at->addr, &offset))
 			continue;
-		p = process_add_probe(m->ps, m->pv, pid, po, prov, u->func, name, ATTACH_UPROBE,
-				      offset, &is_new);
+		p = add_probe(m, pid, po, prov, u->func, name, offset, &is_new);
 		if (is_new) {
 			place = arena_new(&m->ps->arena, struct usdt_place);
 			place->object = po->object;
@@ -325,8 +357,7 @@ static void add_python_entry(struct match *m, pid_t pid, const struct process_ob
 
 		if (!object_addr_to_offset(po->object, places[i].addr, &offset))
 			continue;
-		p = process_add_probe(m->ps, m->pv, pid, po, prov, u->func, name, ATTACH_UPROBE,
-				      offset, &is_new);
+		p = add_probe(m, pid, po, prov, u->func, name, offset, &is_new);
 		if (is_new) {
 			place = arena_new(&m->ps->arena, struct usdt_place);
 			place->object = po->object;
@@ -341,7 +372,55 @@ static void add_python_entry(struct match *m, pid_t pid, const struct process_ob
 	}
 }
 
-static void match_object(struct match *m, pid_t pid, const struct process_object *po)
+/* Adds the probes of a note under a name. */
+static void add_note(struct match *m, pid_t pid, const struct process_object *po, const char *prov,
+		     const char *name, const struct object_usdt *u)
+{
+	enum usdt_ruby_kind kind = usdt_ruby_kind(u);
+
+	if (kind)
+		add_ruby_method(m, pid, po, prov, name, u, kind);
+	else if (usdt_is_python_entry(po->object, u))
+		add_python_entry(m, pid, po, prov, name, u);
+	else
+		add_usdt(m, pid, po, prov, name, u);
+	m->any = true;
+}
+
+/* Takes the description's object and function as names of the language. */
+static void select_names(struct match *m)
+{
+	const struct probe_desc *pd = m->pd;
+	const char *condition = usdt_names_condition(&m->ps->arena, m->names, pd->mod, pd->func);
+
+	m->names_mod = *pd->mod ? pd->mod : "*";
+	m->names_func = *pd->func ? pd->func : "*";
+	m->names_filter = condition && *condition ? condition : NULL;
+	m->names_wild = !condition;
+}
+
+/* Takes them as the interpreter's own names again. */
+static void select_own(struct match *m)
+{
+	m->names_mod = m->names_func = m->names_filter = NULL;
+	m->names_wild = false;
+}
+
+/* Adds the probes of the provider java at a note of the JVM. */
+static void add_java(struct match *m, pid_t pid, const struct process_object *po,
+		     const struct object_usdt *u)
+{
+	cleanup_free char *prov = xasprintf("java%d", (int)pid);
+
+	if (!glob_match(m->pd->prov, prov) || !glob_match(m->pd->name, m->names->java))
+		return;
+	select_names(m);
+	add_note(m, pid, po, prov, m->names->java, u);
+	select_own(m);
+}
+
+/* named: the description's object may be this one. */
+static void match_object(struct match *m, pid_t pid, const struct process_object *po, bool named)
 {
 	uint32_t n;
 	const struct object_usdt *u = object_usdts(po->object, &n);
@@ -351,23 +430,24 @@ static void match_object(struct match *m, pid_t pid, const struct process_object
 	for (uint32_t k = 0; k < n; k++) {
 		enum usdt_ruby_kind kind = usdt_ruby_kind(&u[k]);
 		cleanup_free char *prov = xasprintf("%s%d", u[k].provider, (int)pid);
-		const char *name;
+		const char *name = matching_name(m, &u[k]);
 
-		if (!glob_match(m->pd->prov, prov) || !glob_match(m->pd->func, u[k].func))
+		m->names = usdt_names(&u[k]);
+		if (m->names && m->names->java)
+			add_java(m, pid, po, &u[k]);
+		if (!name || methods[kind] || !glob_match(m->pd->prov, prov))
 			continue;
-		name = matching_name(m, &u[k]);
-		if (!name || methods[kind])
-			continue;
+		if (!named || !glob_match(m->pd->func, u[k].func)) {
+			if (!m->names || !*m->pd->prov)
+				continue;
+			select_names(m);
+		}
 		methods[kind] = kind != USDT_RUBY_OTHER;
-		if (kind)
-			add_ruby_method(m, pid, po, prov, name, &u[k], kind);
-		else if (usdt_is_python_entry(po->object, &u[k]))
-			add_python_entry(m, pid, po, prov, name, &u[k]);
-		else
-			add_usdt(m, pid, po, prov, name, &u[k]);
-		m->any = true;
+		add_note(m, pid, po, prov, name, &u[k]);
+		select_own(m);
 	}
-	if (n)
+	m->names = NULL;
+	if (n && named)
 		add_ruby_line(m, pid, po);
 }
 
@@ -380,7 +460,7 @@ static void match_later(void *arg, const struct process_object *later)
 
 	m->any = false;
 	m->later = true;
-	match_object(m, later->pid, later);
+	match_object(m, later->pid, later, m->named || process_object_matches(later, m->pd->mod));
 	m->later = false;
 	if (m->any)
 		process_note(m->ps, xasprintf("%s:%s is not loaded: its probes fire when %s is",
@@ -395,8 +475,8 @@ static struct err *match_loaded(struct match *m, pid_t pid, const struct process
 
 	m->any = false;
 	for (uint32_t i = 0; !e && i < (*ret)->n; i++)
-		if (process_object_matches(&(*ret)->v[i], m->pd->mod))
-			match_object(m, pid, &(*ret)->v[i]);
+		match_object(m, pid, &(*ret)->v[i],
+			     process_object_matches(&(*ret)->v[i], m->pd->mod));
 	return e;
 }
 
@@ -411,9 +491,11 @@ static struct err *match_process(struct match *m, pid_t pid)
 		return e;
 	if (m->any || !m->pd->prov[0])
 		return NULL;
-	if (m->pd->mod[0])
+	m->named = m->pd->mod[0];
+	if (m->named)
 		process_libraries(m->ps, pid, objects, m->pd->mod, match_later, m);
-	else if (m->pd->prov[0] != '*' && !m->ps->loaded_only)
+	m->named = false;
+	if (!m->any && m->pd->prov[0] != '*' && !m->ps->loaded_only)
 		process_libraries_near(m->ps, pid, objects, match_later, m);
 	return NULL;
 }
@@ -475,8 +557,7 @@ static void match_any(void *arg, const struct process_object *po)
 {
 	struct match *m = arg;
 
-	if (process_object_matches(po, m->pd->mod))
-		match_object(m, po->pid, po);
+	match_object(m, po->pid, po, process_object_matches(po, m->pd->mod));
 }
 
 static struct err *usdt_match(const struct provider *pv, struct probe_set *ps,

@@ -50,6 +50,20 @@ struct usdt_python {
 const struct usdt_python *usdt_python_places(struct probe_set *ps, const struct process_object *po,
 					     const char **ret_reason);
 
+/* --- usdt_names.c --- */
+struct usdt_names {
+	const char *mod, *func; /* as struct probe's */
+	const char *known;      /* D condition: the process has both texts */
+	const char *java;       /* name of the probe of the provider java; NULL: none */
+	bool slashes;           /* a class has slashes where a description has dots */
+};
+/* Returns the names of a probe that fires in functions of a language, NULL: of another probe. */
+const struct usdt_names *usdt_names(const struct object_usdt *u);
+/* Returns the D condition by which patterns select names, "": all. NULL: the patterns have more
+ * wildcards than one at the beginning and one at the end. */
+const char *usdt_names_condition(struct arena *a, const struct usdt_names *names, const char *mod,
+				 const char *func);
+
 /* --- usdt_jvm.c --- */
 /* Finds a variable by which a program knows whether to pass a probe. The in-process engine writes
  * there, so it must be data of this file. */

@@ -24,12 +24,12 @@ def call(name, f, n):
         f(i)
 
 
-for i in range(3000):
+for i in range(1000):
     # dropped at once: the next one has its address
     name = "made_%d" % (i % 7)
     call(name, define(name), 3)
 kept = {name: define(name) for name in ["kept_%d" % i for i in range(200)] + ["größe", "x" * 300, "eightchr", "eightchr2"]}
-for round in range(40):
+for round in range(20):
     for name in kept:
         call(name, kept[name], 5)
 together = define("together")
@@ -76,7 +76,8 @@ $calls["x" * 256] = $calls.delete("x" * 300)
 File.write(ARGV[0], JSON.dump($calls))
 """
 CLAUSES = """%s { @alone[copyinstr(arg1)] = count(); @two[copyinstr(arg1), 1] = count(); @sum[copyinstr(arg1)] = sum(2); }
-tick-5ms { @ticks = count(); printa("%%@d", @alone); }"""
+tick-50ms { @ticks = count(); printa("%%@d", @alone); }
+END { printa("%%@d", @alone); }"""
 for probe, interpreter, program, ending, routine in (("python$target:::function-entry", "/usr/bin/python3", PYTHON, "py", "d_agg_python"),
                                                      ("ruby$target:::method-entry", "/usr/bin/ruby", RUBY, "rb", "d_agg_ruby")):
     text = descry("-e", "-d", "ir", "-x", "engine=inproc", "-n", probe + " { @[copyinstr(arg1)] = count(); }", c=interpreter + " --version").out

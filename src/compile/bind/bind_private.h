@@ -68,6 +68,7 @@ struct lib_file {
 /* The probe arguments that a clause uses: bit n stands for argn and args[n]. */
 struct arg_use {
 	uint32_t plain, typed;
+	bool mod, func; /* probemod, probefunc */
 };
 
 struct agg_use {
@@ -220,6 +221,8 @@ bool is_lib_node(struct bind_cx *cx, const struct node *n);
 bool is_lib_loc(struct bind_cx *cx, loc_t loc);
 /* Binds D text of a probe as an expression over context words. Returns NULL on error. */
 struct node *bind_context_text(struct bind_cx *cx, const char *text, const struct node *at);
+/* Binds D text of a probe as an expression over its arguments. Returns NULL on error. */
+struct node *bind_args_text(struct bind_cx *cx, const char *text, const struct node *at);
 
 /* --- lib.c --- */
 /* Reads the library file that defines the name of this kind ('t' 's' 'i' 'e' 'x'). Returns true

@@ -36,6 +36,8 @@ static void scan_name(struct scan *s, const char *name)
 
 	if (b >= BUILTIN_ARG0 && b <= BUILTIN_ARG9)
 		s->use->plain |= 1u << (b - BUILTIN_ARG0);
+	s->use->mod |= b == BUILTIN_PROBEMOD;
+	s->use->func |= b == BUILTIN_PROBEFUNC;
 	if (b >= 0 || var_find(s->cx, SCOPE_NONE, name))
 		return;
 	def = inline_find(s->cx, name);
@@ -297,6 +299,26 @@ static bool filter_has_args(const struct probe *p)
 	return p->filter && p->kind == ATTACH_UPROBE;
 }
 
+/* Adds the arguments that a D text names. */
+static void use_args(const char *text, struct arg_use *use)
+{
+	for (const char *p = text; p && (p = strstr(p, "arg")); p += 3)
+		if (isdigit((unsigned char)p[3]))
+			use->plain |= 1u << (p[3] - '0');
+}
+
+/* Adds the arguments from which the names of functions come, and by which these are selected. */
+static void use_names(const struct matching *m, struct arg_use *use)
+{
+	for (uint32_t i = 0; i < m->probes.n; i++) {
+		const struct probe *p = m->probes.v[i];
+
+		use_args(use->mod ? p->mod_text : NULL, use);
+		use_args(use->func ? p->func_text : NULL, use);
+		use_args(p->names_filter, use);
+	}
+}
+
 /* Appends to `to` everything of the probe that the clause's code depends on. */
 static void signature(const struct probe *p, const struct probe_args *args,
 		      const struct arg_use *use, bytes_t *to)
@@ -305,6 +327,9 @@ static void signature(const struct probe *p, const struct probe_args *args,
 
 	clause_put(to, words, sizeof(words));
 	clause_put_text(to, p->filter);
+	clause_put_text(to, p->names_filter);
+	clause_put_text(to, use->mod ? p->mod_text : NULL);
+	clause_put_text(to, use->func ? p->func_text : NULL);
 	if (filter_has_args(p))
 		put_arg(to, &args->arg[PROBE_FILTER_ARG], false);
 	if (p->kind == ATTACH_SELF)
@@ -481,10 +506,10 @@ static struct node *clone_list(struct bind_cx *cx, const struct node *n)
 	return list;
 }
 
-static void add_filter(struct bind_cx *cx, struct bound_clause *c, const char *text,
+static void add_filter(struct bind_cx *cx, struct bound_clause *c, struct node *f,
 		       const struct node *at)
 {
-	struct node *f = bind_context_text(cx, text, at), *both;
+	struct node *both;
 
 	if (!f || is_poison(f))
 		return;
@@ -525,6 +550,7 @@ static bool defines(struct bind_cx *cx, const struct node *n)
 
 static void bind_instance(struct bind_cx *cx, const struct node *n, struct bound_clause *c)
 {
+	const struct node *at = n->clause.pred ? n->clause.pred : n;
 	struct bind_state *s = cx->state;
 	bool first;
 
@@ -545,8 +571,10 @@ static void bind_instance(struct bind_cx *cx, const struct node *n, struct bound
 	bind_statements(cx, c->body);
 	if (c->pred && !first)
 		bind_condition(cx, c->pred, "predicate result");
+	if (c->nprobes && c->probes[0]->names_filter)
+		add_filter(cx, c, bind_args_text(cx, c->probes[0]->names_filter, at), at);
 	if (c->nprobes && c->probes[0]->filter)
-		add_filter(cx, c, c->probes[0]->filter, n->clause.pred ? n->clause.pred : n);
+		add_filter(cx, c, bind_context_text(cx, c->probes[0]->filter, at), at);
 	s->clause = NULL;
 }
 
@@ -591,6 +619,7 @@ void bind_clause(struct bind_cx *cx, const struct node *n, uint32_t index)
 			ENABLED_MAX);
 	memset(&s->known_use, 0, sizeof(s->known_use));
 	scan_clause(cx, n, &s->known_use);
+	use_names(&m, &s->known_use);
 	group_probes(cx, n, &m, &groups);
 	if (!groups.n) {
 		/* Bind it for the errors in it and for the variables that other clauses may use. */

@@ -232,7 +232,8 @@ static const struct node *context_node(struct bind_cx *cx, const char *text)
 	return top && top->kind == D_INLINE ? top->inl.value : NULL;
 }
 
-struct node *bind_context_text(struct bind_cx *cx, const char *text, const struct node *at)
+static struct node *bind_text(struct bind_cx *cx, const char *text, const struct node *at,
+			      bool in_context)
 {
 	struct bind_state *s = cx->state;
 	const struct node *value = context_node(cx, text);
@@ -244,12 +245,23 @@ struct node *bind_context_text(struct bind_cx *cx, const char *text, const struc
 		return NULL;
 	n = clone_at(cx, value, at);
 	s->env = NULL;
-	s->in_context = s->in_lib = true;
+	s->in_context = in_context;
+	s->in_lib = true;
 	bind_value(cx, n);
 	s->env = env;
 	s->in_context = context;
 	s->in_lib = lib;
 	return n;
+}
+
+struct node *bind_context_text(struct bind_cx *cx, const char *text, const struct node *at)
+{
+	return bind_text(cx, text, at, true);
+}
+
+struct node *bind_args_text(struct bind_cx *cx, const char *text, const struct node *at)
+{
+	return bind_text(cx, text, at, false);
 }
 
 /* Makes n the value of arg, with type t. n's id names the probe's array that arg is in. */
@@ -492,6 +504,24 @@ void expand_inline(struct bind_cx *cx, struct node *n, struct inline_def *def, s
 
 /* --- identifiers --- */
 
+/* Replaces probemod or probefunc of a probe in functions of a language by the name at the firing.
+ * Returns false when the probe has the names itself. */
+static bool bind_language_name(struct bind_cx *cx, struct node *n, enum builtin_id id)
+{
+	const struct bound_clause *c = cx->state->clause;
+	const struct probe *p = c && c->nprobes && !cx->state->in_context ? c->probes[0] : NULL;
+	const char *text = !p                        ? NULL
+			   : id == BUILTIN_PROBEMOD  ? p->mod_text
+			   : id == BUILTIN_PROBEFUNC ? p->func_text
+						     : NULL;
+	struct node *v = text ? bind_args_text(cx, text, n) : NULL;
+
+	if (!v)
+		return false;
+	replace_node(n, v);
+	return true;
+}
+
 static void bind_builtin(struct bind_cx *cx, struct node *n, enum builtin_id id)
 {
 	type_id t;
@@ -500,6 +530,8 @@ static void bind_builtin(struct bind_cx *cx, struct node *n, enum builtin_id id)
 		bind_argn(cx, n, id - BUILTIN_ARG0);
 		return;
 	}
+	if (bind_language_name(cx, n, id))
+		return;
 	if (id == BUILTIN_ARGS || id == BUILTIN_UREGS) {
 		bind_error(cx, n, "D_IDENT_BADREF",
 			   "%s may not be referenced as a scalar: it needs an index",

@@ -1,0 +1,75 @@
+/* The function that a probe of an interpreter or a JVM fires in, and its file or class: D texts of
+ * the probe's arguments, which probefunc and probemod stand for; and the condition by which a
+ * description selects them:
+ *
+ *	python123:app.py:Order*:function-entry
+ *	java123:com.shop.Order:save:entry
+ */
+#include <string.h>
+
+#include "base/glob.h"
+#include "probe/usdt.h"
+
+static const struct {
+	const char *provider, *name;
+	struct usdt_names names;
+} all[] = {
+#define PYTHON "basename(copyinstr(arg0))", "copyinstr(arg1)", "arg0 && arg1", NULL, false
+#define RUBY "copyinstr(arg0)", "copyinstr(arg1)", "arg0 && arg1", NULL, false
+#define JAVA(name) "copyinstr(arg1, arg2)", "copyinstr(arg3, arg4)", "1", name, true
+	{ "python", "function__entry", { PYTHON } },
+	{ "python", "function__return", { PYTHON } },
+	{ "python", "line", { PYTHON } },
+	{ "ruby", "method__entry", { RUBY } },
+	{ "ruby", "method__return", { RUBY } },
+	{ "hotspot", "method__entry", { JAVA("entry") } },
+	{ "hotspot", "method__return", { JAVA("return") } },
+};
+
+const struct usdt_names *usdt_names(const struct object_usdt *u)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(all); i++)
+		if (!strcmp(u->provider, all[i].provider) && !strcmp(u->name, all[i].name))
+			return &all[i].names;
+	return NULL;
+}
+
+/* Returns the condition under which a text of the process matches a pattern, "": always. NULL: D
+ * has no such comparison. */
+static const char *condition(struct arena *a, const char *text, const char *pattern, bool slashes)
+{
+	bool before = pattern[0] == '*', behind;
+	char *word = arena_strdup(a, pattern + before);
+	size_t n = strlen(word);
+
+	behind = n && word[n - 1] == '*';
+	if (behind)
+		word[--n] = 0;
+	if (!n)
+		return before || behind || !*pattern ? "" : NULL;
+	if (strpbrk(word, "*?[\\\"\n")) /* it becomes part of a string of D */
+		return NULL;
+	for (char *p = word; slashes && *p; p++)
+		if (*p == '.')
+			*p = '/';
+	if (before && behind)
+		return arena_printf(a, " && strstr(%s, \"%s\") != NULL", text, word);
+	if (behind)
+		return arena_printf(a, " && substr(%s, 0, %zu) == \"%s\"", text, n, word);
+	if (before)
+		return arena_printf(
+			a, " && strlen(%s) >= %zu && substr(%s, strlen(%s) - %zu) == \"%s\"", text,
+			n, text, text, n, word);
+	return arena_printf(a, " && %s == \"%s\"", text, word);
+}
+
+const char *usdt_names_condition(struct arena *a, const struct usdt_names *names, const char *mod,
+				 const char *func)
+{
+	const char *of_func = condition(a, names->func, func, false),
+		   *of_mod = condition(a, names->mod, mod, names->slashes);
+
+	if (!of_func || !of_mod)
+		return NULL;
+	return *of_func || *of_mod ? arena_printf(a, "%s%s%s", names->known, of_func, of_mod) : "";
+}
