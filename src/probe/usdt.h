@@ -53,9 +53,11 @@ const struct usdt_python *usdt_python_places(struct probe_set *ps, const struct 
 /* --- usdt_names.c --- */
 struct usdt_names {
 	const char *mod, *func; /* as struct probe's */
-	const char *known;      /* D condition: the process has both texts */
-	const char *java;       /* name of the probe of the provider java; NULL: none */
-	bool slashes;           /* a class has slashes where a description has dots */
+	/* D conditions under which the process has the texts; where it has not, they are not
+	 * ASCII. NULL: it always has. */
+	const char *mod_known, *func_known;
+	const char *java; /* name of the probe of the provider java; NULL: none */
+	bool slashes;     /* a class has slashes where a description has dots */
 };
 /* Returns the names of a probe that fires in functions of a language, NULL: of another probe. */
 const struct usdt_names *usdt_names(const struct object_usdt *u);

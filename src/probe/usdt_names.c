@@ -14,9 +14,9 @@ static const struct {
 	const char *provider, *name;
 	struct usdt_names names;
 } all[] = {
-#define PYTHON "basename(copyinstr(arg0))", "copyinstr(arg1)", "arg0 && arg1", NULL, false
-#define RUBY "copyinstr(arg0)", "copyinstr(arg1)", "arg0 && arg1", NULL, false
-#define JAVA(name) "copyinstr(arg1, arg2)", "copyinstr(arg3, arg4)", "1", name, true
+#define PYTHON "basename(copyinstr(arg0))", "copyinstr(arg1)", "arg0", "arg1", NULL, false
+#define RUBY "copyinstr(arg0)", "copyinstr(arg1)", NULL, NULL, NULL, false
+#define JAVA(name) "copyinstr(arg1, arg2)", "copyinstr(arg3, arg4)", NULL, NULL, name, true
 	{ "python", "function__entry", { PYTHON } },
 	{ "python", "function__return", { PYTHON } },
 	{ "python", "line", { PYTHON } },
@@ -34,9 +34,17 @@ const struct usdt_names *usdt_names(const struct object_usdt *u)
 	return NULL;
 }
 
+static bool is_ascii(const char *s)
+{
+	while (*s && !(*s & 0x80))
+		s++;
+	return !*s;
+}
+
 /* Returns the condition under which a text of the process matches a pattern, "": always. NULL: D
- * has no such comparison. */
-static const char *condition(struct arena *a, const char *text, const char *pattern, bool slashes)
+ * has no such comparison. known: see struct usdt_names. */
+static const char *condition(struct arena *a, const char *text, const char *known,
+			     const char *pattern, bool slashes)
 {
 	bool before = pattern[0] == '*', behind;
 	char *word = arena_strdup(a, pattern + before);
@@ -53,23 +61,26 @@ static const char *condition(struct arena *a, const char *text, const char *patt
 		if (*p == '.')
 			*p = '/';
 	if (before && behind)
-		return arena_printf(a, " && strstr(%s, \"%s\") != NULL", text, word);
+		return arena_printf(a, "strstr(%s, \"%s\") != NULL", text, word);
 	if (behind)
-		return arena_printf(a, " && substr(%s, 0, %zu) == \"%s\"", text, n, word);
+		return arena_printf(a, "substr(%s, 0, %zu) == \"%s\"", text, n, word);
 	if (before)
-		return arena_printf(
-			a, " && strlen(%s) >= %zu && substr(%s, strlen(%s) - %zu) == \"%s\"", text,
-			n, text, text, n, word);
-	return arena_printf(a, " && %s == \"%s\"", text, word);
+		return arena_printf(a,
+				    "strlen(%s) >= %zu && substr(%s, strlen(%s) - %zu) == \"%s\"",
+				    text, n, text, text, n, word);
+	return known && is_ascii(word) ? arena_printf(a, "%s && %s == \"%s\"", known, text, word)
+				       : arena_printf(a, "%s == \"%s\"", text, word);
 }
 
 const char *usdt_names_condition(struct arena *a, const struct usdt_names *names, const char *mod,
 				 const char *func)
 {
-	const char *of_func = condition(a, names->func, func, false),
-		   *of_mod = condition(a, names->mod, mod, names->slashes);
+	const char *of_mod = condition(a, names->mod, names->mod_known, mod, names->slashes),
+		   *of_func = condition(a, names->func, names->func_known, func, false);
 
 	if (!of_func || !of_mod)
 		return NULL;
-	return *of_func || *of_mod ? arena_printf(a, "%s%s%s", names->known, of_func, of_mod) : "";
+	return *of_mod && *of_func ? arena_printf(a, "%s && %s", of_mod, of_func)
+	       : *of_mod           ? of_mod
+				   : of_func;
 }

@@ -109,6 +109,14 @@ for engine in ("inproc", "kernel"):
     check(r.aggs() == {("Order", "save"): 47, ("Order", "key"): 40, ("OrderLine", "key"): 7, ("OrderLine", "make"): 7}, engine, r)
     check(r.aggs("a") == {"save!": 47} and r.aggs("b") == {"Preorder": 1} and r.aggs("c") == {"Order": 40, "OrderLine": 7}, engine, r)
     check(r.out.count('"save"') >= 47, engine, "text", r)
+# a name that is not ASCII: no text is equal to it, and a pattern may match it, which is said
+with open(TMP + "/odd.py", "w", encoding="utf-8") as f:
+    f.write("def gr\u00f6\u00dfe(): return 1\ndef grow(): return gr\u00f6\u00dfe()\ngrow()\n")
+odd = "/usr/bin/python3 -S %s/odd.py" % TMP
+r = count("python$target:odd.py:grow:function-entry { @ = count(); } python$target:odd.py::function-entry { @all = count(); }", odd)
+check(r.aggs() == {(): 1} and r.aggs("all") == {(): 3}, r)
+r = descry("--json", "-n", "python$target:odd.py:gr*:function-entry { @ = count(); } ERROR { @e = count(); }", c=odd)
+check(r.aggs() == {(): 1} and r.aggs("e") == {(): 1}, r)
 # by the interpreter's own names, as before
 r = count("python$target:python3*::function-entry { @ = count(); }", python)
 check(r.aggs().get((), 0) >= 91, r)
