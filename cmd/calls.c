@@ -277,6 +277,11 @@ static struct err *prepare(struct run *r, bool *ret_end)
 			    "first: '%.64s'",
 			    k->calls.nleft_out, &"s"[k->calls.nleft_out == 1],
 			    &"s"[k->calls.nleft_out == 1], k -> calls.left_out);
+	if (k->calls.ntoo_many)
+		session_say(
+			&k->run.session,
+			"left out %u function%s: there are more than %d; choose some with -e, -x or -l",
+			k->calls.ntoo_many, &"s"[k->calls.ntoo_many == 1], CALLS_FUNCTIONS_MAX);
 	if (!k->calls.functions.n && !k->o.no_library)
 		return err_new(
 			ENOENT,

@@ -131,6 +131,10 @@ struct calls_options {
 	void *arg;
 };
 
+/* Each function takes some 40 kB when it is compiled, and a program may call any number of them. The
+ * kernel has room for the variables of no more. */
+enum { CALLS_FUNCTIONS_MAX = 4000 };
+
 struct calls {
 	struct arena arena;
 	const struct calls_options *o;
@@ -141,6 +145,7 @@ struct calls {
 	VEC(struct calls_clause) clauses;
 	uint32_t nleft_out; /* names that cannot stand in a D program; left_out is the first */
 	const char *left_out;
+	uint32_t ntoo_many;         /* functions beyond CALLS_FUNCTIONS_MAX */
 	VEC(const char *) programs; /* names of the targets' own objects */
 	const char *whose;          /* predicate of system calls: those of the targets */
 	uint32_t main_thread;       /* the lines of others begin with their number; 0: all do */

@@ -44,7 +44,8 @@ static const char *module_of(const struct process_object *po, bool loaded)
 	return po->is_main ? "a.out" : loaded ? po->name : po->seen;
 }
 
-/* how: 'p' for calls through the PLT, 'x' for entries. */
+/* Returns the function, or NULL when there are too many. how: 'p' for calls through the PLT, 'x' for
+ * entries, 's' for system calls. */
 static struct calls_function *function_of(struct calls *c, const char *name, char how)
 {
 	cleanup_free char *key = xasprintf("%c%s", how, name);
@@ -54,6 +55,10 @@ static struct calls_function *function_of(struct calls *c, const char *name, cha
 
 	if (!is_new)
 		return (struct calls_function *)(uintptr_t)*slot;
+	if (c->functions.n == CALLS_FUNCTIONS_MAX) {
+		c->ntoo_many++; /* once for the name: the table keeps it, with NULL */
+		return NULL;
+	}
 	f = arena_new(&c->arena, struct calls_function);
 	*slot = (uintptr_t)f;
 	f->name = arena_strdup(&c->arena, name);
@@ -184,7 +189,7 @@ static struct calls_function *add_callee(struct finder *f, const char *name,
 	if (process_object_is_linker(po) || !find_defines(po, name) || !called_library(f->c->o, po))
 		return NULL;
 	fn = function_of(f->c, name, 'p');
-	if (fn->placed != f->pid)
+	if (fn && fn->placed != f->pid)
 		*ret_e = add_returns_of(f, fn, po, loaded);
 	return fn;
 }
@@ -218,7 +223,8 @@ struct err *find_calls_of(struct finder *f, const struct process_object *caller,
 		if (!fn && !f->c->o->libraries.rules.n) {
 			/* The dynamic linker's own, or not there yet. */
 			fn = function_of(f->c, name, 'p');
-			fn->blind = true;
+			if (fn)
+				fn->blind = true;
 		}
 		if (fn)
 			vec_push(&fn->entries, arena_printf(&f->c->arena, "plt%s:%s:%s:entry",
@@ -232,9 +238,12 @@ static struct err *add_entry(struct finder *f, const struct process_object *po,
 {
 	struct calls_function *fn = function_of(f->c, s->name, 'x');
 	const char *module = module_of(po, loaded);
+	struct err *e = NULL;
 	uint64_t variant;
-	struct err *e = add_returns(f, fn, po, s, loaded, &variant);
 
+	if (!fn)
+		return NULL;
+	e = add_returns(f, fn, po, s, loaded, &variant);
 	if (!s->is_ifunc)
 		vec_push(&fn->entries, arena_printf(&f->c->arena, "pid%s:%s:%s:entry", f->process,
 						    module, s->name));
@@ -274,7 +283,7 @@ static void take_syscall(void *arg, struct probe *p)
 	if (p->unavailable || !strcmp(p->func, "uretprobe"))
 		return;
 	fn = function_of(c, p->func, 's');
-	if (fn->syscall)
+	if (!fn || fn->syscall)
 		return;
 	fn->syscall = true;
 	fn->name = arena_printf(&c->arena, "SYS_%s", p->func);

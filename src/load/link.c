@@ -313,8 +313,8 @@ static struct err *apply(struct linking *k, const struct image_prog *p, const st
 	return err_new(0, "unknown relocation %d", r->kind);
 }
 
-/* Makes the BTF of the result: the library's BTF, and the program as a function `int (void)`. */
-static void make_btf(struct linked *l)
+/* The BTF is the library's, and the program as a function `int (void)`. */
+void linked_types(struct linked *l)
 {
 	const struct btf_header *lh = (const void *)lib.btf;
 	uint32_t name_len = (uint32_t)strlen(l->name) + 1, proto = lib.btf_ntypes + 1;
@@ -346,6 +346,9 @@ static void make_btf(struct linked *l)
 		.type = proto,
 	};
 	l->funcs[0].btf_id = proto + 1;
+	l->func_info = xcalloc(l->nfuncs, sizeof(*l->func_info));
+	for (uint32_t i = 0; i < l->nfuncs; i++)
+		l->func_info[i] = (struct bpf_func_info){ l->funcs[i].start, l->funcs[i].btf_id };
 }
 
 static char *link_name_of(const struct image_prog *p)
@@ -399,10 +402,6 @@ struct err *link_prog(const struct image_prog *p, const struct link_hooks *hooks
 		l.funcs[l.nfuncs++] =
 			(struct linked_func){ k.at[f], lib.funcs[f].btf_id, lib.funcs[f].name };
 	}
-	make_btf(&l);
-	l.func_info = xcalloc(l.nfuncs, sizeof(*l.func_info));
-	for (uint32_t i = 0; i < l.nfuncs; i++)
-		l.func_info[i] = (struct bpf_func_info){ l.funcs[i].start, l.funcs[i].btf_id };
 	*ret = l;
 out:
 	free(k.at);

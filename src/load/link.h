@@ -1,8 +1,8 @@
 /* The linker: joins one program of an image with the routines of bpf/ that it needs. The result is
  * ready for bpf(2) or the interpreter.
  *
- * In: struct image_prog with relocations. Out: instructions without relocations, BTF and func_info
- * that cover every function.
+ * In: struct image_prog with relocations. Out: instructions without relocations; on demand BTF and
+ * func_info that cover every function.
  * Always true: the program's own instructions keep their indices (they come first, [0, nown)); only
  * routines that are reached, and the callbacks they pass to bpf_loop, are appended; every function
  * is BTF_FUNC_STATIC.
@@ -44,6 +44,7 @@ struct linked {
 	loc_t *locs;               /* [nown]; borrowed from the image */
 	struct linked_func *funcs; /* in order of start; [0] is the image's program */
 	uint32_t nfuncs;
+	/* NULL before linked_types() */
 	struct bpf_func_info *func_info; /* [nfuncs], as bpf(2) wants it */
 	void *btf;                       /* BTF blob for BPF_BTF_LOAD */
 	uint32_t btf_size;
@@ -52,6 +53,8 @@ struct linked {
 
 struct err *link_prog(const struct image_prog *p, const struct link_hooks *hooks,
 		      struct linked *ret);
+/* Makes the BTF and the func_info, some 80 kB for each program. Only the kernel needs them. */
+void linked_types(struct linked *l);
 void linked_free(struct linked *l);
 
 /* Returns true when bpf/ has this routine. */

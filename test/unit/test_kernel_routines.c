@@ -116,6 +116,7 @@ static int load(const char *routine, uint32_t size, const enum arg_how *how)
 	static char log[1 << 20];
 
 	assert_ok(link_prog(&p, &hooks, &l));
+	linked_types(&l);
 	cleanup_close int btf = sys_btf_load(l.btf, l.btf_size);
 	assert_true(btf >= 0);
 	union bpf_attr a = { .prog_type = BPF_PROG_TYPE_RAW_TRACEPOINT,

@@ -40,8 +40,11 @@ static bool is_ld64(const struct bpf_insn *i)
 
 /* Every function ends in exit or a jump, every call and callback names the start of one, every
  * one but the first is named by some, and BTF has a static FUNC for each with its name. */
-static void check(const struct linked *l)
+static void check(struct linked *l)
 {
+	assert_null(l->btf);
+	linked_types(l);
+
 	bool *named = xcalloc(l->nfuncs, sizeof(bool));
 	const struct btf_header *h = l->btf;
 	const char *str = (const char *)l->btf + h->hdr_len + h->str_off;

@@ -115,6 +115,7 @@ static int load(enum bpf_prog_type type)
 	struct linked l;
 
 	assert_ok(link_prog(&p, &hooks, &l));
+	linked_types(&l);
 	cleanup_close int btf = sys_btf_load(l.btf, l.btf_size);
 	assert_true(btf >= 0);
 	union bpf_attr a = { .prog_type = type,

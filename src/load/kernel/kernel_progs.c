@@ -290,6 +290,7 @@ struct err *prog_load_copy(struct kernel_engine *k, uint32_t prog, uint32_t prob
 	if (probe != UINT32_MAX)
 		fix_probe(&l, p, probe);
 
+	linked_types(&l);
 	cleanup_close int btf = sys_btf_load(l.btf, l.btf_size);
 	if (btf < 0) {
 		e = sys_err(errno, "loading a program's types into the kernel");
