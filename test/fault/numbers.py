@@ -67,4 +67,7 @@ if run("-x", "engine=kernel", "-qn", END).returncode == 0:
     refused(1, "thread-local variables", *K, "self int a[20000]; BEGIN { self->a[1] = 5; exit(0); }")
     open(TMP + "/many.d", "w").write("BEGIN { @ = count(); }\n" * 60000)
     refused(1, "the kernel takes at most 1000000", "-x", "engine=kernel", "-q", "-s", TMP + "/many.d")
+    # the kernel takes this one, but would stand still for some seconds, and for minutes with four times as many clauses
+    open(TMP + "/many.d", "w").write("BEGIN { @[1] = count(); }\n" * 5000 + "BEGIN { exit(0); }\n")
+    refused(1, "keep a processor for too long", "-x", "engine=kernel", "-q", "-s", TMP + "/many.d")
 done()

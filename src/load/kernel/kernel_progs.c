@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 
 #include "base/diag.h"
+#include "isa/bpf_insn.h"
 #include "program/type/type.h"
 
 enum {
@@ -99,10 +100,47 @@ static const char *not_permitted(const char *message, const char **ret_hint)
 }
 
 /* Makes an error for a program that the kernel refused before its verifier ran. */
+enum { INSNS_MAX = 1000000 /* BPF_COMPLEXITY_LIMIT_INSNS */ };
+
+/* Limit of instructions * replaced instructions: two seconds or so on this processor. */
+enum { REPLACED_MAX = 1 << 29 };
+
+/* Returns the number of instructions that the kernel replaces by others when it has verified the
+ * program: calls of helpers, and divisions. */
+static uint32_t replaced(const struct linked *l)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < l->ninsns; i++) {
+		const struct bpf_insn *ins = &l->insns[i];
+
+		if (ebpf_is_ld_imm64(ins))
+			i++;
+		else if (BPF_CLASS(ins->code) == BPF_JMP)
+			n += BPF_OP(ins->code) == BPF_CALL && !ins->src_reg;
+		else if (BPF_CLASS(ins->code) == BPF_ALU || BPF_CLASS(ins->code) == BPF_ALU64)
+			n += BPF_OP(ins->code) == BPF_DIV || BPF_OP(ins->code) == BPF_MOD;
+	}
+	return n;
+}
+
+/* Refuses a program that would keep a processor for too long. For each instruction that the kernel
+ * replaces, it moves all instructions (bpf_patch_insn_data()), without a pause in which the
+ * processor could do something else or descry could be killed: with 20,000 clauses for minutes. */
+static struct err *check_length(const struct image_prog *p, const struct linked *l)
+{
+	uint32_t n = replaced(l);
+
+	if (l->ninsns > INSNS_MAX || (uint64_t)n * l->ninsns <= REPLACED_MAX)
+		return NULL; /* the kernel refuses the one at once, and takes the other */
+	return err_new(
+		E2BIG,
+		"the clauses of %s make a program of %u instructions with %u calls and divisions, which would keep a processor for too long while the kernel loads it: use fewer clauses, or -x engine=interp or inproc",
+		p->name, l->ninsns, n);
+}
+
 static struct err *refused(int error, const struct image_prog *p, const struct linked *l)
 {
-	enum { INSNS_MAX = 1000000 /* BPF_COMPLEXITY_LIMIT_INSNS */ };
-
 	if (error == E2BIG)
 		return err_new(
 			error,
@@ -289,7 +327,11 @@ struct err *prog_load_copy(struct kernel_engine *k, uint32_t prog, uint32_t prob
 		return err_wrap(e, "program %s", p->name);
 	if (probe != UINT32_MAX)
 		fix_probe(&l, p, probe);
-
+	e = check_length(p, &l);
+	if (e) {
+		linked_free(&l);
+		return e;
+	}
 	linked_types(&l);
 	cleanup_close int btf = sys_btf_load(l.btf, l.btf_size);
 	if (btf < 0) {
