@@ -99,11 +99,12 @@ static const char *not_permitted(const char *message, const char **ret_hint)
 	return NULL;
 }
 
-/* Makes an error for a program that the kernel refused before its verifier ran. */
-enum { INSNS_MAX = 1000000 /* BPF_COMPLEXITY_LIMIT_INSNS */ };
-
-/* Limit of instructions * replaced instructions: two seconds or so on this processor. */
-enum { REPLACED_MAX = 1 << 29 };
+enum {
+	INSNS_MAX = 1000000, /* BPF_COMPLEXITY_LIMIT_INSNS */
+	/* of instructions * replaced instructions: two seconds or so of an EPYC processor (Zen 4)
+	 */
+	REPLACED_MAX = 1 << 29,
+};
 
 /* Returns the number of instructions that the kernel replaces by others when it has verified the
  * program: calls of helpers, and divisions. */
@@ -139,6 +140,7 @@ static struct err *check_length(const struct image_prog *p, const struct linked 
 		p->name, l->ninsns, n);
 }
 
+/* Makes an error for a program that the kernel refused before its verifier ran. */
 static struct err *refused(int error, const struct image_prog *p, const struct linked *l)
 {
 	if (error == E2BIG)
