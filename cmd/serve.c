@@ -8,11 +8,12 @@
 
 #include "base/io.h"
 #include "run.h"
+#include "serve_heap.h"
 #include "tool.h"
 #include "serve/http.h"
 
 static const char help[] =
-	"usage: descry serve [--port N] [--bind ADDRESS] [--history SECONDS] [--allow-d] OPTIONS OF DESCRY\n"
+	"usage: descry serve [--port N] [--bind ADDRESS] [--history SECONDS] [--allow-d] [--allow-heap] OPTIONS OF DESCRY\n"
 	"\n"
 	"Runs a D program and shows it on a page while it goes on: flame graph, heat map, table, events.\n"
 	"The page's address, with a token that it needs, is printed.\n"
@@ -25,7 +26,8 @@ struct serve {
 	struct live_options live_options;
 	struct live *live;
 	struct cmdline c;
-	bool allow_d, once;
+	bool allow_d, allow_heap, once;
+	struct serve_heap heap;
 	uint32_t port;
 
 	/* Shared by the server's thread and the main thread. */
@@ -45,6 +47,8 @@ const struct opt serve_opts[] = {
 	{ OPT_LONG, "allow-d", NULL, NULL,
 	  "the page may send D programs, which run as the user who started descry;\n"
 	  "then none is needed here; with -w also destructive ones", FLAG(allow_d) },
+	{ OPT_LONG, "allow-heap", NULL, NULL,
+	  "the page may ask who holds the memory of the first -p, which is stopped for a moment", FLAG(allow_heap) },
 	{ OPT_LONG, "once", NULL, NULL, "ends with the program", FLAG(once) },
 	{ OPT_SERVE_HELP, "help", NULL, NULL, "prints this" },
 	{ 0, NULL, NULL, NULL, "the program, as descry takes it:" },
@@ -103,6 +107,17 @@ static void take_program(void *arg, const char *program)
 	}
 	pthread_cond_signal(&s->changed);
 	pthread_mutex_unlock(&s->lock);
+}
+
+/* Called by the server's thread. */
+static void read_heap(void *arg)
+{
+	serve_heap_read(&((struct serve *)arg)->heap);
+}
+
+static char *heap_text(void *arg)
+{
+	return serve_heap_text(&((struct serve *)arg)->heap);
 }
 
 /* Prints messages on standard error and on the page. */
@@ -281,13 +296,24 @@ int cmd_serve(int argc, char **argv)
 	gethostname(host, sizeof(host) - 1);
 	s.live_options.host = host;
 	s.live_options.allow_d = s.allow_d;
-	if (s.allow_d) {
+	s.http.arg = &s;
+	if (s.allow_d)
 		s.http.run = take_program;
-		s.http.arg = &s;
+	if (s.allow_heap && !s.c.pids.n) {
+		status = tool_wrong("--allow-heap is for a process: -p PID");
+		goto out;
+	}
+	if (s.allow_heap) {
+		serve_heap_init(&s.heap, s.c.pids.v[0]);
+		s.live_options.allow_heap = true;
+		s.http.heap_read = read_heap;
+		s.http.heap_text = heap_text;
 	}
 	pthread_mutex_init(&s.lock, NULL);
 	pthread_cond_init(&s.changed, NULL);
 	status = serve(&s);
+	if (s.allow_heap)
+		serve_heap_fini(&s.heap);
 	pthread_cond_destroy(&s.changed);
 	pthread_mutex_destroy(&s.lock);
 out:

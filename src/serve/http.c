@@ -298,6 +298,27 @@ static enum MHD_Result take_program(struct http *h, struct MHD_Connection *c, st
 	return http_refuse(c, MHD_HTTP_OK, "\n");
 }
 
+/* POST begins to read the heap; GET has the result, or 202 while it is read. */
+static enum MHD_Result take_heap(struct http *h, struct MHD_Connection *c, bool post)
+{
+	char *text;
+
+	if (!h->options.heap_read)
+		return http_refuse(
+			c, MHD_HTTP_FORBIDDEN,
+			"the page may not read the heap: start descry serve with --allow-heap\n");
+	if (post && !is_from_page(c))
+		return http_refuse(c, MHD_HTTP_FORBIDDEN, "not from the page\n");
+	if (post) {
+		h->options.heap_read(h->options.arg);
+		return http_refuse(c, MHD_HTTP_OK, "\n");
+	}
+	text = h->options.heap_text(h->options.arg);
+	return text ? answer(c, MHD_HTTP_OK, "text/plain; charset=utf-8", text,
+			     MHD_RESPMEM_MUST_FREE)
+		    : http_refuse(c, MHD_HTTP_ACCEPTED, "it is being read\n");
+}
+
 /* Checks the head of a request before its body is read. Returns false when it was answered, with
  * *ret. */
 static bool may_go_on(struct http *h, struct MHD_Connection *c, struct peer *peer, const char *url,
@@ -356,6 +377,8 @@ static enum MHD_Result handle(void *cls, struct MHD_Connection *c, const char *u
 	if (!strcmp(url, "run"))
 		return post ? take_program(h, c, req)
 			    : http_refuse(c, MHD_HTTP_METHOD_NOT_ALLOWED, "POST\n");
+	if (!strcmp(url, "heap") && (post || !strcmp(method, "GET")))
+		return take_heap(h, c, post);
 	if (strcmp(method, "GET") != 0)
 		return http_refuse(c, MHD_HTTP_METHOD_NOT_ALLOWED, "GET\n");
 	if (!*url)

@@ -23,6 +23,10 @@ struct http_options {
 	/* A program that the page sent, or "" to end the run. Called on the server's thread; NULL:
 	 * not allowed. */
 	void (*run)(void *arg, const char *program);
+	/* Begins to read the heap, and returns what it has printed, which is freed; NULL while it is
+	 * read. Called on the server's thread; NULL: not allowed. */
+	void (*heap_read)(void *arg);
+	char *(*heap_text)(void *arg);
 	void *arg;
 };
 struct err *http_start(struct live *l, const struct http_options *o, struct http **ret);

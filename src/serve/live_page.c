@@ -323,9 +323,11 @@ static void put_names(struct live *l, struct live_reader *r, struct out *o)
 /* Writes the text that begins a stream. */
 static void put_hello(struct live *l, struct live_reader *r, struct out *o)
 {
-	out_printf(o, "{\"type\":\"hello\",\"ms\":%u,\"history\":%u,\"allowD\":%s,\"running\":%s,",
-		   l->options.ms, l->options.history, l->options.allow_d ? "true" : "false",
-		   l->running ? "true" : "false");
+	out_printf(
+		o,
+		"{\"type\":\"hello\",\"ms\":%u,\"history\":%u,\"allowD\":%s,\"allowHeap\":%s,\"running\":%s,",
+		l->options.ms, l->options.history, l->options.allow_d ? "true" : "false",
+		l->options.allow_heap ? "true" : "false", l->running ? "true" : "false");
 	out_printf(o, "\"status\":%d,\"program\":", l->status);
 	json_string(o, l->program ? l->program : "", l->program ? strlen(l->program) : 0);
 	out_str(o, ",\"host\":");

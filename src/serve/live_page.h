@@ -23,6 +23,7 @@ struct live_options {
 	uint64_t names;   /* bytes of all names, stacks and rows of a run; 0: 256 MB */
 	uint32_t ms;      /* length of a tick in ms; 0: 1000 */
 	bool allow_d;     /* the page may send programs */
+	bool allow_heap;  /* the page may ask for the heap */
 	const char *host; /* shown */
 	/* Takes lines about drops, which the page adds up; NULL: they are lines of the page. */
 	void (*drops)(void *arg, const char *text, size_t n);

@@ -49,6 +49,7 @@
 			byId("program").textContent = m.program.replace(/\s+/g, " ");
 			byId("program").title = m.program;
 			byId("dbox").hidden = !m.allowD;
+			byId("heapbox").hidden = !m.allowHeap;
 			if (!byId("d").value)
 				byId("d").value = m.program;
 			byId("events").textContent = "";
@@ -680,6 +681,36 @@
 		}).then(function (t) { byId("ran").textContent = t; }, function (e) { byId("ran").textContent = String(e); });
 	}
 
+	/* Asks again until the heap was read. */
+	function heapAsk() {
+		fetch("heap").then(function (r) {
+			if (r.status === 202) {
+				setTimeout(heapAsk, 300);
+				return;
+			}
+			return r.text().then(function (t) {
+				byId("readheap").disabled = false;
+				byId("heapnote").textContent = new Date().toLocaleTimeString();
+				byId("heaptext").textContent = t;
+			});
+		}).catch(heapFailed);
+	}
+	function heapFailed(e) {
+		byId("readheap").disabled = false;
+		byId("heapnote").textContent = String(e);
+	}
+	function heapRead() {
+		byId("readheap").disabled = true;
+		byId("heapnote").textContent = "is being read";
+		fetch("heap", { method: "POST", headers: { "X-Descry": "1" } }).then(function (r) {
+			if (r.ok)
+				heapAsk();
+			else
+				r.text().then(heapFailed);
+		}, heapFailed);
+	}
+
+	byId("readheap").onclick = heapRead;
 	byId("pause").onclick = function () { pause(!V.paused); };
 	byId("all").onclick = all;
 	byId("save").onclick = save;

@@ -1,0 +1,74 @@
+#!/usr/bin/env python3
+# descry serve --allow-heap: the page reads the heap of the served process, a C program's and Python's, while that is traced; nobody can without
+# the option, the token, or the page's header; a page in Chromium shows it.
+import shutil
+import time
+
+from served import *
+
+PROGRAM = ("-q", "-n", "tick-1s { @[execname] = count(); }")
+
+
+def poll(s):
+    for _ in range(600):
+        r, text = s.ask("/%s/heap" % s.token)
+        if r.status == 200:
+            return text
+        check(r.status == 202, "while it is read", r.status, text)
+        time.sleep(0.1)
+    return "it is read for ever"
+
+
+def end(s):
+    s.process.send_signal(signal.SIGTERM)
+    check(s.process.wait(60) is not None, "the end")
+
+
+def traced(*argv):
+    p = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    atexit.register(p.kill)
+    check(p.stdout.readline() == "ready\n", argv[0], "did not start")
+    return p
+
+
+python = traced("/usr/bin/python3", "-c", "class Kept: pass\nkeep = [Kept() for i in range(54321)]\nprint('ready', flush=True); input()")
+s = Served("--allow-heap", "-p", str(python.pid), *PROGRAM)
+r, text = s.ask("/%s/heap" % s.token)
+check(r.status == 200 and text == "", "before the first", r.status, text)
+r, text = s.ask("/%s/heap" % s.token, "POST")
+check(r.status == 403 and "not from the page" in text, "a POST of another page", r.status, text)
+r, text = s.ask("/%s/heap" % ("0" * 32), "POST", X_Descry="1")
+check(r.status == 403, "without the token", r.status, text)
+r, text = s.ask("/%s/heap" % s.token, "PUT", X_Descry="1")
+check(r.status == 405, "another method", r.status, text)
+for _ in range(2):
+    r, text = s.ask("/%s/heap" % s.token, "POST", X_Descry="1")
+    check(r.status == 200, "from the page", r.status, text)
+    text = poll(s)
+    check("reachable from" in text and "leak suspects" in text and "Python" in text, "the summary", text[:2000])
+check(python.poll() is None, "the program goes on")
+if shutil.which("chromium"):
+    from browser import Browser
+    b = Browser()
+    b.open(s.url)
+    check(b.until("!document.getElementById('heapbox').hidden"), "the panel")
+    b.eval("document.getElementById('readheap').click()")
+    check(b.until("document.getElementById('heaptext').textContent.indexOf('leak suspects') > 0 && !document.getElementById('readheap').disabled", 90),
+          "the panel's text", b.eval("document.getElementById('heaptext').textContent"), b.eval("document.getElementById('heapnote').textContent"))
+    b.close()
+# it ends in the middle of a reading
+s.ask("/%s/heap" % s.token, "POST", X_Descry="1")
+end(s)
+python.kill()
+python.wait()
+
+sleeper = subprocess.Popen(["/bin/sleep", "600"])
+atexit.register(sleeper.kill)
+s = Served("-p", str(sleeper.pid), *PROGRAM)
+for method in "GET", "POST":
+    r, text = s.ask("/%s/heap" % s.token, method, X_Descry="1")
+    check(r.status == 403 and "--allow-heap" in text, "not allowed", r.status, text)
+end(s)
+r = subprocess.run([DESCRY, "serve", "--allow-heap", "-n", "tick-1s { }"], stdin=subprocess.DEVNULL, capture_output=True, text=True)
+check(r.returncode == 2 and "-p PID" in r.stderr, "no process", r.returncode, r.stderr)
+done()
