@@ -23,9 +23,9 @@ struct http_options {
 	/* A program that the page sent, or "" to end the run. Called on the server's thread; NULL:
 	 * not allowed. */
 	void (*run)(void *arg, const char *program);
-	/* Begins to read the heap, and returns what it has printed, which is freed; NULL while it is
-	 * read. Called on the server's thread; NULL: not allowed. */
+	/* Begins to read the heap. Called on the server's thread; NULL: not allowed. */
 	void (*heap_read)(void *arg);
+	/* Returns what the reading has printed, which is freed; NULL while it goes on. */
 	char *(*heap_text)(void *arg);
 	void *arg;
 };

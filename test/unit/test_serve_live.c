@@ -44,7 +44,7 @@ static void test_ticks(void **state)
 	live_begin(l, "BEGIN\n{ \"\\\" }");
 	assert_int_equal(told, 1);
 	expect(l, &a,
-	       "\"type\":\"hello\",\"ms\":1000,\"history\":3,\"allowD\":false,\"running\":true,\"status\":0,\"program\":\"BEGIN\\n{");
+	       "\"type\":\"hello\",\"ms\":1000,\"history\":3,\"allowD\":false,\"allowHeap\":false,\"running\":true,\"status\":0,\"program\":\"BEGIN\\n{");
 	assert_null(next(l, &a));
 	live_line(l, "one\ttab", 7, false);
 	live_line(l, "\xff\x01</script>\"", 12, true);
