@@ -61,7 +61,7 @@ bool probe_desc_matches(const struct probe_desc *pd, const char *prov, const cha
 
 static const char *intern_name(struct probe_set *ps, const char *s)
 {
-	return intern_text(&ps->names, intern_str(&ps->names, s));
+	return intern_text(&ps->names, intern_shown(&ps->names, s, strlen(s)));
 }
 
 struct probe *probe_add(struct probe_set *ps, const struct provider *pv, uint32_t id,

@@ -231,13 +231,30 @@ static void test_intern(void **state)
 	intern_fini(&t);
 }
 
+/* Control characters of names do not reach those who read them. */
+static void test_shown(void **state)
+{
+	struct intern t;
+	uint32_t id;
+
+	(void)state;
+	intern_init(&t);
+	id = intern_shown(&t, "a\nb\x1b[31m\x7f\xc3\xa4", 11);
+	assert_string_equal(intern_text(&t, id), "a?b?[31m?\xc3\xa4");
+	assert_int_equal(intern_shown(&t, "a\tb?[31m\0\xc3\xa4", 11), id);
+	assert_int_equal(intern_shown(&t, "plain", 5), intern_str(&t, "plain"));
+	assert_int_equal(intern_shown(&t, "", 0), 0);
+	intern_fini(&t);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_put_get_del),  cmocka_unit_test(test_key_lengths),
-		cmocka_unit_test(test_random),       cmocka_unit_test(test_chosen_keys),
-		cmocka_unit_test(test_chosen_words), cmocka_unit_test(test_secret),
-		cmocka_unit_test(test_sip),          cmocka_unit_test(test_intern),
+		cmocka_unit_test(test_shown),       cmocka_unit_test(test_put_get_del),
+		cmocka_unit_test(test_key_lengths), cmocka_unit_test(test_random),
+		cmocka_unit_test(test_chosen_keys), cmocka_unit_test(test_chosen_words),
+		cmocka_unit_test(test_secret),      cmocka_unit_test(test_sip),
+		cmocka_unit_test(test_intern),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

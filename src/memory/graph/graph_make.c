@@ -131,7 +131,7 @@ uint32_t graph_class(struct graph *g, uint64_t key)
 
 void graph_class_name(struct graph *g, uint32_t class, const char *name, size_t n)
 {
-	g->classes.v[class].name = intern_strn(&g->names, name, n);
+	g->classes.v[class].name = intern_shown(&g->names, name, n);
 }
 
 void graph_class_object(struct graph *g, uint32_t class, uint64_t address)
@@ -146,7 +146,7 @@ void graph_class_size(struct graph *g, uint32_t class, uint64_t size)
 
 uint32_t graph_label(struct graph *g, const char *name, size_t n)
 {
-	return g->wanted.labels ? intern_strn(&g->label_names, name, n) : GRAPH_LABEL_NONE;
+	return g->wanted.labels ? intern_shown(&g->label_names, name, n) : GRAPH_LABEL_NONE;
 }
 
 static void *grow(struct graph *g, void *v, size_t cap, size_t size)
@@ -318,8 +318,9 @@ void graph_root(struct graph *g, uint64_t address, const char *kind)
 		return;
 	r = graph_list_add(g, &g->raw_roots, sizeof(*r), 1);
 	if (r)
-		*r = (struct graph_raw_root){ address,
-					      intern_text(&g->names, intern_str(&g->names, kind)) };
+		*r = (struct graph_raw_root){
+			address, intern_text(&g->names, intern_shown(&g->names, kind, strlen(kind)))
+		};
 }
 
 void graph_remark(struct graph *g, const char *fmt, ...)

@@ -44,7 +44,7 @@ void graph_class_field(struct graph *g, uint32_t class, bool is_static, char typ
 	vec_push(&f->v, ((struct graph_field_of){
 				class,
 				f->v.n,
-				intern_strn(&g->names, name, n),
+				intern_shown(&g->names, name, n),
 				{ .type = type, .value = value },
 			}));
 }

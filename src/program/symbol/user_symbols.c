@@ -69,10 +69,10 @@ uint32_t symbols_name(struct symbols *s, const char *name, size_t n, uint32_t ma
 	char cut[NAME_MAX_BYTES];
 
 	if (n <= max)
-		return intern_strn(&s->names, name, n);
+		return intern_shown(&s->names, name, n);
 	memcpy(cut, name, max - 3);
 	memcpy(cut + max - 3, "...", 3);
-	return intern_strn(&s->names, cut, max);
+	return intern_shown(&s->names, cut, max);
 }
 
 const char *symbols_demangle(struct symbols *s, const char *name)
@@ -92,7 +92,8 @@ const char *symbols_demangle(struct symbols *s, const char *name)
 	if (is_new) {
 		char *text = symbol_demangle(name);
 
-		*slot = text ? symbols_name(s, text, strlen(text), NAME_MAX_BYTES) : id;
+		*slot = text ? symbols_name(s, text, strlen(text), NAME_MAX_BYTES)
+			     : intern_shown(&s->names, name, n);
 		free(text);
 	}
 	return intern_text(&s->names, (uint32_t)*slot);
@@ -546,7 +547,7 @@ static const char *module_name(struct symbols *s, const char *path)
 
 	if (n > sizeof(deleted) - 1 && !strcmp(base + n - (sizeof(deleted) - 1), deleted))
 		n -= sizeof(deleted) - 1;
-	return intern_text(&s->names, intern_strn(&s->names, base, n));
+	return intern_text(&s->names, intern_shown(&s->names, base, n));
 }
 
 struct object *process_object(struct symbols *s, pid_t pid, uint64_t time, uint64_t addr,
@@ -570,8 +571,9 @@ const char *symbols_user_path(struct symbols *s, pid_t pid, uint64_t time, uint6
 	if (!process_find(s, p, time, addr, &at))
 		return NULL;
 	path = at.m->path;
-	return intern_text(&s->names,
-			   intern_str(&s->names, *path == '/' || *path == '[' ? path : ""));
+	if (*path != '/' && *path != '[')
+		return "";
+	return intern_text(&s->names, intern_shown(&s->names, path, strlen(path)));
 }
 
 /* Sets the function and the offset in it, if the file has a function there. */
