@@ -43,7 +43,7 @@ struct live {
 	VEC(char *) stacks; /* JSON arrays of indices of frames, root first */
 	struct hash stack_ids;
 	uint64_t stacks_dropped;
-	uint64_t name_bytes; /* of frames, stacks and the rows of all aggregations, with their keys */
+	uint64_t name_bytes; /* of frames, stacks and the rows of all aggregations, with keys and values */
 	VEC(struct live_agg) aggs;
 
 	VEC(struct tick) ticks; /* ring of `history` */

@@ -258,7 +258,8 @@ void live_take_rows(struct live *l, struct sink *s, const struct agg_view *v)
 		}
 		if (fresh) {
 			vec_push(&a->texts, row_text(l, s, v->agg, r->key));
-			l->name_bytes += strlen(*vec_last(&a->texts)) + v->agg->key_size;
+			l->name_bytes += strlen(*vec_last(&a->texts)) + v->agg->key_size +
+					 v->agg->nwords * sizeof(int64_t);
 		}
 		timeline_changes(&a->rows, to.row, v, r, put_change, &to);
 	}

@@ -151,40 +151,48 @@ static void test_pieces(void **state)
 	live_free(l);
 }
 
-/* Keys beyond a number of bytes are counted. */
-static void test_names(void **state)
+/* Keys and values beyond a number of bytes are counted. */
+static void check_names(uint32_t nwords, uint64_t bytes)
 {
-	enum { ROWS = 100 };
+	enum { ROWS = 100, WORDS = 65 };
 	struct live_options o = { .names = 1000 };
 	struct live *l = live_new(&o);
 	struct field field = { .kind = FIELD_INT, .size = 8, .type = T_INT64 };
 	const struct agg agg = { .name = "a",
-				 .func = AGG_COUNT,
+				 .func = nwords > 1 ? AGG_LQUANTIZE : AGG_COUNT,
+				 .step = 1,
+				 .base = 0,
 				 .type = T_UINT64,
 				 .keys = &field,
 				 .nkeys = 1,
 				 .key_size = 8,
-				 .nwords = 1 };
+				 .nwords = nwords };
 	struct live_reader r = { 0 };
 	struct sink *s = live_sink(l);
 	struct agg_row rows[ROWS] = { 0 };
-	const int64_t one = 1;
+	const int64_t words[WORDS] = { 1, 1 };
 	int64_t keys[ROWS];
 
-	(void)state;
 	for (int i = 0; i < ROWS; i++) {
 		keys[i] = i;
-		rows[i] = (struct agg_row){ .key = (const uint8_t *)&keys[i], .words = &one };
+		rows[i] = (struct agg_row){ .key = (const uint8_t *)&keys[i], .words = words };
 	}
 	live_begin(l, "");
 	live_take_rows(l, s,
 		       &(struct agg_view){ .agg = &agg, .rows = rows, .nrows = ROWS, .normal = 1 });
 	live_end(l, 0);
-	assert_in_range(l->name_bytes, 1000, 1100);
+	assert_in_range(l->name_bytes, 1000, bytes);
 	expect(l, &r, "hello");
 	expect(l, &r, "\"dropped\":");
 	s->ops->free(s);
 	live_free(l);
+}
+
+static void test_names(void **state)
+{
+	(void)state;
+	check_names(1, 1100);
+	check_names(65, 1000 + 65 * 8 + 100);
 }
 
 int main(void)
