@@ -13,9 +13,10 @@ enum { BLOCK = 512 * 1024 };
 static void lines_keep(struct lines *l, const struct lines_ops *ops, void *arg, const char *text,
 		       size_t len)
 {
-	if (len > LINES_LONGEST - l->rest.n) {
+	if (len > (l->longest ? l->longest : LINES_LONGEST) - l->rest.n) {
 		ops->too_long(arg);
 		l->rest.n = 0;
+		l->dropping = true;
 		return;
 	}
 	vec_reserve(&l->rest, len);
@@ -52,6 +53,14 @@ void lines_feed(struct lines *l, const struct lines_ops *ops, void *arg, const c
 			input_lines_begin(l, ops, arg, text, LINES_BEGINNING);
 		}
 	}
+	if (l->dropping) {
+		nl = memchr(text, '\n', len);
+		if (!nl)
+			return;
+		l->dropping = false;
+		len -= (size_t)(nl + 1 - text);
+		text = nl + 1;
+	}
 	if (l->rest.n) {
 		nl = memchr(text, '\n', len);
 		if (!nl) {
@@ -62,6 +71,7 @@ void lines_feed(struct lines *l, const struct lines_ops *ops, void *arg, const c
 		if (l->rest.n)
 			ops->lines(arg, l->rest.v, l->rest.n);
 		l->rest.n = 0;
+		l->dropping = false;
 		len -= (size_t)(nl + 1 - text);
 		text = nl + 1;
 	}
@@ -83,7 +93,7 @@ void lines_end(struct lines *l, const struct lines_ops *ops, void *arg)
 	if (l->rest.n)
 		ops->lines(arg, l->rest.v, l->rest.n);
 	l->rest.n = 0;
-	l->begun = false;
+	l->begun = l->dropping = false;
 }
 
 void lines_fini(struct lines *l)

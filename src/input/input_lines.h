@@ -2,7 +2,7 @@
  *
  * In: the bytes of a file or pipe, in pieces of any size. Out: calls with one or more whole lines.
  * Always true: the first call is of `begin`, with the beginning of the input: all of it, or
- * LINES_BEGINNING bytes. A line longer than LINES_LONGEST is not kept.
+ * LINES_BEGINNING bytes. A line longer than `longest` is not kept.
  */
 #ifndef DESCRY_INPUT_INPUT_LINES_H
 #define DESCRY_INPUT_INPUT_LINES_H
@@ -13,18 +13,20 @@
 #include "base/err.h"
 #include "base/mem.h"
 
-enum { LINES_BEGINNING = 64 * 1024, LINES_LONGEST = 1 << 30 };
+/* An inflated line may be a thousand times larger than its file. */
+enum { LINES_BEGINNING = 64 * 1024, LINES_LONGEST = 1 << 30, LINES_INFLATED_LONGEST = 16 << 20 };
 
 struct lines_ops {
 	void (*begin)(void *arg, const char *text, size_t len); /* recognises the format */
 	/* text[len - 1] is '\n'. The lines are gone after the call. */
 	void (*lines)(void *arg, const char *text, size_t len);
-	void (*too_long)(void *arg); /* drops the part of the line that was read so far */
+	void (*too_long)(void *arg); /* a line is dropped */
 };
 
-struct lines { /* all zero at first */
-	bool begun;
-	VEC(char) rest; /* all input before `begin`, then the line that has not ended yet */
+struct lines {                /* all zero at first */
+	bool begun, dropping; /* dropping: what remains of a line that is too long */
+	uint32_t longest;     /* bytes of a line; 0: LINES_LONGEST */
+	VEC(char) rest;       /* all input before `begin`, then the line that has not ended yet */
 };
 
 void lines_feed(struct lines *l, const struct lines_ops *ops, void *arg, const char *text,

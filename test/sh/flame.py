@@ -179,6 +179,11 @@ check(out.endswith(b" 1\n") and [f.split(b"_[")[0] for f in out[:-3].split(b";")
 check("more frames than its size allows" in flame(text=gzip.compress(pprof(20000, 20000)), rc=1).err, "a pprof profile of 400 million frames")
 bomb = gzip.compress(pprof(1, 1) + message(6, b"x" * (200 << 20)), 9)
 check(len(bomb) < 1 << 20 and "100 times larger" in flame(text=bomb, rc=1).err, "a gzip bomb")
+with tempfile.TemporaryDirectory() as tmp:  # a long line that takes few bytes in its file
+    with gzip.open(tmp + "/long.gz", "wb", 1) as f:
+        f.write(b"a;b 1\n" + b"x" * (100 << 20) + b"\nc;d 2\n")
+    r = subprocess.run(["sh", "-c", 'ulimit -d 100000; exec "$1" flame --folded "$2"', "sh", DESCRY, tmp + "/long.gz"], capture_output=True, text=True)
+    check(r.stdout == "a;b 1\nc;d 2\n" and "line 2" in r.stderr, "a long line of gzipped text", r)
 
 # A line of folded text is never put together in memory: a name of 64 kB in each of 3,000 frames makes one of 196 MB.
 with tempfile.TemporaryDirectory() as tmp:

@@ -295,7 +295,10 @@ static void whole_lines(void *arg, const char *text, size_t len)
 
 static void too_long(void *arg)
 {
-	heatin_skip(arg);
+	struct heatin *in = arg;
+
+	in->lines++;
+	heatin_skip(in);
 }
 
 static const struct lines_ops ops = { .begin = start, .lines = whole_lines, .too_long = too_long };

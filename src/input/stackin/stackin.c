@@ -168,7 +168,10 @@ static void whole_lines(void *arg, const char *text, size_t len)
 
 static void too_long(void *arg)
 {
-	stackin_skip(arg);
+	struct stackin *in = arg;
+
+	in->lines++;
+	stackin_skip(in);
 }
 
 static const struct lines_ops ops = { .begin = start, .lines = whole_lines, .too_long = too_long };
@@ -242,6 +245,7 @@ void stackin_feed(struct stackin *in, const char *text, size_t len)
 	if (!in->begun && !in->gzip && !in->document.n && !in->text.rest.n && len >= 2 &&
 	    !memcmp(text, "\x1f\x8b", 2) && in->options.format != STACKIN_PERFDATA) {
 		in->gzip = xcalloc(1, sizeof(*in->gzip));
+		in->text.longest = LINES_INFLATED_LONGEST;
 		if (inflateInit2(&in->gzip->z, 15 + 16) != Z_OK)
 			in->broken = true;
 	}
