@@ -58,8 +58,8 @@ void intern_fini(struct intern *t);
 uint32_t intern_str(struct intern *t, const char *s);
 uint32_t intern_strn(struct intern *t, const char *s, size_t n);
 /* Interns a name to be shown that a stranger may have chosen. Control characters become '?': a line
- * feed in the name of a function would make the rest of it a line of its own, perhaps one that looks
- * like another function's. */
+ * feed in the name of a function would make the rest of it a line of its own, perhaps one that
+ * looks like another function's. */
 uint32_t intern_shown(struct intern *t, const char *s, size_t n);
 const char *intern_text(const struct intern *t, uint32_t id);
 

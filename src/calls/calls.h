@@ -131,8 +131,8 @@ struct calls_options {
 	void *arg;
 };
 
-/* Each function takes some 40 kB when it is compiled, and a program may call any number of them. The
- * kernel has room for the variables of no more. */
+/* Each function takes some 40 kB when it is compiled, and a program may call any number of them.
+ * The kernel has room for the variables of no more. */
 enum { CALLS_FUNCTIONS_MAX = 4000 };
 
 struct calls {

@@ -44,8 +44,8 @@ static const char *module_of(const struct process_object *po, bool loaded)
 	return po->is_main ? "a.out" : loaded ? po->name : po->seen;
 }
 
-/* Returns the function, or NULL when there are too many. how: 'p' for calls through the PLT, 'x' for
- * entries, 's' for system calls. */
+/* Returns the function, or NULL when there are too many. how: 'p' for calls through the PLT, 'x'
+ * for entries, 's' for system calls. */
 static struct calls_function *function_of(struct calls *c, const char *name, char how)
 {
 	cleanup_free char *key = xasprintf("%c%s", how, name);

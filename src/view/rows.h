@@ -18,8 +18,8 @@ struct agg_view {
 	int64_t normal; /* normalize() factor; 1: none */
 };
 
-/* Divides a value by the factor of normalize(). Both may be any number: a traced process can write to
- * its aggregations, and -1 divides the least number to one that no 64 bits hold. */
+/* Divides a value by the factor of normalize(). Both may be any number: a traced process can write
+ * to its aggregations, and -1 divides the least number to one that no 64 bits hold. */
 int64_t agg_normalized(const struct agg_view *v, int64_t value);
 /* Returns the number that an aggregation is sorted by and that %@d prints, normalised: count, sum,
  * avg, min, max, stddev; of a distribution the total count, weighted as by DTrace. */

@@ -96,8 +96,8 @@ struct heatin_party {
 /* Adds an event. The caller has multiplied the value by options.factor and, for utilization, made
  * it a percentage. */
 void heatin_event(struct heatin *in, uint64_t time, int64_t value, const struct heatin_party *p);
-/* Adds a bucket. Looks the party up once and notes its number in *p, because a name may be as long as
- * the input, and a distribution may have as many buckets. */
+/* Adds a bucket. Looks the party up once and notes its number in *p, because a name may be as long
+ * as the input, and a distribution may have as many buckets. */
 void heatin_bucket(struct heatin *in, uint64_t time, int64_t min, int64_t max, uint64_t count,
 		   struct heatin_party *p);
 /* Applies options.factor and options.full to a value. */

@@ -1,5 +1,5 @@
-/* The files with code that a recording names: opens each once, whatever the paths that lead to it, and
- * reads symbols and unwind tables within limits. A link costs the user who makes it nothing. */
+/* The files with code that a recording names: opens each once, whatever the paths that lead to it,
+ * and reads symbols and unwind tables within limits. A link costs the user who makes it nothing. */
 #include <sys/auxv.h>
 #include <sys/stat.h>
 

@@ -129,8 +129,8 @@ void perfspace_list_fini(struct code_list *l);
 uint32_t perfspace_dso_new(struct perfspace *s, const char *path);
 uint32_t perfspace_dso_of(struct perfspace *s, const char *path, const uint8_t *id, uint32_t len);
 void perfspace_dso_open(struct perfspace *s, struct dso *d);
-/* Returns the file at the path, or NULL when it cannot be read or is not the one that ran. Two paths
- * of one file have one struct perf_file. */
+/* Returns the file at the path, or NULL when it cannot be read or is not the one that ran. Two
+ * paths of one file have one struct perf_file. */
 struct perf_file *perf_file_open(struct perfspace *s, struct dso *d, const char *path);
 struct perf_file *perf_file_vdso(struct perfspace *s, struct dso *d);
 /* Returns the function at the address, or NULL. Valid as long as s. */
