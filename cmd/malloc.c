@@ -15,7 +15,7 @@ const struct opt malloc_opts[] = {
 	{ 'o', "output", "FILE", OPT_FILE, "where to; of report: a page of all (.html), or with --of, or another ending, the stacks", TEXT(path) },
 	{ 'p', NULL, "PID", OPT_PROCESS, "this process; else a command is run" },
 	{ 'k', "stacks", "N", NULL, "records N frames of the stack of each call, 1 to 127; else none", INTEGER(depth, 1, 127) },
-	{ OPT_LONG, "sample", "M", NULL, "with -k, records the stack of one allocation in M, at random (by the library)", INTEGER(sample, 1, 1000000) },
+	{ OPT_LONG, "sample", "M", NULL, "with -k, records the stack of one allocation in M, at random (by the library)", INTEGER(sample, 2, 1000000) },
 	{ 'X', NULL, "NAME[=VALUE]", OPT_SETTING, "an option of descry(1): bufsize, switchrate..." },
 	{ OPT_LONG, "probes", NULL, NULL, "records a command by probes, too, and not by a preloaded library, which is faster", FLAG(probes) },
 	{ OPT_LONG, "library", NULL, NULL, "the preloaded library also records the stacks of Python and Ruby: this is faster, and leaves out the names of their functions", FLAG(library) },

@@ -17,8 +17,7 @@ enum {
 	MERGE_BYTES_MAX = 256 << 20,
 	THREADS_MAX = 1 << 23,
 	DISORDER_NS = 20000,
-	DECODED =
-		16, /* events of a stream, so that what they need is in the cache when they come */
+	DECODED = 16, /* events of a stream, for which the processor fetches what they need */
 };
 
 struct stream {
