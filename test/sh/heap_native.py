@@ -129,11 +129,13 @@ if shutil.which("gcore"):
         ask_c((core,), "a core")
         os.unlink(core)
 p.kill()
+p.wait()
 subprocess.run(["strip", program], check=True)
 p = start_program(program)
 got = counts("-p", str(p.pid))
 check("struct item" not in got and got.get("(24 bytes)", 0) >= 1001 and got.get("(1000 bytes)", 0) >= 1001, "stripped", got)
 p.kill()
+p.wait()
 if shutil.which("g++"):
     for options in ("-g",), ("-s",):
         p = start_program(build("g++", "zoo.cc", CPP, *options))
@@ -143,4 +145,5 @@ if shutil.which("g++"):
         check(300 * 501 <= table["zoo::Dog"]["retained"] <= 300 * 620 and table["zoo::Cat"]["retained"] > table["zoo::Dog"]["retained"], options,
               "retained", table["zoo::Dog"], table["zoo::Cat"])
         p.kill()
+        p.wait()
 done()
