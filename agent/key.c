@@ -83,6 +83,18 @@ ENTRY void *agent_agg_text(uint64_t map, uint64_t addr, uint64_t entry, uint64_t
 	return NULL;
 }
 
+/* Returns the value of a key to which an interpreter's frame has led by plain loads. The
+ * interpreter reads the same memory there, so a fault is hardly possible, and a store at each
+ * firing would cost a quarter of it. So these loads count where the value is a multiple of 64. */
+static inline void *value_at(struct wire_thread *t, const struct table *a, uint8_t *key)
+{
+	uint64_t *value = (uint64_t *)(key + map_pad8(a->m->key_size));
+
+	if (!(*value % 64))
+		(void)loads_are_survived(t, 1);
+	return value;
+}
+
 /* The same for a name of Python that the code object of a frame has. The interpreter itself reads
  * the frame and the code object there. path: WIRE_PYTHON_PATH(). */
 ENTRY void *agent_agg_python(uint64_t map, uint64_t frame, uint64_t path, uint64_t r4, uint64_t r5,
@@ -93,7 +105,7 @@ ENTRY void *agent_agg_python(uint64_t map, uint64_t frame, uint64_t path, uint64
 	uint32_t state;
 	uint8_t *key;
 
-	if (!find_table(t, map, &a) || !loads_are_survived(t, 1))
+	if (!find_table(t, map, &a) || !loads_are_survived(t, 0))
 		return NULL;
 	LOAD(64, frame + (path & 0xffff), code, bad);
 	LOAD(64, code + (path >> 16 & 0xffff), name, bad);
@@ -104,7 +116,7 @@ ENTRY void *agent_agg_python(uint64_t map, uint64_t frame, uint64_t path, uint64
 	key = noted(t, &a, place_of(t, &a, name), name);
 	/* no read goes beyond the page, which has at least the text's beginning */
 	if (key && words_are(key, a.m->key_size, name, (name | (PAGE - 1)) + 1))
-		return key + map_pad8(a.m->key_size);
+		return value_at(t, &a, key);
 bad:
 	return NULL;
 }
@@ -140,7 +152,7 @@ ENTRY void *agent_agg_ruby(uint64_t map, uint64_t frame, uint64_t method, uint64
 	uint8_t *key;
 	uint64_t id;
 
-	if (!find_table(t, map, &a) || !loads_are_survived(t, 1) || !(id = ruby_id(frame, method)))
+	if (!find_table(t, map, &a) || !loads_are_survived(t, 0) || !(id = ruby_id(frame, method)))
 		return NULL;
 	id |= NAMED_BY_ID;
 	if (entry) {
@@ -149,5 +161,5 @@ ENTRY void *agent_agg_ruby(uint64_t map, uint64_t frame, uint64_t method, uint64
 	}
 	x = place_of(t, &a, id);
 	key = noted(t, &a, x, id);
-	return key && mark_of(key) == x->mark ? key + map_pad8(a.m->key_size) : NULL;
+	return key && mark_of(key) == x->mark ? value_at(t, &a, key) : NULL;
 }
