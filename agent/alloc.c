@@ -280,9 +280,9 @@ NEW(_Znwm) NEW(_Znam) NEW_NOTHROW(_ZnwmRKSt9nothrow_t) NEW_NOTHROW(_ZnamRKSt9not
 
 /* --- what a program forbids itself --- */
 
-/* prctl(2) and syscall(2) of the program: look at calls that may set a filter of system calls or
- * switch the counter off, and jump to the next object's function, with all arguments where they
- * are. */
+/* prctl(2) and syscall(2) of the program: look at calls that may set a filter of system calls,
+ * switch the counter off, or lock memory. They jump
+ * to the next object's function, with all arguments where they are. */
 #define PASS(name, tests) \
 	__asm__(".text\n" \
 		".globl " #name "\n.type " #name ", @function\n" #name ":\n" \
@@ -300,5 +300,6 @@ NEW(_Znwm) NEW(_Znam) NEW_NOTHROW(_ZnwmRKSt9nothrow_t) NEW_NOTHROW(_ZnamRKSt9not
 
 	/* PR_SET_SECCOMP, PR_SET_TSC */
 	PASS(prctl, "	cmp $22, %edi\n	je 1f\n	cmp $26, %edi\n	je 1f\n");
-/* seccomp(), prctl() */
-PASS(syscall, "	cmp $317, %rdi\n	je 1f\n	cmp $157, %rdi\n	je 1f\n");
+/* seccomp(), prctl(), mlockall() */
+PASS(syscall,
+     "	cmp $317, %rdi\n	je 1f\n	cmp $157, %rdi\n	je 1f\n	cmp $151, %rdi\n	je 1f\n");

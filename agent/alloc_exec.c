@@ -14,6 +14,7 @@
 
 #include "agent/alloc_private.h"
 #include "agent/environment.h"
+#include "wire/linker.h"
 
 #define EXPORT __attribute__((visibility("default")))
 #define WEAK __attribute__((weak))
@@ -48,6 +49,7 @@ static struct {
 
 enum {
 	NOSYS = 38,
+	TOO_BIG = 7,           /* E2BIG */
 	VARIABLES_MAX = 16384, /* of an environment, which is copied to the stack */
 	ARGUMENTS_MAX = 16384,
 	PRELOAD_MAX = 8192, /* bytes of an LD_PRELOAD that is there already */
@@ -162,7 +164,25 @@ struct program {
 	int dir; /* of a relative path; BY_NAME: the path is a name to look for, OF_FD: of this fd */
 	const char *path;
 	int fd;
+	char *const *argv; /* null pointer: a shell's */
 };
+
+/* Returns true when the dynamic linker only lists the program's libraries: nothing runs. */
+static int only_lists(const struct program *p, char *const *env)
+{
+	return wire_environment_lists(env) ||
+	       (wire_is_linker(p->path) && wire_linker_lists(p->argv));
+}
+
+/* The library of AddressSanitizer ends a program in which another one comes before it. */
+static int preloads_asan(char *const *env)
+{
+	for (; env && *env; env++)
+		for (const char *p = wire_behind(*env, "LD_PRELOAD="); p && *p; p++)
+			if (wire_behind(p, ALLOC_ASAN))
+				return 1;
+	return 0;
+}
 
 static int program_loads(const struct program *p, int by_path)
 {
@@ -181,19 +201,19 @@ static int program_loads(const struct program *p, int by_path)
 	return alloc_loads(CURRENT_DIR, path);
 }
 
-/* Returns a descriptor of the shared object or BY_PATH, when a program that is executed now can be
- * recorded, else -1. */
-static int exec_follows(const struct program *program, int by_path)
+/* Returns a descriptor of the shared object or BY_PATH, when a program that is executed now with
+ * this environment can be recorded, else -1. */
+static int exec_follows(const struct program *program, char *const *env, int by_path)
 {
 	const struct recording *r = &state.recording;
 	char path[PATH_BYTES];
 	uint64_t status[32];
 	int fd = -1;
 
-	if (!r->lobby || !alloc_is_open())
+	if (!r->lobby || !alloc_is_open() || only_lists(program, env))
 		return -1;
 	put_path(path);
-	if (alloc_quiet || !program_loads(program, by_path))
+	if (alloc_quiet || preloads_asan(env) || !program_loads(program, by_path))
 		fd = -1;
 	else if (!by_path)
 		fd = open_object(path);
@@ -211,12 +231,6 @@ static int exec_follows(const struct program *program, int by_path)
 
 /* --- descry's variables --- */
 
-/* Returns the text behind a prefix, or 0. */
-static const char *text_behind(const char *text, const char *prefix)
-{
-	return value_of((char *)(uintptr_t)text, prefix);
-}
-
 /* Returns what is behind the library's path in a value of LD_PRELOAD. 0: it does not begin so. */
 static const char *behind_ours(const char *preload)
 {
@@ -224,14 +238,14 @@ static const char *behind_ours(const char *preload)
 	const char *behind;
 
 	put_path(path);
-	behind = text_behind(preload, path);
+	behind = wire_behind(preload, path);
 	return behind && (!*behind || *behind == ':') ? behind : 0;
 }
 
 /* Returns the program's own value of LD_PRELOAD. 0: it has none, or this is another variable. */
 static const char *preload_of(const char *variable)
 {
-	const char *value = text_behind(variable, "LD_PRELOAD=");
+	const char *value = wire_behind(variable, "LD_PRELOAD=");
 	const char *behind = value ? behind_ours(value) : 0;
 
 	if (!behind)
@@ -241,20 +255,20 @@ static const char *preload_of(const char *variable)
 
 static int is_our_preload(const char *variable)
 {
-	const char *value = text_behind(variable, "LD_PRELOAD=");
+	const char *value = wire_behind(variable, "LD_PRELOAD=");
 
 	return value && behind_ours(value);
 }
 
 static int is_our_numbers(const char *variable)
 {
-	const char *p = text_behind(variable, WIRE_ALLOC_ENV "=");
+	const char *p = wire_behind(variable, WIRE_ALLOC_ENV "=");
 	char tracer[PATH_BYTES];
 
 	while (p && *p >= '0' && *p <= '9')
 		p++;
 	put_decimal(put_text(tracer, ","), state.recording.tracer, ',');
-	return p && text_behind(p, tracer);
+	return p && wire_behind(p, tracer);
 }
 
 /* Compares texts, because another thread may have copied `environ` during popen(3). */
@@ -339,37 +353,14 @@ static void put_environment(char **to, char *text, int fd, char *const *env, uin
 	*to = 0;
 }
 
-/* Returns true when the dynamic linker lists the program's libraries and runs nothing: ldd(1). */
-static int only_lists(const struct program *p, char *const *argv, char *const *env)
-{
-	static const char *const lists[] = { "--list",    "--verify",        "--help",
-					     "--version", "--list-tunables", "--list-diagnostics" };
-
-	for (; env && *env; env++)
-		if (text_behind(*env, "LD_TRACE_LOADED_OBJECTS=") ||
-		    text_behind(*env, "LD_VERIFY="))
-			return 1;
-	if (!argv || !argv[0] || !p->path || !alloc_is_linker(p->path))
-		return 0;
-	for (argv++; *argv && (*argv)[0] == '-' && (*argv)[1] == '-'; argv++)
-		for (uint64_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++) {
-			const char *behind = text_behind(*argv, lists[i]);
-
-			if (behind && !*behind)
-				return 1;
-		}
-	return 0;
-}
-
 /* Declares `with`: env, or a copy on the stack that has descry's variables when the program is
  * recorded, and else does not have them. */
-#define WITH_VARIABLES(program, args, env, by_path) \
+#define WITH_VARIABLES(program, env, by_path) \
 	char *const *with = (env); \
 	uint32_t n_ = count_words(with, VARIABLES_MAX); \
 	uint32_t bytes_ = n_ <= VARIABLES_MAX ? preload_bytes(with, n_) : 0; \
 	int copies_ = n_ <= VARIABLES_MAX && bytes_ <= PRELOAD_MAX; \
-	int fd_ = copies_ && !only_lists(program, args, with) ? exec_follows(program, by_path) \
-							      : -1; \
+	int fd_ = copies_ ? exec_follows(program, with, by_path) : -1; \
 	int follows = fd_ >= 0; \
 \
 	copies_ = copies_ && (follows || (state.recording.lobby && has_ours(with))); \
@@ -397,34 +388,47 @@ static void count_executed(int follows)
 		__atomic_fetch_add(&state.recording.lobby->executed, 1, __ATOMIC_RELAXED);
 }
 
+/* Returns true when the arguments and the environment have more bytes than a program may get. r:
+ * what a function returned, which is an error's number for posix_spawn(3). */
+static int is_too_big(int r)
+{
+	return r == TOO_BIG || (r < 0 && __errno_location && *__errno_location() == TOO_BIG);
+}
+
+/* A program that has no room for descry's variables gets the environment without them. */
 #define EXEC(next, call, by_path, env, ...) \
 	const struct program program_ = { __VA_ARGS__ }; \
 	int r_; \
 \
 	if (!exec_next.next) \
 		return exec_missing(); \
-	WITH_VARIABLES(&program_, argv, env, by_path); \
+	WITH_VARIABLES(&program_, env, by_path); \
 	count_executed(follows); \
 	r_ = call; \
 	if (r_) \
 		exec_failed(fd_); \
+	if (follows && is_too_big(r_)) { \
+		put_environment(variables_, text_, -1, env, n_); \
+		__atomic_fetch_add(&state.recording.lobby->refused, 1, __ATOMIC_RELAXED); \
+		r_ = call; \
+	} \
 	return r_
 
 /* --- the functions --- */
 
 EXPORT int execve(const char *path, char *const *argv, char *const *env)
 {
-	EXEC(execve, exec_next.execve(path, argv, with), 0, env, CURRENT_DIR, path);
+	EXEC(execve, exec_next.execve(path, argv, with), 0, env, CURRENT_DIR, path, 0, argv);
 }
 
 EXPORT int execvpe(const char *file, char *const *argv, char *const *env)
 {
-	EXEC(execvpe, exec_next.execvpe(file, argv, with), 0, env, BY_NAME, file);
+	EXEC(execvpe, exec_next.execvpe(file, argv, with), 0, env, BY_NAME, file, 0, argv);
 }
 
 EXPORT int fexecve(int fd, char *const *argv, char *const *env)
 {
-	EXEC(fexecve, exec_next.fexecve(fd, argv, with), 0, env, OF_FD, .fd = fd);
+	EXEC(fexecve, exec_next.fexecve(fd, argv, with), 0, env, OF_FD, 0, fd, argv);
 }
 
 EXPORT int execveat(int fd, const char *path, char *const *argv, char *const *env, int flags)
@@ -432,7 +436,7 @@ EXPORT int execveat(int fd, const char *path, char *const *argv, char *const *en
 	int of_fd = flags & EMPTY_PATH && path && !*path;
 
 	EXEC(execveat, exec_next.execveat(fd, path, argv, with, flags), 0, env, of_fd ? OF_FD : fd,
-	     path, fd);
+	     path, fd, argv);
 }
 
 EXPORT int execv(const char *path, char *const *argv)
@@ -449,14 +453,14 @@ EXPORT int posix_spawn(int *pid, const char *path, const void *actions, const vo
 		       char *const *argv, char *const *env)
 {
 	EXEC(posix_spawn, exec_next.posix_spawn(pid, path, actions, attributes, argv, with), 1, env,
-	     CURRENT_DIR, path);
+	     CURRENT_DIR, path, 0, argv);
 }
 
 EXPORT int posix_spawnp(int *pid, const char *file, const void *actions, const void *attributes,
 			char *const *argv, char *const *env)
 {
 	EXEC(posix_spawnp, exec_next.posix_spawnp(pid, file, actions, attributes, argv, with), 1,
-	     env, BY_NAME, file);
+	     env, BY_NAME, file, 0, argv);
 }
 
 /* Declares argv: `first` and the arguments behind it, up to a null pointer. */
@@ -513,7 +517,7 @@ EXPORT int system(const char *command)
 	/* as the C library finds out whether there is a shell */
 	if (!command)
 		return system("exit 0") == 0;
-	WITH_VARIABLES(&shell, 0, environ, 1);
+	WITH_VARIABLES(&shell, environ, 1);
 	count_executed(follows);
 	if (!alloc_run_shell(exec_next.posix_spawn, command, with, &status))
 		exec_failed(fd_);
@@ -551,7 +555,7 @@ static int enter_environ(void)
 	int follows = 0;
 
 	if (!state.page || n > VARIABLES_MAX || preload_bytes(environ, n) > PRELOAD_MAX ||
-	    exec_follows(&shell, 1) != BY_PATH)
+	    exec_follows(&shell, environ, 1) != BY_PATH)
 		return 0;
 	lock_environ();
 	n = count_words(environ, VARIABLES_MAX);
@@ -619,13 +623,14 @@ void alloc_restore_environ(void)
 {
 	char **own = lasting.own;
 
-	lasting.own = 0;
 	if (own && environ == lasting.variables) {
-		environ = own;
+		__atomic_store_n(&environ, own, __ATOMIC_RELEASE);
 		take_back(own, lasting.n, lasting.variables);
 	} else if (own) {
 		take_out(environ);
 	}
+	/* last: a child may be forked meanwhile, in which this runs again */
+	__atomic_store_n(&lasting.own, 0, __ATOMIC_RELEASE);
 }
 
 static void leave_environ(void)

@@ -18,6 +18,7 @@ enum {
 	MAP_PRIVATE_NORESERVE = 0x4022,
 	MAP_OWN_FIXED = 0x4032, /* private, anonymous, without a reserve */
 	MADV_DONTFORK = 10,
+	MADV_DONTDUMP = 16,
 	MADV_WIPEONFORK = 18,
 	AF_UNIX_ = 1,
 	SOCK_DGRAM_CLOEXEC = 2 | 02000000,
@@ -180,7 +181,11 @@ static void *map_shared(int32_t fd, uint64_t bytes, int64_t seals, uint64_t prot
 
 	if (is_sealed(fd, bytes, F_SEAL_SHRINK_ | seals))
 		at = sys6(SYS_MMAP, 0, bytes, protection, MAP_SHARED_, (uint64_t)fd, 0);
-	return at < 0 && at > -PAGE ? 0 : (void *)at;
+	if (at < 0 && at > -PAGE)
+		return 0;
+	/* a core would have all of it, though it is hardly used */
+	sys4(SYS_MADVISE, (uint64_t)at, bytes, MADV_DONTDUMP, 0);
+	return (void *)at;
 }
 
 /* Asks the tracer for memory, and maps it. Returns its bytes, or 0. */
@@ -225,6 +230,7 @@ static void have_own_memory(void)
 	at = sys6(SYS_MMAP, (uintptr_t)state.memory, memory_bytes, PROT_READ_WRITE, MAP_OWN_FIXED,
 		  ~0ull, 0);
 	if (at == (int64_t)(uintptr_t)state.memory) {
+		sys4(SYS_MADVISE, (uint64_t)at, memory_bytes, MADV_DONTDUMP, 0);
 		state.memory->done = 1; /* nobody serves it */
 		has_own = 1;
 	}
@@ -283,6 +289,7 @@ static void record_into(struct wire_alloc *m, uint64_t bytes)
 {
 	state.memory = m;
 	have_owns();
+	state.rings = WIRE_ALLOC_RINGS;
 	keep_from_children(m, bytes);
 	state.page[PAGE_ASKED] = 1;
 	state.page[PAGE_ON] = 1;
@@ -291,6 +298,35 @@ static void record_into(struct wire_alloc *m, uint64_t bytes)
 	__atomic_store_n(&m->hello, 1, __ATOMIC_RELEASE);
 	if (bytes > WIRE_ALLOC_BYTES)
 		alloc_walks_open(m);
+}
+
+/* claim() looks at state.rings again when it has a ring, so that one of them sees the other. */
+void alloc_shrink(void)
+{
+	enum { SPARE = 3 }; /* for threads that begin later */
+	static uint32_t busy;
+	struct wire_alloc *m = state.memory;
+	const uint32_t before = state.rings;
+	uint32_t keep = 0;
+	uint64_t bytes;
+
+	/* the memory of stacks is behind the rings */
+	if (!state.on || !*state.on || alloc_quiet || state.walks ||
+	    memory_bytes != WIRE_ALLOC_BYTES || __atomic_exchange_n(&busy, 1, __ATOMIC_SEQ_CST))
+		return;
+	for (uint32_t i = 0; i < before; i++)
+		if ((uint32_t)__atomic_load_n(&m->rings[i].owner, __ATOMIC_SEQ_CST))
+			keep = i + 1;
+	keep = keep + SPARE < before ? keep + SPARE : before;
+	__atomic_store_n(&state.rings, keep, __ATOMIC_SEQ_CST);
+	for (uint32_t i = keep; i < before; i++)
+		if ((uint32_t)__atomic_load_n(&m->rings[i].owner, __ATOMIC_SEQ_CST))
+			keep = i + 1;
+	__atomic_store_n(&state.rings, keep, __ATOMIC_SEQ_CST);
+	bytes = WIRE_ALLOC_HEAD + (uint64_t)keep * WIRE_ALLOC_RING;
+	memory_bytes = bytes;
+	sys2(SYS_MUNMAP, (uintptr_t)m + bytes, WIRE_ALLOC_BYTES - bytes);
+	__atomic_store_n(&busy, 0, __ATOMIC_SEQ_CST);
 }
 
 void alloc_begin(void)

@@ -8,19 +8,18 @@
 #include <elf.h>
 
 #include "agent/alloc_private.h"
+#include "wire/linker.h"
 
 /* The limit is for code that runs in probes. This code runs in a call of execve(2) and its like,
  * whose caller in alloc_exec.c copies an environment to the stack. */
 #pragma GCC diagnostic ignored "-Wframe-larger-than="
 
-#define LINKER "ld-linux-x86-64.so.2"
-#define SANITIZER "libasan.so"
-
 enum {
 	HEAD = 256, /* bytes in which the kernel looks for an interpreter's name */
 	HEADERS_MAX = 64,
-	DYNAMIC_MAX = 1000,
-	DEPTH = 4, /* of interpreters that are scripts themselves */
+	ENTRIES = 32,       /* of the dynamic section, which are read at once */
+	ENTRIES_MAX = 4096, /* that are looked at */
+	DEPTH = 4,          /* of interpreters that are scripts themselves */
 	PATH_LENGTH = 1024,
 	CURRENT = -100,                         /* AT_FDCWD */
 	READ_CLOEXEC = 02000000 | 04000 | 0400, /* O_CLOEXEC, O_NONBLOCK, O_NOCTTY */
@@ -39,104 +38,85 @@ enum {
 
 extern char **environ __attribute__((weak));
 
-static uint64_t length(const char *text)
+static int read_at(uint64_t fd, void *to, uint64_t n, uint64_t offset)
 {
-	uint64_t n = 0;
-
-	while (text[n])
-		n++;
-	return n;
+	return sys4(SYS_PREAD64, fd, (uintptr_t)to, n, offset) == (int64_t)n;
 }
 
-/* Returns true for the dynamic linker's path, of n bytes with the zero at its end. */
-static int is_linker(const char *path, uint64_t n)
+static int read_header(uint64_t fd, const Elf64_Ehdr *h, uint64_t i, Elf64_Phdr *ret)
 {
-	const char *name = LINKER;
-	const uint64_t bytes = sizeof(LINKER) - 1;
-
-	if (n < bytes + 2 || path[n - 1] || path[n - bytes - 2] != '/')
-		return 0;
-	for (uint64_t i = 0; i < bytes; i++)
-		if (path[n - 1 - bytes + i] != name[i])
-			return 0;
-	return 1;
+	return i < h->e_phnum && i < HEADERS_MAX &&
+	       read_at(fd, ret, sizeof(*ret), h->e_phoff + i * sizeof(*ret));
 }
 
-/* Returns true when a text of the file begins so. */
-static int has_text(uint64_t fd, uint64_t at, const char *begins, uint64_t bytes)
+static int header_of(uint64_t fd, const Elf64_Ehdr *h, uint32_t type, Elf64_Phdr *ret)
 {
-	char text[32];
-
-	if (sys4(SYS_PREAD64, fd, (uintptr_t)text, bytes, at) != (int64_t)bytes)
-		return 0;
-	for (uint64_t i = 0; i < bytes; i++)
-		if (text[i] != begins[i])
-			return 0;
-	return 1;
+	for (uint64_t i = 0; read_header(fd, h, i, ret); i++)
+		if (ret->p_type == type)
+			return 1;
+	return 0;
 }
 
-/* Returns the place of an address in the file, 0: it has none. */
+/* Returns the place in the file of an address of the program, 0: it has none. */
 static uint64_t place_of(uint64_t fd, const Elf64_Ehdr *h, uint64_t addr)
 {
 	Elf64_Phdr p;
 
-	for (uint64_t i = 0; i < h->e_phnum && i < HEADERS_MAX; i++)
-		if (sys4(SYS_PREAD64, fd, (uintptr_t)&p, sizeof(p), h->e_phoff + i * sizeof(p)) ==
-			    sizeof(p) &&
-		    p.p_type == PT_LOAD && addr - p.p_vaddr < p.p_filesz)
+	for (uint64_t i = 0; read_header(fd, h, i, &p); i++)
+		if (p.p_type == PT_LOAD && addr - p.p_vaddr < p.p_filesz)
 			return addr - p.p_vaddr + p.p_offset;
 	return 0;
 }
 
-/* Returns true for a program with AddressSanitizer as a library, which ends when another object is
- * loaded in front of it. */
-static int has_sanitizer(uint64_t fd, const Elf64_Ehdr *h, const Elf64_Phdr *dynamic)
+/* Reads entries of the dynamic section from entry `at` on. Returns their number. */
+static uint64_t read_dynamic(uint64_t fd, const Elf64_Phdr *dynamic, uint64_t at,
+			     Elf64_Dyn entries[ENTRIES])
 {
-	uint64_t n = dynamic->p_filesz / sizeof(Elf64_Dyn), names = 0;
-	Elf64_Dyn d;
+	uint64_t n = dynamic->p_filesz / sizeof(*entries);
 
-	for (int turn = 0; turn < 2; turn++) {
-		for (uint64_t i = 0; i < n && i < DYNAMIC_MAX; i++) {
-			if (sys4(SYS_PREAD64, fd, (uintptr_t)&d, sizeof(d),
-				 dynamic->p_offset + i * sizeof(d)) != sizeof(d) ||
-			    d.d_tag == DT_NULL)
-				break;
-			if (!turn && d.d_tag == DT_STRTAB)
-				names = place_of(fd, h, d.d_un.d_ptr);
-			else if (turn && d.d_tag == DT_NEEDED &&
-				 has_text(fd, names + d.d_un.d_val, SANITIZER,
-					  sizeof(SANITIZER) - 1))
+	n = n < ENTRIES_MAX ? n : ENTRIES_MAX;
+	n = at < n ? n - at : 0;
+	n = n < ENTRIES ? n : ENTRIES;
+	return read_at(fd, entries, n * sizeof(*entries), dynamic->p_offset + at * sizeof(*entries))
+		       ? n
+		       : 0;
+}
+
+/* Returns true when the program needs the library of AddressSanitizer, which ends it when another
+ * library comes before. */
+static int needs_asan(uint64_t fd, const Elf64_Ehdr *h)
+{
+	char name[sizeof(ALLOC_ASAN)] = "";
+	Elf64_Dyn entries[ENTRIES];
+	uint64_t names = 0, n;
+	Elf64_Phdr dynamic;
+
+	if (!header_of(fd, h, PT_DYNAMIC, &dynamic))
+		return 0;
+	for (uint64_t at = 0; !names && (n = read_dynamic(fd, &dynamic, at, entries)); at += n)
+		for (uint64_t i = 0; i < n; i++)
+			if (entries[i].d_tag == DT_STRTAB)
+				names = place_of(fd, h, entries[i].d_un.d_ptr);
+	for (uint64_t at = 0; names && (n = read_dynamic(fd, &dynamic, at, entries)); at += n)
+		for (uint64_t i = 0; i < n; i++)
+			if (entries[i].d_tag == DT_NEEDED &&
+			    read_at(fd, name, sizeof(name) - 1, names + entries[i].d_un.d_val) &&
+			    wire_behind(name, ALLOC_ASAN))
 				return 1;
-		}
-		if (!names)
-			return 0;
-	}
 	return 0;
 }
 
-/* Returns true for a program that the dynamic linker of the C library begins. */
+/* Returns true for a program that the dynamic linker of the C library begins, and that runs with
+ * the object. */
 static int elf_loads(uint64_t fd, const Elf64_Ehdr *h)
 {
 	Elf64_Phdr p;
 	char name[HEAD];
-	int begins = 0;
 
-	if (h->e_ident[EI_CLASS] != ELFCLASS64 || h->e_machine != EM_X86_64 ||
-	    h->e_phentsize != sizeof(p))
-		return 0;
-	for (uint64_t i = 0; i < h->e_phnum && i < HEADERS_MAX; i++) {
-		if (sys4(SYS_PREAD64, fd, (uintptr_t)&p, sizeof(p), h->e_phoff + i * sizeof(p)) !=
-		    sizeof(p))
-			return 0;
-		if (p.p_type == PT_DYNAMIC && has_sanitizer(fd, h, &p))
-			return 0;
-		if (p.p_type == PT_INTERP)
-			begins = p.p_filesz <= sizeof(name) &&
-				 sys4(SYS_PREAD64, fd, (uintptr_t)name, p.p_filesz, p.p_offset) ==
-					 (int64_t)p.p_filesz &&
-				 is_linker(name, p.p_filesz);
-	}
-	return begins;
+	return h->e_ident[EI_CLASS] == ELFCLASS64 && h->e_machine == EM_X86_64 &&
+	       h->e_phentsize == sizeof(p) && header_of(fd, h, PT_INTERP, &p) && p.p_filesz &&
+	       p.p_filesz <= sizeof(name) && read_at(fd, name, p.p_filesz, p.p_offset) &&
+	       !name[p.p_filesz - 1] && wire_is_linker(name) && !needs_asan(fd, h);
 }
 
 /* Ends the name of the interpreter behind "#!" with a zero. Returns it. */
@@ -195,7 +175,7 @@ static int file_loads(int dir, const char *path, uint32_t depth)
 		n = sys4(SYS_PREAD64, (uint64_t)fd, (uintptr_t)&head, HEAD, 0);
 	head.text[n > 0 ? n : 0] = 0;
 	if (n >= (int64_t)sizeof(head.elf) && *(uint32_t *)&head == 0x464c457f)
-		loads = elf_loads((uint64_t)fd, &head.elf) || alloc_is_linker(path);
+		loads = elf_loads((uint64_t)fd, &head.elf) || wire_is_linker(path);
 	close_unlocked((uint64_t)fd);
 	if (n <= 0 || *(uint32_t *)&head == 0x464c457f)
 		return loads;
@@ -204,11 +184,6 @@ static int file_loads(int dir, const char *path, uint32_t depth)
 	if (head.text[0] == '#' && head.text[1] == '!')
 		return file_loads(CURRENT, interpreter(head.text), depth + 1);
 	return file_loads(CURRENT, "/bin/sh", DEPTH); /* execvp(3) runs it with the shell */
-}
-
-int alloc_is_linker(const char *path)
-{
-	return is_linker(path, length(path) + 1);
 }
 
 int alloc_loads(int dir, const char *path)

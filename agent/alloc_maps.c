@@ -1,4 +1,5 @@
-/* mmap(2) and its like of a recorded program: memory that it maps itself.
+/* mmap(2) and its like of a recorded program: memory that it maps itself. mlockall(2), which
+ * would lock the recording's.
  *
  * Always true: what an allocator maps within a call of malloc(3) does not count. As with free(3),
  * memory is gone before the call that unmaps it. Any of these may be called before the next
@@ -111,4 +112,13 @@ EXPORT int brk(void *to)
 	if (!r)
 		put_break(from, (uintptr_t)to, FRAME);
 	return r;
+}
+
+EXPORT int mlockall(int flags)
+{
+	(void)alloc_ready(FRAME);
+	alloc_shrink();
+	return state.next.mlockall
+		       ? state.next.mlockall(flags)
+		       : (int)alloc_syscall(SYS_MLOCKALL, (uint32_t)flags, 0, 0, 0, 0, 0);
 }

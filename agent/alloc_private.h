@@ -15,7 +15,7 @@
  *	alloc_join.c   how a process gets its memory from the tracer
  *	alloc_exec.c   execve(2) and its like
  *	alloc_loads.c  whether a program that is executed would load this object
- *	alloc_maps.c   mmap(2) and its like
+ *	alloc_maps.c   mmap(2) and its like, mlockall(2)
  *	alloc_walk.c   the stack of a call
  *	alloc_reach.c  what a walk needs rarely: its stack's bounds, and new tables
  */
@@ -49,6 +49,7 @@ enum { WAIT_MS = 1000 };
 	X(void *, mremap, (void *, size_t, size_t, int, void *)) \
 	X(int, brk, (void *)) \
 	X(void *, sbrk, (intptr_t)) \
+	X(int, mlockall, (int)) \
 	X(void *, _Znwm, (size_t)) \
 	X(void *, _Znam, (size_t)) \
 	X(void *, _ZnwmRKSt9nothrow_t, (size_t, const void *)) \
@@ -119,6 +120,7 @@ struct state {
 	struct wire_alloc *memory;
 	struct recording recording;
 	uint32_t begun;         /* alloc_start() */
+	uint32_t rings;         /* that may be claimed: the others are not mapped */
 	uint32_t claims;        /* of rings */
 	uint32_t several;       /* 1: more than one thread has had a ring */
 	struct alloc_own *owns; /* ALLOC_OWN of each ring; 0: there is no memory for them */
@@ -155,6 +157,8 @@ void alloc_start(void) HIDDEN;
 void alloc_begin(void) HIDDEN;
 /* The same in a forked child, at its first call, whose function has this frame. */
 void alloc_follow(struct thread *t, uintptr_t frame) HIDDEN;
+/* Unmaps the rings that nobody has but a few, because all memory of the process is locked now. */
+void alloc_shrink(void) HIDDEN;
 /* Makes sure that the next object's functions are known, and that a forked child has asked for
  * memory. frame: of the function that is called. Returns false while they are looked up. */
 int alloc_ready(uintptr_t frame) HIDDEN;
@@ -199,11 +203,12 @@ int alloc_is_over(const struct wire_alloc *m) HIDDEN;
 int alloc_is_open(void) HIDDEN;
 void alloc_ring_bell(void) HIDDEN;
 /* Return true when the program of this path, relative to a directory, or the first of this name in
- * the environment's PATH, would load the object; true also when none can be executed. */
+ * the environment's PATH, would load the object and run with it; true also when none can be
+ * executed. */
 int alloc_loads(int dir, const char *path) HIDDEN;
 int alloc_loads_name(const char *name) HIDDEN;
-/* Returns true for the path of the C library's dynamic linker. */
-int alloc_is_linker(const char *path) HIDDEN;
+/* The beginning of the name of AddressSanitizer's library. */
+#define ALLOC_ASAN "libasan.so"
 /* A system call as the C library makes it: returns -1 and sets errno when it fails. */
 int64_t alloc_syscall(long nr, uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t e,
 		      uint64_t f) HIDDEN;

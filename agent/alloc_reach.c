@@ -7,6 +7,7 @@ enum {
 	PAGES_MAX = 16384, /* of a thread's stack: 64 MB */
 	PAGES_FAR = 256,   /* of another stack */
 	PROT_READ_WRITE = 1 | 2,
+	DONTDUMP = 16,                  /* MADV_DONTDUMP */
 	MAP_PRIVATE_NORESERVE = 0x4022, /* anonymous */
 	FUTEX_WAIT_ = 0,
 	FIRST_MS = 20000, /* the tracer may have to make the tables of large files */
@@ -241,6 +242,7 @@ void alloc_walks_open(struct wire_alloc *m)
 		m->no_stacks = 1;
 		return;
 	}
+	sys4(SYS_MADVISE, (uint64_t)at, sizeof(struct alloc_walk) * WIRE_ALLOC_RINGS, DONTDUMP, 0);
 	state.walks = (struct alloc_walk *)at;
 	(void)alloc_ask(m);
 }

@@ -213,6 +213,8 @@ void alloc_before_syscall(uint64_t nr, uint64_t a, uint64_t b)
 {
 	if (!alloc_next_syscall)
 		find_others();
+	if (nr == SYS_MLOCKALL)
+		alloc_shrink();
 	if (nr == SYS_SECCOMP)
 		alloc_before_prctl(PR_SET_SECCOMP_, a ? 2 : SECCOMP_MODE_STRICT_);
 	if (nr == SYS_PRCTL)
@@ -237,10 +239,11 @@ int alloc_is_open(void)
 static struct wire_alloc_ring *claim(struct wire_alloc *m)
 {
 	uint64_t tid = alloc_quiet ? 0x7fffffff : (uint64_t)sys2(SYS_GETTID, 0, 0);
+	const uint32_t rings = __atomic_load_n(&state.rings, __ATOMIC_SEQ_CST);
 
 	/* the first turn: that of a thread of this id, which has ended */
 	for (int turn = 0; turn < 2; turn++) {
-		for (uint32_t i = 0; i < WIRE_ALLOC_RINGS; i++) {
+		for (uint32_t i = 0; i < rings; i++) {
 			struct wire_alloc_ring *r = &m->rings[i];
 			uint64_t old = __atomic_load_n(&r->owner, __ATOMIC_ACQUIRE);
 
@@ -248,7 +251,12 @@ static struct wire_alloc_ring *claim(struct wire_alloc *m)
 				continue;
 			if (__atomic_compare_exchange_n(&r->owner, &old,
 							((old >> 32) + 1) << 32 | tid, 0,
-							__ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) {
+							__ATOMIC_SEQ_CST, __ATOMIC_RELAXED)) {
+				if (i >= __atomic_load_n(&state.rings, __ATOMIC_SEQ_CST)) {
+					__atomic_store_n(&r->owner, old & ~0xffffffffull,
+							 __ATOMIC_SEQ_CST);
+					return 0; /* it is unmapped now */
+				}
 				/* before any event of this thread */
 				if (__atomic_fetch_add(&state.claims, 1, __ATOMIC_SEQ_CST))
 					__atomic_store_n(&state.several, 1, __ATOMIC_SEQ_CST);

@@ -144,7 +144,7 @@ bool malloc_record_shim(struct malloc_options *o, int *ret_status)
 						 .sample = o->sample,
 						 .alone = o->alone };
 	struct alloc_shims *s = NULL;
-	struct err *e = alloc_shim_check(o->words[0]);
+	struct err *e = alloc_shim_check(o->words);
 	bool told = false;
 
 	if (e && e->code == ENOTSUP)

@@ -203,8 +203,8 @@ static void check_family(struct gen *g, const struct gen_group *grp)
 }
 
 /* Emits the test that the process is a named target. In-process children are traced for other
- * probes, but these probes fire only in the named processes, as in the kernel. The kernel leaves the
- * test to the program when it cannot tell a target by its first thread, which has ended. */
+ * probes, but these probes fire only in the named processes, as in the kernel. The kernel leaves
+ * the test to the program when it cannot tell a target by its first thread, which has ended. */
 static void check_named(struct gen *g, const struct gen_group *grp)
 {
 	struct ir_val pid = ir_bin(g->f, ALU_SHR, gen_lazy(g, LAZY_PIDTGID), IR_I(32));

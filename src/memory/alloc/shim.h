@@ -97,7 +97,7 @@ struct alloc_shims {
 };
 
 /* ENOTSUP: this command cannot be recorded so; the message has the reason. */
-struct err *alloc_shim_check(const char *command);
+struct err *alloc_shim_check(char *const argv[]);
 /* Returns the language of the interpreter that the command is, whose functions the library cannot
  * name, or NULL. */
 const char *alloc_shim_language(const char *command);

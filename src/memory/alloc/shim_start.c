@@ -27,6 +27,7 @@
 #include "program/object/object.h"
 #include "program/symbol/symbol.h"
 #include "program/target/target.h"
+#include "wire/linker.h"
 
 extern const uint8_t descry_alloc[], descry_alloc_end[];
 
@@ -101,33 +102,53 @@ const char *alloc_shim_language(const char *command)
 	return ret;
 }
 
-struct err *alloc_shim_check(const char *command)
+/* AddressSanitizer's library ends a program in which another one comes before it. */
+static bool needs_asan(const struct object *o)
 {
-	cleanup_free char *path = NULL;
-	const struct object_symbol *own;
-	struct ticks_clock clock;
-	uint64_t addr, bytes = 0;
-	uint8_t *names;
-	struct object *o;
-	struct err *e = control_check_preload(command, HOW, &path);
+	static const char asan[] = "\0libasan.so";
+	uint64_t addr;
+	size_t n = 0;
+	cleanup_free uint8_t *names = object_section(o, ".dynstr", &addr, &n);
+	const char *others = getenv("LD_PRELOAD");
 
-	if (e)
-		return e;
-	if (!ticks_clock(&clock))
-		return err_new(ENOTSUP, "%s %s this machine's counter (TSC) is no clock", path,
-			       HOW);
-	e = object_open(path, &o);
+	return (names && memmem(names, n, asan, sizeof(asan) - 1)) ||
+	       (others && strstr(others, asan + 1));
+}
+
+static struct err *check_program(const char *path)
+{
+	const struct object_symbol *own;
+	struct object *o;
+	struct err *e = object_open(path, &o);
+
 	if (e)
 		return e;
 	own = object_find_name(o, "malloc");
 	if (own && own->is_func)
 		e = err_new(ENOTSUP, "%s %s the program has an allocator of its own", path, HOW);
-	names = object_section(o, ".dynstr", &addr, &bytes);
-	if (!e && names && memmem(names, bytes, "libasan.so", strlen("libasan.so")))
-		e = err_new(ENOTSUP, "%s %s AddressSanitizer must be loaded first", path, HOW);
-	free(names);
+	else if (needs_asan(o))
+		e = err_new(ENOTSUP, "%s %s AddressSanitizer has an allocator of its own", path,
+			    HOW);
 	object_free(o);
 	return e;
+}
+
+struct err *alloc_shim_check(char *const argv[])
+{
+	cleanup_free char *path = NULL;
+	struct ticks_clock clock;
+	bool linker = wire_is_linker(argv[0]);
+	struct err *e = linker ? NULL : control_check_preload(argv[0], HOW, &path);
+
+	if (e)
+		return e;
+	if (linker && wire_linker_lists(argv))
+		return err_new(EINVAL, "%s only lists libraries then, and runs no program",
+			       argv[0]);
+	if (!ticks_clock(&clock))
+		return err_new(ENOTSUP, "%s %s this machine's counter (TSC) is no clock", argv[0],
+			       HOW);
+	return linker ? NULL : check_program(path);
 }
 
 /* Maps shared memory behind a page of this process alone. */
