@@ -282,6 +282,11 @@ static struct err *prepare(struct run *r, bool *ret_end)
 			&k->run.session,
 			"left out %u function%s: there are more than %d; choose some with -e, -x or -l",
 			k->calls.ntoo_many, &"s"[k->calls.ntoo_many == 1], CALLS_FUNCTIONS_MAX);
+	if (k->calls.without_returns)
+		session_say(&r->session,
+			    "%u functions have no results and no times: their returns are too many "
+			    "together, or too much work to find (-e with fewer functions has them)",
+			    k->calls.without_returns);
 	if (!k->calls.functions.n && !k->o.no_library)
 		return err_new(
 			ENOENT,

@@ -72,6 +72,7 @@ struct calls_function {
 	VEC(const char *) rets;            /* addresses of ret instructions */
 	pid_t placed;                  /* the process in which its returns were looked for last */
 	bool blind;                    /* it returns, but no probe can see this */
+	bool counted;                  /* among calls.without_returns */
 	bool nests;                    /* a call of it may be within another one */
 	bool jumps;                    /* it may end with a jump to another function */
 	bool linkage;                  /* calls through linkage tables; else all calls */
@@ -146,6 +147,7 @@ struct calls {
 	uint32_t nleft_out; /* names that cannot stand in a D program; left_out is the first */
 	const char *left_out;
 	uint32_t ntoo_many;         /* functions beyond CALLS_FUNCTIONS_MAX */
+	uint32_t without_returns;   /* functions whose returns are too many, or too much to find */
 	VEC(const char *) programs; /* names of the targets' own objects */
 	const char *whose;          /* predicate of system calls: those of the targets */
 	uint32_t main_thread;       /* the lines of others begin with their number; 0: all do */

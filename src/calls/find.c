@@ -137,8 +137,10 @@ static struct err *add_returns(struct finder *f, struct calls_function *fn,
 	if (f->nrets > RETS_OF_ALL_MAX) {
 		f->nrets -= places.rets.n;
 		places.rets.n = 0;
-		fn->blind = true;
+		fn->blind = places.too_much = true;
 	}
+	f->c->without_returns += places.too_much && !fn->counted;
+	fn->counted |= places.too_much;
 	for (uint32_t i = 0; i < places.rets.n; i++) {
 		const struct return_place *r = &places.rets.v[i];
 		const char *in = r->in == po ? module : module_of(r->in, true);

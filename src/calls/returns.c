@@ -16,7 +16,18 @@
 enum { MAX_FUNCTIONS = 512, MAX_RETS = 4096 }; /* of one function, through its tail jumps */
 /* The work that searches may be, in units of a relocation that is read. A slot of a PLT is some
  * more, by the objects and the length of its name. */
-enum { WORK_MAX = 1 << 28, WORK_SLOT = 128 };
+enum { WORK_MAX = 1 << 28, WORK_SLOT = 128, WORK_EXIT = 128, WORK_KNOWN_EXIT = 16 };
+
+/* The places where the code of one function ends: rets and jumps. */
+struct exits {
+	struct {
+		uint64_t addr; /* link-time */
+		bool is_ret;
+	} * v;
+	uint32_t n;
+	bool never; /* it never returns */
+	bool calls_nothing;
+};
 
 /* A word that the dynamic linker has set to a function's address. */
 struct word {
@@ -52,6 +63,8 @@ struct returns {
 	uint64_t work, work_max;
 	struct loaded *loaded; /* of each of `objects` */
 	VEC(struct words) words;
+	VEC(struct exits) exits;
+	struct hash exits_of; /* struct return_place of a function -> index in exits, + 1 */
 };
 
 struct err *returns_new(pid_t pid, const struct process_objects *objects, struct returns **ret)
@@ -84,6 +97,10 @@ void returns_free(struct returns *r)
 		free(r->words.v[i].names);
 	}
 	vec_fini(&r->words);
+	for (uint32_t i = 0; i < r->exits.n; i++)
+		free(r->exits.v[i].v);
+	vec_fini(&r->exits);
+	hash_fini(&r->exits_of);
 	mappings_free(&r->maps);
 	free(r->loaded);
 	free(r);
@@ -489,26 +506,69 @@ static void add_ret(struct closure *c, struct return_places *places,
 		vec_push(&places->rets, (struct return_place){ in, addr });
 }
 
+/* Finds the exits of a function, once. Its text may be the end of many others. *ret is valid until
+ * the next call; NULL when the work was too much. */
+static struct err *find_exits_once(struct returns *r, const struct process_object *in,
+				   uint64_t func, const struct exits **ret)
+{
+	const struct return_place key = { in, func };
+	cleanup_free struct text_site *sites = NULL;
+	const char *reason = NULL;
+	struct exits x = { 0 };
+	struct text *t;
+	struct err *e = text_of(r, in->object, &t);
+	uint64_t *known;
+	bool is_new;
+
+	*ret = NULL;
+	if (e || r->work >= r->work_max)
+		return e;
+	known = hash_put(&r->exits_of, &key, sizeof(key), &is_new);
+	if (!is_new && *known) {
+		*ret = &r->exits.v[*known - 1];
+		r->work += WORK_KNOWN_EXIT * (uint64_t)(*ret)->n;
+		return NULL;
+	}
+	e = text_returns(t, func, &sites, &x.n, &reason);
+	if (e)
+		return e;
+	r->work += WORK_EXIT * (uint64_t)(x.n + 1);
+	x.v = xcalloc(x.n + 1, sizeof(*x.v));
+	for (uint32_t k = 0; k < x.n; k++) {
+		x.v[k].addr = text_site_point(&sites[k]);
+		x.v[k].is_ret = sites[k].kind == WIRE_STUB_RETURN;
+	}
+	x.never = reason == TEXT_NEVER_RETURNS;
+	x.calls_nothing = !reason && text_calls_nothing(t, func);
+	vec_push(&r->exits, x);
+	*known = r->exits.n;
+	*ret = vec_last(&r->exits);
+	return NULL;
+}
+
 /* Collects the rets of one function of the closure, and adds those that it jumps to. */
 static struct err *collect_rets(struct returns *r, struct closure *c, uint32_t i,
 				struct return_places *places)
 {
 	const struct process_object *po = c->v[i].in;
-	cleanup_free struct text_site *sites = NULL;
-	const char *reason = NULL;
-	uint32_t nsites = 0;
+	const struct exits *x = NULL;
 	struct text *t;
 	struct err *e = text_of(r, po->object, &t);
 
-	e = e ?: text_returns(t, c->v[i].addr, &sites, &nsites, &reason);
+	e = e ?: find_exits_once(r, po, c->v[i].addr, &x);
 	if (e)
 		return e;
+	if (!x) {
+		places->blind = places->too_much = true;
+		places->leaf = false;
+		return NULL;
+	}
 	c->by_pointer = c->v[i].by_pointer;
-	places->leaf &= !reason && text_calls_nothing(t, c->v[i].addr);
-	for (uint32_t k = 0; k < nsites; k++) {
-		uint64_t addr = text_site_point(&sites[k]), target;
+	places->leaf &= x->calls_nothing;
+	for (uint32_t k = 0; k < x->n; k++) {
+		uint64_t addr = x->v[k].addr, target;
 
-		if (sites[k].kind == WIRE_STUB_RETURN) {
+		if (x->v[k].is_ret) {
 			add_ret(c, places, po, addr);
 			continue;
 		}
@@ -547,12 +607,10 @@ struct err *returns_find(struct returns *r, const struct process_object *po,
 			 const struct object_symbol *s, bool by_address,
 			 struct return_places *places)
 {
-	struct text_site *sites = NULL;
-	const char *reason = NULL;
+	const struct exits *x = NULL;
 	uint64_t start = s->addr;
 	struct text *t;
 	struct err *e = text_of(r, po->object, &t);
-	uint32_t n = 0;
 
 	if (e)
 		return e;
@@ -561,13 +619,16 @@ struct err *returns_find(struct returns *r, const struct process_object *po,
 		places->variant = places->blind ? 0 : start;
 		return places->blind ? NULL : collect(r, po, start, places);
 	}
-	e = text_returns(t, start, &sites, &n, &reason);
+	e = find_exits_once(r, po, start, &x);
 	if (e)
 		return e;
-	places->symbolic = reason != TEXT_NEVER_RETURNS && !by_address;
+	if (!x) {
+		places->blind = places->too_much = true;
+		return NULL;
+	}
+	places->symbolic = !x->never && !by_address;
 	places->leaf = text_is_leaf(t, start);
-	for (uint32_t i = 0; i < n; i++)
-		places->symbolic &= sites[i].kind == WIRE_STUB_RETURN;
-	free(sites);
-	return n && !places->symbolic ? collect(r, po, start, places) : NULL;
+	for (uint32_t i = 0; i < x->n; i++)
+		places->symbolic &= x->v[i].is_ret;
+	return x->n && !places->symbolic ? collect(r, po, start, places) : NULL;
 }

@@ -16,6 +16,7 @@ struct return_places {
 	bool symbolic;                 /* FUNCTION:return sees all of them */
 	VEC(struct return_place) rets; /* else; also in other objects, to which it jumps */
 	bool blind;                    /* the places of its returns are not known */
+	bool too_much;                 /* for this reason: finding them is too much work */
 	bool leaf;                     /* it calls nothing, so its calls do not nest */
 	/* link-time address of an indirect function's variant that is used; 0: not known */
 	uint64_t variant;

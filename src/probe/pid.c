@@ -466,7 +466,9 @@ static void match_object(struct match *m, const struct process_object *po)
 
 /* --- absolute addresses --- */
 
-static bool is_instruction(const struct process_object *po, uint64_t addr)
+/* Begins at the address before, if that was in the same function. Programs of descry's own name
+ * thousands of addresses in one function, one after another. */
+static bool is_instruction(struct probe_set *ps, const struct process_object *po, uint64_t addr)
 {
 	const struct object_symbol *f = object_find_addr(po->object, addr);
 	uint64_t at;
@@ -474,7 +476,11 @@ static bool is_instruction(const struct process_object *po, uint64_t addr)
 
 	if (!f || !f->is_func)
 		return true; /* nothing contradicts it */
-	for (at = f->addr; at < addr; at += len) {
+	at = f->addr;
+	if (ps->decoded.dev == po->dev && ps->decoded.inode == po->inode &&
+	    ps->decoded.func == f->addr && ps->decoded.at <= addr)
+		at = ps->decoded.at;
+	for (; at < addr; at += len) {
 		uint8_t code[16];
 		const char *reason;
 
@@ -483,6 +489,10 @@ static bool is_instruction(const struct process_object *po, uint64_t addr)
 		if (!len)
 			return true;
 	}
+	ps->decoded.dev = po->dev;
+	ps->decoded.inode = po->inode;
+	ps->decoded.func = f->addr;
+	ps->decoded.at = at;
 	return at == addr;
 }
 
@@ -500,7 +510,7 @@ static void add_address(struct match *m, const struct process_object *po, uint64
 		return;
 	n = object_read(po->object, addr, code, sizeof(code));
 	class = uprobe_classify(code, n, &len, &reason);
-	if (class != UPROBE_REFUSED && !is_instruction(po, addr))
+	if (class != UPROBE_REFUSED && !is_instruction(m->in.ps, po, addr))
 		reason = "no instruction begins at this address";
 	snprintf(name, sizeof(name), "%llx", (unsigned long long)shown);
 	pid_add(m, po, "-", name, ATTACH_UPROBE, addr, offset, reason,

@@ -211,6 +211,11 @@ struct probe_target {
 
 /* All probes found so far, and the data that providers need to find more. */
 struct probe_set {
+	/* of pid.c: an instruction of a function, the last that was looked for */
+	struct {
+		uint64_t dev, inode; /* of its file */
+		uint64_t func, at;
+	} decoded;
 	struct arena arena;
 	struct intern names;
 	VEC(struct probe *) all;

@@ -24,6 +24,15 @@ struct collect {
 	VEC(struct process_object) list;
 };
 
+/* Returns the first word of the command line, if it is a path. */
+static const char *started_as(struct collect *c)
+{
+	cleanup_free char *path = xasprintf("/proc/%d/cmdline", (int)c->pid), *words = NULL;
+
+	err_free(procmem_file(c->pid, path, &words, NULL));
+	return words && strchr(words, '/') ? arena_strdup(&c->ps->arena, words) : NULL;
+}
+
 /* Adds the file at path unless the list has it already, because /lib and /usr/lib are often the
  * same. */
 static void add_object(struct collect *c, const char *path, const char *seen, const char *base,
@@ -45,6 +54,8 @@ static void add_object(struct collect *c, const char *path, const char *seen, co
 	po.seen = arena_strdup(&c->ps->arena, seen);
 	po.is_main = c->main_known ? st.st_dev == c->main_dev && st.st_ino == c->main_inode
 				   : object_is_executable(o);
+	if (po.is_main)
+		po.started = started_as(c);
 	vec_push(&c->list, po);
 }
 
@@ -263,16 +274,11 @@ static bool is_link_to(const struct process_object *po, const char *name)
 	const char *slash = strrchr(po->seen, '/');
 	cleanup_free char *beside =
 		slash ? xasprintf("%.*s/%s", (int)(slash - po->seen), po->seen, name) : NULL;
-	cleanup_free char *path = NULL, *words = NULL;
 
 	if (beside && is_same_file(po, beside))
 		return true;
-	if (!po->is_main)
-		return false;
-	path = xasprintf("/proc/%d/cmdline", (int)po->pid);
-	err_free(procmem_file(po->pid, path, &words, NULL));
-	return words && strchr(words, '/') && !strcmp(path_base(words), name) &&
-	       is_same_file(po, words);
+	return po->started && !strcmp(path_base(po->started), name) &&
+	       is_same_file(po, po->started);
 }
 
 bool process_object_matches(const struct process_object *po, const char *pattern)

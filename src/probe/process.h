@@ -16,6 +16,7 @@ struct process_object {
 	pid_t pid;
 	struct object *object;
 	bool is_main;
+	const char *started; /* the main program's path by which it was started; NULL: not known */
 	uint64_t dev, inode;
 };
 
