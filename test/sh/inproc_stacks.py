@@ -13,7 +13,7 @@ SOURCE = r"""
 #include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
-enum { SIZE = 65536 };
+enum { SIZE = 65536, LARGE = 1 << 20 }; /* malloc(3) takes a large block from mmap(2), which may lay it below the C library's */
 static long now(void)
 {
 	struct timespec t;
@@ -21,14 +21,14 @@ static long now(void)
 	return t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 /* Runs with a stack in the middle of a block. Returns false when a byte below it has changed. */
-static int small_stack(void)
+static int small_stack(int size)
 {
 	static unsigned char *block;
-	block = block ? block : malloc(SIZE);
-	memset(block, 0x5a, SIZE);
+	block = block ? block : malloc(size);
+	memset(block, 0x5a, size);
 	__asm__ volatile("mov %%rsp, %%r15\n mov %0, %%rsp\n mov $3000000, %%ecx\n 1: dec %%ecx\n jnz 1b\n mov %%r15, %%rsp\n"
-			 : : "r"(block + SIZE / 2) : "r15", "rcx", "memory");
-	for (int i = 0; i < SIZE; i++)
+			 : : "r"(block + size / 2) : "r15", "rcx", "memory");
+	for (int i = 0; i < size; i++)
 		if (block[i] != 0x5a)
 			return 0;
 	return 1;
@@ -57,7 +57,7 @@ int main(int argc, char **argv)
 	printf("ready\n");
 	fflush(stdout);
 	for (long end = now() + 6000; now() < end && right;) {
-		right = argv[1][0] == 's' ? small_stack() : small_code();
+		right = argv[1][0] == 's' ? small_stack(SIZE) : argv[1][0] == 'l' ? small_stack(LARGE) : small_code();
 		for (int i = 0; i < 300000; i++)
 			own += work(i);
 		usleep(1);
@@ -69,7 +69,7 @@ PROGRAM = os.path.join(TMP, "program")
 subprocess.run(["cc", "-x", "c", "-w", "-o", PROGRAM, "-"], input=SOURCE.encode(), check=True)
 COUNT = "BEGIN { printf(\"begun\\n\"); } pid$target:a.out:work:entry { @ = count(); } tick-200ms { exit(0); }"
 SAMPLE = "BEGIN { printf(\"begun\\n\"); } profile-997 { @ = count(); } tick-1s { exit(0); }"
-for way in "stack", "32-bit":
+for way in "stack", "large", "32-bit":
     t = subprocess.Popen([PROGRAM, way], stdout=subprocess.PIPE)
     t.stdout.readline()
     rounds = 0

@@ -98,16 +98,17 @@ bool control_any_filtered(pid_t pid); /* of any of its threads */
  * calls. */
 struct err *control_check_calls(pid_t pid);
 
+/* Returns true for registers of 64-bit code: what descry puts into a thread is no other. */
+bool control_is_64bit(const struct user_regs_struct *r);
+/* Finds the stack that the kernel has made for the process's first thread, or the C library for
+ * another one: its `fs_base` lies behind it. Returns false when sp is in none: programs make stacks
+ * of a few hundred bytes in memory of their own (Erlang, OCaml, coroutines), below which nobody may
+ * write. */
+bool control_find_stack(const struct mappings *maps, bool first_thread, uint64_t fs_base,
+			uint64_t sp, uint64_t *ret_lo, uint64_t *ret_hi);
 /* Stops one thread of a running process for a moment, at most timeout_ms. fn may change the
  * registers, and returns whether it has. Does not call fn for a thread in a system call or in a
  * restartable sequence (rseq(2)). Returns true when registers were changed. */
-/* Returns true for registers of 64-bit code: what descry puts into a thread is no other. */
-bool control_is_64bit(const struct user_regs_struct *r);
-/* Finds the stack that the C library has made for a thread: `fs_base` lies behind it, or it is the
- * process's first. Returns false when sp is in none: programs make stacks of a few hundred bytes in
- * memory of their own (Erlang, OCaml, coroutines), below which nobody may write. */
-bool control_find_stack(const struct mappings *maps, uint64_t fs_base, uint64_t sp,
-			uint64_t *ret_lo, uint64_t *ret_hi);
 bool control_glance(pid_t pid, pid_t tid, int timeout_ms,
 		    bool (*fn)(void *arg, struct user_regs_struct *regs), void *arg);
 

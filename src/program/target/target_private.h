@@ -141,10 +141,10 @@ struct err *control_write_text(struct control *c, uint64_t addr, const void *buf
  * hold zeros, or `code` already: *ret_left. Returns 0 when there is no such place. */
 uint64_t control_unused_end(struct control *c, const uint8_t *code, uint32_t n, uint32_t behind,
 			    bool *ret_left);
-/* Returns true when there is room for a frame, and `more` bytes below it, under the thread's stack
- * pointer. */
 /* Returns true when a system call can be made in the thread. */
 bool control_may_borrow(struct control *c, const struct control_thread *t);
+/* Returns true when there is room for a frame, and `more` bytes below it, under the thread's stack
+ * pointer. */
 bool control_stack_is_sane(struct control *c, const struct control_thread *t, uint32_t more);
 /* Writes the frame from which code that ends as the stub restores the thread. *ret_sp: the stack
  * pointer with which this code begins. */

@@ -253,8 +253,8 @@ bool control_is_64bit(const struct user_regs_struct *r)
 	return r->cs == CODE_64;
 }
 
-bool control_find_stack(const struct mappings *maps, uint64_t fs_base, uint64_t sp,
-			uint64_t *ret_lo, uint64_t *ret_hi)
+bool control_find_stack(const struct mappings *maps, bool first_thread, uint64_t fs_base,
+			uint64_t sp, uint64_t *ret_lo, uint64_t *ret_hi)
 {
 	enum { GROWS = 8 << 20 }; /* the kernel keeps this room below the first thread's stack */
 
@@ -264,7 +264,9 @@ bool control_find_stack(const struct mappings *maps, uint64_t fs_base, uint64_t 
 
 		if (sp <= m->start || sp > m->end || !m->read || !m->write)
 			continue;
-		if (!first && (fs_base < sp || fs_base >= m->end))
+		/* The first thread's block is not in its stack. It may share a mapping with blocks
+		 * of malloc(3). */
+		if (!first && (first_thread || fs_base < sp || fs_base >= m->end))
 			return false;
 		*ret_lo = m->start - (first ? GROWS : 0);
 		*ret_hi = first ? m->end : fs_base;
@@ -280,7 +282,8 @@ static bool has_room(struct control *c, const struct control_thread *t)
 	uint64_t lo, hi;
 
 	return (int64_t)t->regs.orig_rax >= 0 ||
-	       control_find_stack(&c->maps, t->regs.fs_base, t->regs.rsp, &lo, &hi);
+	       control_find_stack(&c->maps, t->tid == c->pid, t->regs.fs_base, t->regs.rsp, &lo,
+				  &hi);
 }
 
 bool control_may_borrow(struct control *c, const struct control_thread *t)

@@ -20,11 +20,14 @@ struct err *attach_check_suits(struct control *c, uint64_t page, bool *ret_no_co
 {
 	const uint64_t args[6] = { PR_GET_TSC, page }, before = locked_kb(c);
 	struct err *err = remote_map(c, page, PAGE, PROT_READ | PROT_WRITE, -1, 0);
-	bool locks = !err && locked_kb(c) > before;
+	bool locks;
 	int64_t failed = -1;
 	int tsc = 0;
 
-	err = err ?: control_syscall(c, SYS_prctl, args, &failed);
+	if (err) /* the page may be that of an attach that was killed, whose descriptors it tells */
+		return err;
+	locks = locked_kb(c) > before;
+	err = control_syscall(c, SYS_prctl, args, &failed);
 	if (!err && !failed)
 		err = control_read(c, page, &tsc, sizeof(tsc));
 	err_free(remote_call(c, "munmap", SYS_munmap, page, PAGE, 0, NULL));

@@ -172,7 +172,6 @@ bool owner_is_contained(pid_t pid)
 	return its && its != name_space(getpid(), "pid");
 }
 
-/* descry belongs to its user also when its file gives it capabilities (setcap). */
 bool owner_is_short_of_room(pid_t pid)
 {
 	const enum __rlimit_resource kinds[] = { RLIMIT_AS, RLIMIT_DATA };
@@ -184,6 +183,7 @@ bool owner_is_short_of_room(pid_t pid)
 	return false;
 }
 
+/* descry belongs to its user also when its file gives it capabilities (setcap). */
 bool owner_is_stranger(pid_t pid)
 {
 	const struct owner own = owner_of(getpid()), its = owner_of(pid);

@@ -215,7 +215,8 @@ static bool look_for_stack(const struct glance *g, struct thread *t, uint64_t no
 	t->looked = now;
 	t->fs_base = g->fs_base;
 	err_free(mappings_read_whole(g->p->pid, &maps));
-	found = control_find_stack(&maps, g->fs_base, g->sp, &t->stack_lo, &t->stack_hi);
+	found = control_find_stack(&maps, t->tid == g->p->pid, g->fs_base, g->sp, &t->stack_lo,
+				   &t->stack_hi);
 	mappings_free(&maps);
 	if (!found)
 		t->stack_lo = t->stack_hi = 0;
