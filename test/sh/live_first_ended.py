@@ -83,6 +83,19 @@ check("program`work" in out and "program`thread" in out, "stacks", out, said)
 out, said = traced("inproc", COUNT)
 check("first thread has ended" in said and "kernel" in said and "begun" not in out, "inproc is refused", out, said)
 
+# of two such processes, and of processes with -x follow, each firing counts once
+for options in [], ["-x", "follow"]:
+    both = Target(), Target()
+    d = subprocess.Popen([DESCRY, "-q", "-x", "engine=kernel", *options, "-p", both[0].pid, "-p", both[1].pid, "-n", 'BEGIN { printf("begun\\n"); } ' +
+                          ",".join("pid%s:a.out:work:entry" % t.pid for t in both) + " { @[pid] = count(); }"],
+                         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    begun = d.stdout.readline()
+    for t in both:
+        t.works()
+    for t in both:
+        t.ends()
+    out, said = d.communicate()
+    check(begun == "begun\n" and sorted(out.split()) == sorted([both[0].pid, "20", both[1].pid, "20"]), "two", options, out, said)
 
 
 def until_seen(t, path, seen, *command):

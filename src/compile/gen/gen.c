@@ -129,6 +129,19 @@ static bool has_own_program(const struct gen *g, enum attach_kind attach)
 	return attach == ATTACH_TP_BTF || attach == ATTACH_SELF || gen_counts_timer(g, attach);
 }
 
+/* Returns what keeps probes with the same clauses in different programs; 0: nothing. A program that
+ * checks the process itself is attached for all processes, so it may have the probes of one only:
+ * the probe of each would fire in all of them. */
+static uint64_t program_key(const struct gen *g, enum attach_kind attach, uint32_t probe)
+{
+	if (has_own_program(g, attach))
+		return probe + 1;
+	if ((attach == ATTACH_UPROBE || attach == ATTACH_URETPROBE) && !g->target->inside &&
+	    (g->target->compares || opt_on(g->options, OPT_FOLLOW)))
+		return (uint32_t)g->probes.v[probe].probe->pid;
+	return 0;
+}
+
 /* Compiles all other probes. Probes with the same list of clauses share a program. */
 static void compile_others(struct gen *g)
 {
@@ -151,16 +164,15 @@ static void compile_others(struct gen *g)
 	}
 	for (uint32_t probe = 0; probe < lists.n; probe++) {
 		clause_list *l = &lists.v[probe];
-		uint64_t *at;
+		uint64_t *at, key;
 
 		if (!l->n ||
 		    (l->v[0]->attach == ATTACH_SELF && !strcmp(g->probes.v[probe].name, "ERROR")))
 			continue;
-		if (has_own_program(g, l->v[0]->attach))
-			vec_push(l, (const struct bound_clause *)(uintptr_t)(probe + 1));
+		key = program_key(g, l->v[0]->attach, probe);
+		vec_push(l, (const struct bound_clause *)(uintptr_t)key);
 		at = hash_put(&groups, l->v, l->n * sizeof(*l->v), NULL);
-		if (has_own_program(g, l->v[0]->attach))
-			l->n--;
+		l->n--;
 		if (!*at) {
 			vec_push(&made, (struct gen_group){ .clauses = l->v, .nclauses = l->n });
 			*at = made.n;
