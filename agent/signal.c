@@ -294,12 +294,16 @@ static uint64_t chain(int i, const struct siginfo *info, const struct ucontext *
 /* --- signals of the agent --- */
 
 /* The strict mode of seccomp(2) also forbids the time stamp counter. Returns the count of the
- * tracer's last heartbeat instead. */
+ * tracer's last heartbeat instead. A process that has switched the counter off by prctl(2) may
+ * still make system calls: there, the count of the clock. */
 static void count_for(struct ucontext *uc)
 {
 	const struct wire_clock *c = &area()->clock;
-	uint64_t ns = __atomic_load_n(&area()->heartbeat, __ATOMIC_RELAXED) - c->base_ns, count = 0,
-		 rest = ns;
+	const bool by_clock = __atomic_load_n(&kept()->no_counter, __ATOMIC_RELAXED);
+	uint64_t ns = (by_clock ? now_ns()
+				: __atomic_load_n(&area()->heartbeat, __ATOMIC_RELAXED)) -
+		      c->base_ns,
+		 count = 0, rest = ns;
 
 	if (ns < c->mult)
 		__asm__("divq %2" : "+a"(count), "+d"(rest) : "r"(c->mult) : "cc");
