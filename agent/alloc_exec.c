@@ -611,12 +611,18 @@ static void take_out(char **env)
 	char **to = env;
 
 	for (; *env; env++) {
-		if (!is_ours(*env))
-			*to++ = *env;
-		else if (lasting.preload && is_our_preload(*env))
-			*to++ = lasting.preload;
+		char *stays = !is_ours(*env)                            ? *env
+			      : lasting.preload && is_our_preload(*env) ? lasting.preload
+									: 0;
+
+		if (!stays)
+			continue;
+		if (*to != stays) /* a program's own array may be in memory that nobody writes */
+			*to = stays;
+		to++;
 	}
-	*to = 0;
+	if (*to)
+		*to = 0;
 }
 
 void alloc_restore_environ(void)
@@ -626,7 +632,7 @@ void alloc_restore_environ(void)
 	if (own && environ == lasting.variables) {
 		__atomic_store_n(&environ, own, __ATOMIC_RELEASE);
 		take_back(own, lasting.n, lasting.variables);
-	} else if (own) {
+	} else if (own && environ) { /* 0: clearenv(3) */
 		take_out(environ);
 	}
 	/* last: a child may be forked meanwhile, in which this runs again */

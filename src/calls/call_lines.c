@@ -200,7 +200,8 @@ static void put_end(struct lines *l)
  * linkage table): both return together then. */
 static bool was_left(const struct call *call, const struct calls_function *f, uint64_t sp)
 {
-	const bool leads_on = call->function->jumps || (call->function->linkage && !f->linkage);
+	const bool leads_on = call->function != f &&
+			      (call->function->jumps || (call->function->linkage && !f->linkage));
 
 	return call->sp < sp || (call->sp == sp && (!leads_on || call->function->blind));
 }

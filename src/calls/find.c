@@ -181,7 +181,7 @@ static void take_slot(void *arg, struct probe *p)
 		vec_push(&f->slots, p);
 }
 
-/* Adds the returns of a called function, if the object defines it. Returns the function, or NULL. */
+/* Adds the returns of a called function, if the object defines it. Returns the function or NULL. */
 static struct calls_function *add_callee(struct finder *f, const char *name,
 					 const struct process_object *po, bool loaded,
 					 struct err **ret_e)

@@ -64,7 +64,7 @@ static void find_needed(struct finder *f, const struct process_object *po)
 			     *names = object_section(po->object, ".dynstr", &addr, &nnames);
 	Elf64_Dyn d;
 
-	for (size_t i = 0; p && names && i < size / sizeof(d) && f->needed.n < NEEDED_MAX; i++) {
+	for (size_t i = 0, n = 0; p && names && i < size / sizeof(d) && n < NEEDED_MAX; i++) {
 		bool loaded = false;
 		const char *name;
 
@@ -72,6 +72,7 @@ static void find_needed(struct finder *f, const struct process_object *po)
 		if (d.d_tag != DT_NEEDED || d.d_un.d_val >= nnames ||
 		    !memchr(names + d.d_un.d_val, 0, nnames - d.d_un.d_val))
 			continue;
+		n++;
 		name = (const char *)names + d.d_un.d_val;
 		for (uint32_t k = 0; k < f->objects->n; k++)
 			loaded |= process_object_matches(&f->objects->v[k], name);

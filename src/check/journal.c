@@ -55,12 +55,9 @@ static void journal_close(struct journal *j)
 		close(j->fd);
 }
 
-/* Locks the file. Reports on out when another command has it, and waits. Anybody who can open the
- * file can lock it, so it is its owner's alone (an earlier version let all users read it). */
+/* Locks the file. Reports on out when another command has it, and waits. */
 static struct err *journal_lock(int fd, const char *path, FILE *out)
 {
-	if (fchmod(fd, JOURNAL_MODE) < 0)
-		return err_errno(errno, "%s: chmod", path);
 	if (flock(fd, LOCK_EX | LOCK_NB) == 0)
 		return NULL;
 	if (errno == EWOULDBLOCK) {
@@ -114,7 +111,12 @@ static struct err *journal_open(struct journal *j, const char *path, bool make, 
 	if (fstat(j->fd, &st) < 0)
 		return err_errno(errno, "%s: stat", path);
 	text = regular_read(j->fd, (size_t)st.st_size, &n);
-	return parse(j, path, text);
+	e = parse(j, path, text);
+	/* Anybody who can open the file can lock it, so a journal is its owner's alone (an earlier
+	 * version let all users read it). */
+	if (!e && fchmod(j->fd, JOURNAL_MODE) < 0)
+		e = err_errno(errno, "%s: chmod", path);
+	return e;
 }
 
 static struct err *write_all(int fd, const char *path, const char *text)

@@ -86,15 +86,21 @@ second.communicate()
 if "waiting for another command" not in first_line:
     sys.exit("FAILED: no word of waiting: " + first_line)
 END
-echo nonsense >"$journal"
+# (a change that another program has changed again stays in the journal)
+printf '%s\tnet.core.somaxconn\t1\t2\n' "$(cat /proc/sys/kernel/random/boot_id)" >"$journal"
 chmod 644 "$journal"
-tune --undo 2>/dev/null
+tune --undo >/dev/null 2>&1
+[ -s "$journal" ] || complain "the journal is gone"
 setpriv --reuid=65534 --clear-groups cat "$journal" 2>/dev/null && complain "anybody can open the journal"
 
 # A malformed line is refused before anything is undone.
 echo nonsense >"$journal"
 tune --undo 2>"$dir/err" && complain "a broken journal is taken"
 grep -q 'line 1 is not a change' "$dir/err" || complain "broken journal: $(cat "$dir/err")"
+# It may be another file, which keeps its mode.
+chmod 644 "$journal"
+tune --undo 2>/dev/null
+[ "$(stat -c %a "$journal")" = 644 ] || complain "the mode of a file that is no journal was changed"
 
 "$DESCRY" check --tunables --machine --json >"$dir/all.json" || complain "--tunables: exit $?"
 python3 - "$dir/all.json" >"$dir/programs" <<'END'

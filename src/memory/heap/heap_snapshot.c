@@ -321,10 +321,9 @@ static void put_strings(struct snapshot_writer *w)
 		if (!is_text_type(w->types[graph_class_of(w->g, i)]))
 			continue;
 		n = heap_text(w->g, i, &w->text) ? w->text.n - 1 : 0;
-		if (n > TEXT_MAX)
-			n = TEXT_MAX;
-		while (n && n == TEXT_MAX && ((uint8_t)w->text.v[n] & 0xc0) == 0x80)
-			n--;
+		if (n > TEXT_MAX) /* not within a character of UTF-8 */
+			for (n = TEXT_MAX; n && ((uint8_t)w->text.v[n] & 0xc0) == 0x80;)
+				n--;
 		put_snapshot_text(w, n ? w->text.v : "", n);
 	}
 }
