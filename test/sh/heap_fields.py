@@ -153,9 +153,11 @@ def node(runs):
     snapshot = os.path.join(TMP, "fields.heapsnapshot")
     p, live = program(runs, file_of("fields.js", NODE), snapshot)
     questions(live, name=runs)
-    p.send_signal(signal.SIGUSR2)
-    check(p.stdout.readline() == "written\n", runs, "no snapshot")
-    questions((snapshot,), name=runs, elements=False)
+    major = int(subprocess.run([runs, "-p", "process.versions.node"], stdout=subprocess.PIPE, text=True).stdout.split(".")[0])
+    if major >= 20:  # snapshots of Node.js 18 have no numbers
+        p.send_signal(signal.SIGUSR2)
+        check(p.stdout.readline() == "written\n", runs, "no snapshot")
+        questions((snapshot,), name=runs, elements=False)
     p.kill()
 
 
