@@ -95,6 +95,13 @@ static inline void *value_at(struct wire_thread *t, const struct table *a, uint8
 	return value;
 }
 
+/* Returns true when a fault of the plain loads of a firing would be survived. A thread whose loads
+ * were not checked yet takes the other way, which checks them. */
+static inline bool may_load(struct wire_thread *t)
+{
+	return own_words(t)->checks && loads_are_survived(t, 0);
+}
+
 /* The same for a name of Python that the code object of a frame has. The interpreter itself reads
  * the frame and the code object there. path: WIRE_PYTHON_PATH(). */
 ENTRY void *agent_agg_python(uint64_t map, uint64_t frame, uint64_t path, uint64_t r4, uint64_t r5,
@@ -105,7 +112,7 @@ ENTRY void *agent_agg_python(uint64_t map, uint64_t frame, uint64_t path, uint64
 	uint32_t state;
 	uint8_t *key;
 
-	if (!find_table(t, map, &a) || !loads_are_survived(t, 0))
+	if (!find_table(t, map, &a) || !may_load(t))
 		return NULL;
 	LOAD(64, frame + (path & 0xffff), code, bad);
 	LOAD(64, code + (path >> 16 & 0xffff), name, bad);
@@ -152,7 +159,7 @@ ENTRY void *agent_agg_ruby(uint64_t map, uint64_t frame, uint64_t method, uint64
 	uint8_t *key;
 	uint64_t id;
 
-	if (!find_table(t, map, &a) || !loads_are_survived(t, 0) || !(id = ruby_id(frame, method)))
+	if (!find_table(t, map, &a) || !may_load(t) || !(id = ruby_id(frame, method)))
 		return NULL;
 	id |= NAMED_BY_ID;
 	if (entry) {

@@ -412,7 +412,8 @@ static void add_java(struct match *m, pid_t pid, const struct process_object *po
 {
 	cleanup_free char *prov = xasprintf("java%d", (int)pid);
 
-	if (!glob_match(m->pd->prov, prov) || !glob_match(m->pd->name, m->names->java))
+	if (!*m->pd->prov || !glob_match(m->pd->prov, prov) ||
+	    !glob_match(m->pd->name, m->names->java))
 		return;
 	select_names(m);
 	add_note(m, pid, po, prov, m->names->java, u);
