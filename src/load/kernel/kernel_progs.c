@@ -106,8 +106,23 @@ enum {
 	REPLACED_MAX = 1 << 29,
 };
 
+/* Returns true for a helper whose code the kernel may put in the place of the call (Linux 6.18,
+ * do_misc_fixups()). */
+static bool is_inlined(int32_t helper)
+{
+	switch (helper) {
+	case BPF_FUNC_map_lookup_elem:
+	case BPF_FUNC_tail_call:
+	case BPF_FUNC_jiffies64:
+	case BPF_FUNC_get_smp_processor_id:
+	case BPF_FUNC_get_current_task:
+	case BPF_FUNC_get_current_task_btf: return true;
+	default: return false;
+	}
+}
+
 /* Returns the number of instructions that the kernel replaces by others when it has verified the
- * program: calls of helpers, and divisions. */
+ * program: calls of some helpers, and divisions. */
 static uint32_t replaced(const struct linked *l)
 {
 	uint32_t n = 0;
@@ -118,7 +133,7 @@ static uint32_t replaced(const struct linked *l)
 		if (ebpf_is_ld_imm64(ins))
 			i++;
 		else if (BPF_CLASS(ins->code) == BPF_JMP)
-			n += BPF_OP(ins->code) == BPF_CALL && !ins->src_reg;
+			n += BPF_OP(ins->code) == BPF_CALL && !ins->src_reg && is_inlined(ins->imm);
 		else if (BPF_CLASS(ins->code) == BPF_ALU || BPF_CLASS(ins->code) == BPF_ALU64)
 			n += BPF_OP(ins->code) == BPF_DIV || BPF_OP(ins->code) == BPF_MOD;
 	}
