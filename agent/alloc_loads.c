@@ -58,7 +58,7 @@ static int header_of(uint64_t fd, const Elf64_Ehdr *h, uint32_t type, Elf64_Phdr
 }
 
 /* Returns the place in the file of an address of the program, 0: it has none. */
-static uint64_t place_of(uint64_t fd, const Elf64_Ehdr *h, uint64_t addr)
+static uint64_t file_offset(uint64_t fd, const Elf64_Ehdr *h, uint64_t addr)
 {
 	Elf64_Phdr p;
 
@@ -96,7 +96,7 @@ static int needs_asan(uint64_t fd, const Elf64_Ehdr *h)
 	for (uint64_t at = 0; !names && (n = read_dynamic(fd, &dynamic, at, entries)); at += n)
 		for (uint64_t i = 0; i < n; i++)
 			if (entries[i].d_tag == DT_STRTAB)
-				names = place_of(fd, h, entries[i].d_un.d_ptr);
+				names = file_offset(fd, h, entries[i].d_un.d_ptr);
 	for (uint64_t at = 0; names && (n = read_dynamic(fd, &dynamic, at, entries)); at += n)
 		for (uint64_t i = 0; i < n; i++)
 			if (entries[i].d_tag == DT_NEEDED &&

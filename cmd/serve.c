@@ -184,13 +184,9 @@ static void on_end(int sig)
 /* Waits until the page sends a program. Returns false when a signal has requested the end. */
 static bool wait_for_program(struct serve *s)
 {
-	struct sigaction sa = { .sa_handler = on_end };
 	bool some;
 
-	sigaction(SIGINT, &sa, NULL);
-	sigaction(SIGTERM, &sa, NULL);
-	sigaction(SIGHUP, &sa, NULL);
-	tool_ignore(SIGPIPE);
+	tool_catch_ends(on_end);
 	pthread_mutex_lock(&s->lock);
 	while (!s->program && !ended) {
 		struct timespec t;

@@ -136,15 +136,24 @@ void tool_ignore(int sig)
 	sigaction(sig, &sa, NULL);
 }
 
-void tool_catch(void (*fn)(int))
+void tool_catch_ends(void (*fn)(int))
 {
-	struct sigaction sa = { .sa_handler = fn }; /* no SA_RESTART: signals end waits */
+	struct sigaction sa = { .sa_handler = fn }, before; /* no SA_RESTART: signals end waits */
 
 	sigaction(SIGINT, &sa, NULL);
 	sigaction(SIGTERM, &sa, NULL);
-	sigaction(SIGHUP, &sa, NULL);
-	sigaction(SIGCHLD, &sa, NULL);
+	/* nohup(1): neither descry nor the command ends with the terminal */
+	if (sigaction(SIGHUP, NULL, &before) || before.sa_handler != SIG_IGN)
+		sigaction(SIGHUP, &sa, NULL);
 	tool_ignore(SIGPIPE);
+}
+
+void tool_catch(void (*fn)(int))
+{
+	struct sigaction sa = { .sa_handler = fn };
+
+	tool_catch_ends(fn);
+	sigaction(SIGCHLD, &sa, NULL);
 }
 
 /* Opens closed standard descriptors. Otherwise the next opened file, map or ring would get such a

@@ -53,6 +53,8 @@ void tool_ignore(int sig);
 /* Calls fn for the signals that end a run, and for SIGCHLD: each interrupts a wait. A closed pipe
  * only makes writes fail. */
 void tool_catch(void (*fn)(int));
+/* The same without SIGCHLD. */
+void tool_catch_ends(void (*fn)(int));
 /* Called during long output: keeps the first reason why standard output could not be written, for
  * tool_end() to print. */
 void tool_check_output(void);

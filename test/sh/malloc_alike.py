@@ -8,6 +8,7 @@ from live import *
 if not shutil.which("cc"):
     skip("needs cc")
 DIR, FILE = os.path.join(TMP, "d"), os.path.join(TMP, "d", "a.dma")
+BINARY = shutil.copy(DESCRY, TMP)  # other users may not reach the original
 LINKER = "/lib64/ld-linux-x86-64.so.2"
 
 
@@ -26,7 +27,7 @@ def record(*command, **more):
     shutil.rmtree(DIR, ignore_errors=True)
     os.mkdir(DIR)
     os.chmod(DIR, 0o777)
-    return run(DESCRY, "malloc", "record", "-o", FILE, *command, **more)
+    return run(BINARY, "malloc", "record", "-o", FILE, *command, **more)
 
 
 def alike(what, *command, **more):
@@ -171,9 +172,13 @@ for limit in ([0] if not os.geteuid() else []) + [12 << 20]: # 0: root's, withou
             if limit and not os.geteuid():
                 os.setuid(65534)
         os.chmod(TMP, 0o777)
-        os.chmod(shutil.copy(DESCRY, TMP), 0o755)
+        os.chmod(BINARY, 0o755)
         said = alike("locks %s" % limit, LOCKS, *raw, preexec_fn=limited)
         check(re.search(r"a\.dma: [1-9]\d* calls", said) and "lost" not in said, "recorded", limit, raw, said)
+
+# nohup(1)
+status = ["grep", "-E", "^Sig(Ign|Cgt)", "/proc/self/status"]
+alike("SIGHUP is ignored", *status, preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN))
 
 # the core has none of the recording's memory
 ABORTS = build("aborts", "#include <stdlib.h>\nint main(void) { *(volatile char *)malloc(9) = 1; abort(); }\n")
