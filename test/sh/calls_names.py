@@ -56,7 +56,7 @@ def calls(path, *options):
     text = ""
     for line in t.stdout:
         text += line.decode(errors="replace")
-        if "made_plain(" in text:
+        if re.search(rb"made_plain[@(]", line):
             break
     p.stdin.close()
     text += t.communicate(timeout=SECS)[0].decode(errors="replace")
