@@ -86,6 +86,8 @@ for probe, interpreter, program, ending, routine in (("python$target:::function-
     with open(path, "w", encoding="utf-8") as f:
         f.write(program)
     for engine in ("inproc", "kernel"):
+        if engine == "inproc" and ending == "py":
+            engine = python_from_inside(interpreter)
         r = descry("--json", "-x", "engine=" + engine, "-n", CLAUSES % probe, c="%s %s %s" % (interpreter, path, truth))
         check(r.rc == 0 and os.path.exists(truth), interpreter, engine, "exit", r)
         with open(truth, encoding="utf-8") as f:

@@ -160,21 +160,9 @@ def has_probes(python):
 for python in PYTHONS:
     if not shutil.which(python) or not has_probes(python):
         skip("there is no %s with probes of its own" % python)
-def from_inside(python):
-    """The engine that has both places of function-entry from inside. In some builds of CPython (Debian's 3.11.2-6+deb12u9) an indirect
-    jump near one of them could lead into a patch. descry refuses this place in-process with the reason, and by default the kernel
-    probes it in the same run."""
-    r = finish(start("-x", "engine=inproc", "-n", "python$target:::function-entry { }", c=python + " -c 0"))
-    check("matched 2 probes" in r.err, python, "two places", r)
-    if "not enabled in-process: an indirect jump" not in r.err:
-        return "inproc"
-    print("note: %s: one place cannot be patched, so the kernel probes it" % python)
-    return "auto"
-
-
 for python in PYTHONS:
     want = truth(python)
-    for engine in ("kernel", from_inside(python)):
+    for engine in ("kernel", python_from_inside(python)):
         options = ("-q", "--json", "-x", "engine=" + engine)
         name = "%s, %s" % (python, engine)
         judge(name + ", -c", descry(*options, "-n", COUNT, c="%s %s run" % (python, APP)), want)
