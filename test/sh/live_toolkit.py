@@ -142,7 +142,8 @@ for i in range(8):
         os._exit(0)
 for i in range(8): os.wait()'""")
 m = re.search(r"^waits: (\d+), (\d+) ns in all$", r.out, re.M)
-check(m and int(m.group(1)) == buckets(r.out) > 0, "lockbydist", r)
+# a firing on the way when the script ends may be in one of the aggregations alone
+check(m and abs(int(m.group(1)) - buckets(r.out)) <= os.cpu_count() and buckets(r.out) > 0, "lockbydist", r)
 
 r, _ = until("hotkernel", "dd if=/dev/zero of=/dev/null bs=1M count=3000")
 t = rows(r, r"(\S+`\S+) +(\d+)")
