@@ -129,7 +129,7 @@ bad:
 }
 
 /* Reads the ID of the name of a frame's method. method: its method entry, 0: the frame's scope has
- * it. Returns 0 when there is none that is read by plain loads. */
+ * it. Returns 0 when plain loads do not find an ID. */
 static uint64_t ruby_id(uint64_t frame, uint64_t method)
 {
 	uint64_t scope, flags, definition, id;

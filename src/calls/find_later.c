@@ -54,7 +54,8 @@ static void take_needed(void *arg, const struct process_object *po)
 	vec_push(&f->needed, *po);
 }
 
-/* Finds the libraries that an object which is not loaded needs, and that are not loaded, too. */
+/* An object that is not loaded names libraries that it needs. Finds those of them that are not
+ * loaded, either. */
 static void find_needed(struct finder *f, const struct process_object *po)
 {
 	enum { NEEDED_MAX = 64 };

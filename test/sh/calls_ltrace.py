@@ -41,9 +41,7 @@ for name, text in ("one.c", ONE), ("two.c", TWO), ("main.c", MAIN), ("made.conf"
         f.write(text)
 check(sh("cc -O2 -fPIC -shared -o libtwo.so two.c && cc -O2 -fPIC -shared -o libone.so one.c -L. -ltwo -Wl,-rpath,%s && "
          "cc -O1 -Wl,-z,now -o prog main.c -L. -lone -Wl,-rpath,%s -Wl,-rpath-link,." % (TMP, TMP)).returncode == 0, "built")
-engines = [e for e in ("inproc", "kernel") if finish(start("-x", "engine=" + e, "-qn", "BEGIN { exit(0); }")).rc == 0]
-if not engines:
-    skip("no engine may run here")
+engines = engines_here()
 
 
 def lines(engine, *flags, command=("./prog",)):

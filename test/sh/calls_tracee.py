@@ -249,7 +249,5 @@ check(sh("cc -O1 -fno-inline -fPIC -shared -o libmade.so made.c && cc -O0 -fno-b
 os.environ["GIVEN"] = "given"
 plain = subprocess.run(["./t", "lines", "0"], stdout=subprocess.PIPE, text=True)
 check(plain.returncode == 3, "the program alone")
-engines = [e for e in ("inproc", "kernel") if finish(start("-x", "engine=" + e, "-qn", "BEGIN { exit(0); }")).rc == 0]
-if not engines:
-    skip("no engine may run here")
+engines = engines_here()
 

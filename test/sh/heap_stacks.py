@@ -64,6 +64,17 @@ def heap(*args, status=0):
     return r
 
 
+def judge_core(name, pid, path, main):
+    """The stack of the main thread stands in a core file, too."""
+    core = "%s/core.%d" % (TMP, pid)
+    if shutil.which("gcore"):
+        subprocess.run(["gcore", "-o", TMP + "/core", str(pid)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    if os.path.exists(core):
+        text = heap("--stacks", core).stdout
+        check("".join("    %s:%d: %s\n" % (path, n, f) for f, n in main) in text, name, "from a core", text)
+        os.unlink(core)
+
+
 def compare(name, where, path, main, other):
     threads = [json.loads(line) for line in heap("--stacks", "--json", *where).stdout.splitlines()]
     stacks = [[(f["function"], f["line"]) for f in t["frames"]] for t in threads if t["type"] == "stack"]
@@ -103,13 +114,7 @@ for name, (program, main, other, objects) in EXPECTED.items():
     # both in one run
     text = heap("--stacks", "--counts", "-p", str(p.pid)).stdout
     check(text.index("threads\n") < text.index("Foo\n"), name, "stacks and counts", text[:300])
-    if shutil.which("gcore"):
-        subprocess.run(["gcore", "-o", TMP + "/core", str(p.pid)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        core = "%s/core.%d" % (TMP, p.pid)
-        if os.path.exists(core):
-            text = heap("--stacks", core).stdout
-            check("".join("    %s:%d: %s\n" % (path, n, f) for f, n in main) in text, name, "from a core", text)
-            os.unlink(core)
+    judge_core(name, p.pid, path, main)
     p.kill()
 
 
@@ -130,13 +135,7 @@ def jitted(argv, path, main, other):
     check(any(other in s for s in stacks), name, "another thread", stacks)
     files = {f["file"] for t in threads for f in t["frames"] if (f["function"], f["line"]) in main}
     check(files == {path}, name, "files", files)
-    if shutil.which("gcore"):
-        subprocess.run(["gcore", "-o", TMP + "/core", str(p.pid)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        core = "%s/core.%d" % (TMP, p.pid)
-        if os.path.exists(core):
-            text = heap("--stacks", core).stdout
-            check("".join("    %s:%d: %s\n" % (path, n, f) for f, n in main) in text, name, "from a core", text)
-            os.unlink(core)
+    judge_core(name, p.pid, path, main)
     p.kill()
 
 

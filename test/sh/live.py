@@ -126,6 +126,14 @@ def descry(*args, c=None, rc=0, **more):
     return r
 
 
+def engines_here():
+    """The engines that may run here; ends the test when there is none."""
+    engines = [e for e in ("inproc", "kernel") if finish(start("-x", "engine=" + e, "-qn", "BEGIN { exit(0); }")).rc == 0]
+    if not engines:
+        skip("no engine may run here")
+    return engines
+
+
 def python_from_inside(python):
     """The engine that has both places of function-entry from inside. In some builds of CPython (Debian's 3.11.2-6+deb12u9) an indirect
     jump near one of them could lead into a patch. descry refuses this place in-process with the reason, and by default the kernel
