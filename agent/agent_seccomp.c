@@ -1,7 +1,9 @@
 /* Handles a seccomp filter that the program is about to install. From then on no thread of the
  * process makes system calls of the agent, because the filter may end the process at an unexpected
- * one. The agent then uses facts from before (a thread's name, its signal stack), a word of the
- * thread (its id), or the tracer's lists. */
+ * one. Syscall User Dispatch counts as a filter: it hands unexpected calls to a handler of the
+ * program's, which takes them for those of the foreign program that it runs (Wine). The agent then
+ * uses facts from before (a thread's name, its signal stack), a word of the thread (its id), or the
+ * tracer's lists. */
 #include "agent/agent.h"
 
 enum {
@@ -12,6 +14,7 @@ enum {
 	PR_SET_NAME = 15,
 	PR_SET_TSC = 26,
 	PR_TSC_SIGSEGV = 2,
+	PR_SET_SYSCALL_USER_DISPATCH = 59, /* arg 0 switches it off */
 	/* time limit for other threads: more than the time that they wait for the tracer */
 	WAIT_NS = 250000000,
 };
@@ -129,6 +132,8 @@ static void rename_thread(uint64_t name)
  * none. */
 static bool puts_in(uint32_t nr, uint32_t op, uint64_t arg, uint64_t filter, bool *ret_strict)
 {
+	if (nr != SYS_SECCOMP && op == PR_SET_SYSCALL_USER_DISPATCH)
+		return arg;
 	if (nr == SYS_SECCOMP ? op > SET_MODE_FILTER : op != PR_SET_SECCOMP)
 		return false;
 	*ret_strict = nr == SYS_SECCOMP ? op != SET_MODE_FILTER : arg == MODE_STRICT;

@@ -94,6 +94,9 @@ uint64_t control_copy_free(struct control_copy *k);
  * which permit the same calls. */
 bool control_filtered(pid_t pid, pid_t tid);
 bool control_any_filtered(pid_t pid); /* of any of its threads */
+/* Returns true when a thread of a stopped process has Syscall User Dispatch switched on. Returns
+ * false where the kernel does not tell (before Linux 6.4). */
+bool control_any_dispatches(const struct control *c);
 /* Returns EPERM, with the reason, when control_syscall() would find no thread that may make system
  * calls. */
 struct err *control_check_calls(pid_t pid);

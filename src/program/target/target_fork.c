@@ -143,6 +143,7 @@ static struct err *place_code(struct control_copy *k)
 
 	if (e)
 		return e;
+	control_find_dispatched(c);
 	k->code = control_unused_end(c, fork_code_begin, code_size(), CONTROL_STUB_SIZE, &left);
 	if (!k->code)
 		return err_new(ENOSPC, "its text has no room for the code");
@@ -376,7 +377,7 @@ static struct control_thread *caller(struct control *c)
 
 		if (t->blocked || t->guest || !t->proved)
 			return NULL;
-		if (!ret && !control_filtered(c->pid, t->tid) &&
+		if (!ret && !control_filtered(c->pid, t->tid) && !control_dispatches(c, t) &&
 		    !control_in_sequence(c->pid, t->tid) && control_stack_is_sane(c, t, MASKS))
 			ret = t;
 	}

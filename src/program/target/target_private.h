@@ -28,7 +28,9 @@ struct control {
 	bool maps_known; /* maps is as the process is, which is stopped */
 	uint64_t *auxv;
 	uint32_t nauxv;
-	uint64_t stub;   /* address of the system call stub, 0: not placed */
+	uint64_t stub; /* address of the system call stub, 0: not placed */
+	/* Code that threads under Syscall User Dispatch may make system calls in; hi 0: none is */
+	struct control_range dispatched;
 	bool stub_left;  /* the stub was there already: a killed tracer left it */
 	bool stub_known; /* stub_before holds the bytes that the stub replaced */
 	uint8_t stub_before[CONTROL_STUB_SIZE];
@@ -70,6 +72,12 @@ struct err *control_check_status(struct control *c, const char *status);
 struct err *control_refused(const struct control *c, const char *status, int code);
 
 struct err *control_filter_refuses(pid_t pid, const char *name);
+
+/* dispatch.c: fills c->dispatched, for control_unused_end(). */
+void control_find_dispatched(struct control *c);
+/* Returns true when a system call of the thread at c->stub (or where the stub will be)
+ * would come to a handler of its own. */
+bool control_dispatches(struct control *c, const struct control_thread *t);
 
 /* served.c: called when ptrace(2) is forbidden to control_start(). */
 struct err *control_start_served(char *const argv[], const struct control_as *as,

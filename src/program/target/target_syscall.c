@@ -98,7 +98,8 @@ uint64_t control_unused_end(struct control *c, const uint8_t *code, uint32_t n, 
 		uint64_t at = m->end - behind - n;
 
 		if (!m->read || m->write || !m->exec || m->shared || !m->inode ||
-		    !strncmp(m->path, "/memfd:", 7))
+		    !strncmp(m->path, "/memfd:", 7) ||
+		    (c->dispatched.hi && (at < c->dispatched.lo || at >= c->dispatched.hi)))
 			continue;
 		if (control_pread(c, have, n, at) != (ssize_t)n)
 			continue;
@@ -113,8 +114,14 @@ uint64_t control_unused_end(struct control *c, const uint8_t *code, uint32_t n, 
 
 static bool find_unused_end(struct control *c)
 {
-	uint64_t at = control_unused_end(c, stub_code, sizeof(stub_code), 0, &c->stub_left);
+	uint64_t at;
 
+	control_find_dispatched(c);
+	at = control_unused_end(c, stub_code, sizeof(stub_code), 0, &c->stub_left);
+	if (!at && c->dispatched.hi) {
+		c->dispatched = (struct control_range){ 0 };
+		at = control_unused_end(c, stub_code, sizeof(stub_code), 0, &c->stub_left);
+	}
 	if (!at)
 		return false;
 	c->stub = at;
@@ -288,7 +295,7 @@ static bool has_room(struct control *c, const struct control_thread *t)
 
 bool control_may_borrow(struct control *c, const struct control_thread *t)
 {
-	if (t->blocked || t->guest || !control_is_64bit(&t->regs))
+	if (t->blocked || t->guest || !control_is_64bit(&t->regs) || control_dispatches(c, t))
 		return false;
 	if ((int64_t)t->regs.orig_rax < 0 && !c->maps_known) {
 		const struct mappings *maps;
@@ -474,7 +481,7 @@ static bool may_call(const struct control *c, struct control_thread *t)
 
 struct err *control_syscall(struct control *c, long nr, const uint64_t args[6], int64_t *ret_value)
 {
-	bool filtered = false;
+	bool filtered = false, dispatched = false;
 	struct err *e;
 
 	assert(c->stopped);
@@ -492,6 +499,10 @@ struct err *control_syscall(struct control *c, long nr, const uint64_t args[6], 
 			if (!t->proved || t->blocked || t->guest || (t->tid != c->pid) != others ||
 			    !control_stack_is_sane(c, t, 0))
 				continue;
+			if (control_dispatches(c, t)) {
+				dispatched = true;
+				continue;
+			}
 			if (may_call(c, t)) {
 				e = call_in(c, t, nr, args, ret_value);
 				c->maps_known = false;
@@ -501,6 +512,11 @@ struct err *control_syscall(struct control *c, long nr, const uint64_t args[6], 
 		}
 	if (filtered)
 		return control_filter_refuses(c->pid, c->name);
+	if (dispatched)
+		return err_new(
+			EPERM,
+			"process %d (%s) runs foreign code whose system calls come to a handler of its own (Syscall User Dispatch)",
+			c->pid, c->name);
 	return err_new(EBUSY, "process %d (%s): no thread can make a system call now", c->pid,
 		       c->name);
 }

@@ -406,7 +406,7 @@ static struct err *try_enter(struct inproc_engine *e, uint32_t i)
 		err = control_stop_to_call(c, STOP_MS);
 	if (!err)
 		err = check_alone(c, 0) ?: check_same(e, p) ?: check_started(e, c);
-	err = err ?: seccomp_check_again(e, p);
+	err = err ?: seccomp_check_again(e, p, c);
 	err = err ?: map_area(e, p, c);
 	if (!err && (p->guarded || p->strict || p->no_counter))
 		err = guard_install(e, p, c);

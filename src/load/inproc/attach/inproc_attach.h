@@ -31,7 +31,8 @@ struct err *attach_check_suits(struct control *c, uint64_t page, bool *ret_no_co
  * demand that. Fills p->filtered and p->quiet. */
 struct err *seccomp_check(const struct inproc_engine *e, struct inproc_process *p);
 /* Checks the same for a stopped process, which may have installed a filter since. */
-struct err *seccomp_check_again(const struct inproc_engine *e, struct inproc_process *p);
+struct err *seccomp_check_again(const struct inproc_engine *e, struct inproc_process *p,
+				const struct control *c);
 /* Checks the same for a plan, where another engine may be available. */
 struct err *seccomp_plan(const struct inproc_engine *e, struct inproc_process *p);
 /* Returns the first contents of the process's struct wire_kept. */

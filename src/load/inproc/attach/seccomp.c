@@ -55,37 +55,48 @@ static const char *needs_calls(const struct inproc_engine *e)
 
 /* --- attaching --- */
 
+/* Traces the process without system calls of the agent's. how: "seccomp" */
+static struct err *without_calls(const struct inproc_engine *e, struct inproc_process *p,
+				 const char *how)
+{
+	const char *needs = needs_calls(e);
+
+	p->quiet = true;
+	e->area->filtered = 1;
+	p->hooked = false; /* bells do not ring in it, so loads_look() reads its mappings */
+	if (needs)
+		return err_new(
+			EPERM,
+			"process %d filters its system calls (%s), and %s needs one: use -x engine=kernel",
+			(int)p->pid, how, needs);
+	if (e->area->identity != WIRE_ID_FS32)
+		return err_new(
+			EPERM,
+			"process %d filters its system calls (%s), and its C library has no word that distinguishes its threads without a system call: use -x engine=kernel",
+			(int)p->pid, how);
+	return NULL;
+}
+
 struct err *seccomp_check(const struct inproc_engine *e, struct inproc_process *p)
 {
 	enum { STRICT = 1 };
 	uint32_t mode = process_status(p->pid, "Seccomp:", 0);
-	const char *needs;
 
 	p->filtered = mode != 0;
 	p->strict = mode == STRICT;
 	p->quiet = control_any_filtered(p->pid);
-	if (!p->quiet)
-		return NULL;
-	e->area->filtered = 1;
-	p->hooked = false; /* bells do not ring in it, so loads_look() reads its mappings */
-	needs = needs_calls(e);
-	if (needs)
-		return err_new(
-			EPERM,
-			"process %d filters its system calls (seccomp), and %s needs one: use -x engine=kernel",
-			(int)p->pid, needs);
-	if (e->area->identity != WIRE_ID_FS32)
-		return err_new(
-			EPERM,
-			"process %d filters its system calls (seccomp), and its C library has no word that distinguishes its threads without a system call: use -x engine=kernel",
-			(int)p->pid);
-	return control_check_calls(p->pid);
+	return p->quiet ? without_calls(e, p, "seccomp") ?: control_check_calls(p->pid) : NULL;
 }
 
-struct err *seccomp_check_again(const struct inproc_engine *e, struct inproc_process *p)
+struct err *seccomp_check_again(const struct inproc_engine *e, struct inproc_process *p,
+				const struct control *c)
 {
+	if (p->quiet)
+		return NULL;
 	/* a check of every thread would make the stop long */
-	return !p->quiet && control_filtered(p->pid, p->pid) ? seccomp_check(e, p) : NULL;
+	if (control_filtered(p->pid, p->pid))
+		return seccomp_check(e, p);
+	return control_any_dispatches(c) ? without_calls(e, p, "Syscall User Dispatch") : NULL;
 }
 
 struct err *seccomp_plan(const struct inproc_engine *e, struct inproc_process *p)
@@ -231,7 +242,7 @@ static void become_quiet(struct inproc_engine *e, struct inproc_process *p)
 	if (needs)
 		inproc_note(
 			e,
-			"process %d has begun to filter its system calls (seccomp): %s needs a system call and no longer works there",
+			"process %d has begun to filter its system calls (seccomp, Syscall User Dispatch): %s needs a system call and no longer works there",
 			(int)p->pid, needs);
 }
 
