@@ -28,23 +28,43 @@ bool procdir_next(DIR *d, int *ret)
 	return false;
 }
 
-uint64_t procdir_start(pid_t pid)
+/* Returns the text of a field of /proc/PID/stat, from the third on (proc(5)), in *ret_text, which the
+ * caller frees; NULL: there is none. */
+static const char *stat_field(pid_t pid, int number, char **ret_text)
 {
-	cleanup_free char *text = NULL;
 	char path[64];
-	unsigned long long t = 0;
 	const char *p;
 	size_t n;
 
 	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-	if (err_drop(io_read_file(path, &text, &n)))
-		return 0;
-	p = strrchr(text, ')'); /* the name may contain any character */
-	for (int field = 2; p && field < 22; field++)
+	if (err_drop(io_read_file(path, ret_text, &n)))
+		return NULL;
+	p = strrchr(*ret_text, ')'); /* the name may contain any character */
+	for (int field = 2; p && field < number; field++)
 		p = strchr(p + 1, ' ');
-	if (p)
-		t = strtoull(p + 1, NULL, 10);
-	return t;
+	return p ? p + 1 : NULL;
+}
+
+uint64_t procdir_start(pid_t pid)
+{
+	cleanup_free char *text = NULL;
+	const char *p = stat_field(pid, 22, &text);
+
+	return p ? strtoull(p, NULL, 10) : 0;
+}
+
+bool procdir_program(pid_t pid, uint64_t ret[2])
+{
+	cleanup_free char *text = NULL;
+	unsigned long long code = 0, stack = 0;
+	const char *p = stat_field(pid, 26, &text);
+
+	/* The kernel writes 0 or 1 for a reader who may not know them. */
+	if (!p || sscanf(p, "%llu %*u %llu", &code, &stack) != 2 || code < 2 || stack < 2)
+		return false;
+	ret[0] = code;
+	ret[1] = stack;
+	return true;
 }
 
 /* Behind the name in parentheses: state, parent, group, session, terminal, its group, flags. The

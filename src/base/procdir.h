@@ -20,6 +20,11 @@ bool procdir_next(DIR *d, int *ret);
  * no such process. It distinguishes the process from a later one with the same number. */
 uint64_t procdir_start(pid_t pid);
 
+/* Sets ret to numbers that a program keeps from execve(2) to its end, and that the next program of
+ * the process has by chance only: where its code and its stack begin (/proc/PID/stat). Returns
+ * false when this process may not know them, or there is none. */
+bool procdir_program(pid_t pid, uint64_t ret[2]);
+
 /* Returns true when no thread of the process will run code of its program again: there is no such
  * process, or each of its threads is ending or has ended. A zombie has ended, though kill(2) still
  * finds it. */

@@ -175,8 +175,9 @@ static void finish(struct alloc_shims *s, uint32_t i)
 	if (!sum->parent) {
 		*sum = s->sums.v[0];
 		s->sums.v[0] = shim->sum;
-	} else if (!sum->runs) { /* it was killed before it began */
-		unlink(sum->path);
+	} else if (!sum->runs) {   /* it was killed before it began */
+		if (s->device < 0) /* else it is the user's own, of all processes */
+			unlink(sum->path);
 		free(sum->path);
 		free(sum->command);
 		err_free(sum->error);
@@ -248,6 +249,8 @@ static struct err *admit(struct alloc_shims *s, const struct ucred *who, bool fo
 	shim->memory->sample = s->sample;
 	shim->pidfd = pidfd;
 	shim->user = user_of(s, who->uid);
+	if (shim->stacks)
+		shim_stacks_of(shim->stacks, pid, who->uid);
 	shim->sum.pid = pid;
 	shim->sum.forked = forked;
 	shim->sum.command = first ? xstrdup(s->command) : read_command(pid);

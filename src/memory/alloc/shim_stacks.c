@@ -2,12 +2,15 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <linux/futex.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/hash.h"
+#include "base/procdir.h"
 #include "memory/alloc/shim_stacks.h"
 #include "program/symbol/symbol.h"
 #include "program/unwind/unwind.h"
@@ -33,6 +36,8 @@ struct shim_stacks {
 	struct wire_alloc *m;
 	uint8_t *more; /* the memory behind the rings */
 	pid_t pid;
+	bool known;          /* program is that of the process */
+	uint64_t program[2]; /* procdir_program() */
 	struct unwind_store *store;
 	struct symbols *symbols;
 	struct sink sink; /* names frames */
@@ -95,12 +100,24 @@ static void end_change(struct shim_stacks *s)
 		__atomic_store_n(&s->m->tables, ++s->version, __ATOMIC_SEQ_CST);
 }
 
+/* A process may execute a set-user-ID program while others still have its memory. Called when the
+ * process's mappings have been read, before they are written. */
+static bool is_same_program(const struct shim_stacks *s)
+{
+	uint64_t now[2];
+
+	return s->known && procdir_program(s->pid, now) && now[0] == s->program[0] &&
+	       now[1] == s->program[1];
+}
+
 static struct err *put_chunk(void *arg, uint32_t chunk, const uint32_t *words)
 {
 	struct shim_stacks *s = arg;
 
 	if (chunk >= WIRE_ALLOC_CHUNKS)
 		return err_new(ENOSPC, "the unwind tables do not fit into shared memory");
+	if (!is_same_program(s)) /* lists of mappings are in chunks */
+		return err_new(EPERM, "the process executes another program");
 	s->chunks[chunk] = words;
 	begin_change(s);
 	memcpy(s->more + (size_t)chunk * WIRE_ALLOC_CHUNK_BYTES, words, WIRE_ALLOC_CHUNK_BYTES);
@@ -111,6 +128,8 @@ static struct err *put_process(void *arg, uint32_t pid, const struct wire_unwind
 {
 	struct shim_stacks *s = arg;
 
+	if (!is_same_program(s))
+		return err_new(EPERM, "the process executes another program");
 	if (!s->epochs.n || shim_stacks_unloaded(s, p)) {
 		if (s->epochs.n == EPOCHS_MAX)
 			return err_new(ENOSPC, "too many objects were loaded and unloaded");
@@ -250,6 +269,17 @@ void shim_stacks_write(struct shim_stacks *s, struct alloc_writer *w)
 	/* A thread that was killed leaves a node that is never filled. */
 	while (s->done < n && (s->nodes.v[s->done].done || n - s->done > GIVEN_UP))
 		s->done++;
+}
+
+void shim_stacks_of(struct shim_stacks *s, pid_t pid, uid_t uid)
+{
+	char path[32];
+	struct stat st;
+
+	/* In this order: a program that is executed now makes one of both fail. */
+	s->known = procdir_program(pid, s->program);
+	snprintf(path, sizeof(path), "/proc/%d", (int)pid);
+	s->known &= !stat(path, &st) && st.st_uid == uid;
 }
 
 uint64_t shim_stacks_asked(struct shim_stacks *s, uint64_t now)
