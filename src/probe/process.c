@@ -125,6 +125,17 @@ bool process_object_mapped(struct probe_set *ps, pid_t pid, const struct mapping
 	return found;
 }
 
+/* Returns true when the process has this one's user. The file of a program chooses its dynamic linker,
+ * so a command that was started as another user would choose what this process's user runs. */
+static bool is_own_user(pid_t pid)
+{
+	char path[64];
+	struct stat st;
+
+	snprintf(path, sizeof(path), "/proc/%d", (int)pid);
+	return !stat(path, &st) && st.st_uid == geteuid();
+}
+
 /* Runs `interp --list program` and returns its output, malloc()ed; NULL on failure. The dynamic
  * linker maps the program's libraries by the rules that will apply (RUNPATH, LD_LIBRARY_PATH,
  * ld.so.cache, preloads) and runs none of their code. */
@@ -232,7 +243,7 @@ struct err *process_objects(struct probe_set *ps, pid_t pid, const struct proces
 	e = add_mapped(&c);
 	if (e)
 		return e;
-	if (target && target->is_command)
+	if (target && target->is_command && is_own_user(pid))
 		add_future(&c);
 	objects = arena_new(&ps->arena, struct process_objects);
 	objects->n = c.list.n;

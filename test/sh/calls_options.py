@@ -175,6 +175,28 @@ if os.getuid() == 0:
         own = subprocess.run(["id", "nobody"], stdout=subprocess.PIPE, text=True).stdout
         r = calls("-u", "nobody", "-e", "exit", "id", rc=0)
         check(r.out == own and "groups=" in own, "-u: user, group and groups", r, own)
+    # The file of a program names its dynamic linker, which descry's user must not run for another's program. This one jumps to the program.
+    with open("linker.c", "w") as f:
+        f.write("""__asm__(".globl _start\\n_start: mov %rsp, %rbx\\n mov %rsp, %rdi\\n call begin\\n mov %rbx, %rsp\\n jmp *%rax\\n");
+static long call(long n, long a, long b, long c) { long r; __asm__ volatile("syscall" : "=a"(r) : "a"(n), "D"(a), "S"(b), "d"(c) : "rcx", "r11", "memory"); return r; }
+long begin(long *sp)
+{
+    long *v = sp + 2 + sp[0];
+    if (sp[0] > 1 && ((char *)sp[2])[0] == '-')
+        call(231, call(2, (long)"PATH/linker.ran", 0101, 0600) < 0, 0, 0);
+    while (*v++);
+    while (*v != 9) v += 2; /* AT_ENTRY */
+    return v[1];
+}
+""".replace("PATH", os.getcwd()))
+    with open("made.c", "w") as f:
+        f.write("""__asm__(".globl _start\\n_start: mov $60, %eax\\n mov $5, %edi\\n syscall\\n"); int puts(const char *); void never(void) { puts("x"); }""")
+    subprocess.run(["cc", "-O1", "-fno-stack-protector", "-nostdlib", "-static-pie", "-o", "ld-made", "linker.c"], check=True)
+    subprocess.run(["cc", "-O1", "-nostartfiles", "-pie", "-o", "made", "-Wl,--dynamic-linker=" + os.getcwd() + "/ld-made", "made.c"], check=True)
+    check(subprocess.run(["./ld-made", "--list"]).returncode == 0 and os.path.exists("linker.ran"), "the made linker runs")
+    os.unlink("linker.ran")
+    r = finish(start("calls", "-u", "nobody", "./made"))
+    check(r.rc == 5 and not os.path.exists("linker.ran"), "descry runs the linker that another user's program names", r)
 else:
     print("note: -u wants root")
 
