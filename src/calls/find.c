@@ -146,7 +146,7 @@ static struct err *add_returns(struct finder *f, struct calls_function *fn,
 		const char *in = r->in == po ? module : module_of(r->in, true);
 
 		if (can_stand(f->c, in))
-			vec_push(&fn->rets, arena_printf(a, "pid%s:%s:-:%llx", f->process, in,
+			vec_push(&fn->rets, arena_printf(a, "pid%s:%s:--:%llx", f->process, in,
 							 (unsigned long long)r->addr));
 	}
 	vec_fini(&places.rets);
@@ -250,7 +250,7 @@ static struct err *add_entry(struct finder *f, const struct process_object *po,
 		vec_push(&fn->entries, arena_printf(&f->c->arena, "pid%s:%s:%s:entry", f->process,
 						    module, s->name));
 	else if (variant) /* else the program does not call it */
-		vec_push(&fn->entries, arena_printf(&f->c->arena, "pid%s:%s:-:%llx", f->process,
+		vec_push(&fn->entries, arena_printf(&f->c->arena, "pid%s:%s:--:%llx", f->process,
 						    module, (unsigned long long)variant));
 	return e;
 }

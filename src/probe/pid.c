@@ -5,6 +5,8 @@
  *	pid123:libc:malloc:return     by exact name, or the name up to ".so"
  *	pid123:a.out:main:1f          the instruction at main+0x1f
  *	pid123:a.out:-:401136         the instruction at an address: the process's, else the file's
+ *	pid123:libc.so.6:--:28123     the instruction at an address of the file. For descry's own
+ *	                              programs: a process cannot map another place there
  *
  * The provider never offers a uprobe that would break the process: on an instruction that the
  * kernel refuses, or a return probe (which overwrites the return address) where the word on top of
@@ -17,6 +19,7 @@
 #include "base/glob.h"
 #include "probe/pid_args.h"
 #include "probe/process.h"
+#include "program/text/text.h"
 
 enum {
 	MAX_FOUND = 250000,     /* of one description, as DTrace's fasttrap-max-probes */
@@ -466,19 +469,39 @@ static void match_object(struct match *m, const struct process_object *po)
 
 /* --- absolute addresses --- */
 
+/* Finds where the function at an address begins: by its symbol, else by the unwind tables of the
+ * file. Returns false when neither knows. */
+static bool function_begins(struct probe_set *ps, const struct process_object *po, uint64_t addr,
+			    uint64_t *ret)
+{
+	const struct object_symbol *f = object_find_addr(po->object, addr);
+	uint64_t end;
+
+	if (f && f->is_func) {
+		*ret = f->addr;
+		return true;
+	}
+	if (ps->decoded.object != po->object) {
+		text_free(ps->decoded.text);
+		ps->decoded.text = NULL;
+		ps->decoded.object = po->object;
+		(void)err_drop(text_open(po->object, &ps->decoded.text));
+	}
+	return ps->decoded.text && text_function(ps->decoded.text, addr, ret, &end);
+}
+
 /* Begins at the address before, if that was in the same function. Programs of descry's own name
  * thousands of addresses in one function, one after another. */
 static bool is_instruction(struct probe_set *ps, const struct process_object *po, uint64_t addr)
 {
-	const struct object_symbol *f = object_find_addr(po->object, addr);
-	uint64_t at;
+	uint64_t at, begin;
 	uint32_t len;
 
-	if (!f || !f->is_func)
+	if (!function_begins(ps, po, addr, &begin))
 		return true; /* nothing contradicts it */
-	at = f->addr;
+	at = begin;
 	if (ps->decoded.dev == po->dev && ps->decoded.inode == po->inode &&
-	    ps->decoded.func == f->addr && ps->decoded.at <= addr)
+	    ps->decoded.func == begin && ps->decoded.at <= addr)
 		at = ps->decoded.at;
 	for (; at < addr; at += len) {
 		uint8_t code[16];
@@ -491,7 +514,7 @@ static bool is_instruction(struct probe_set *ps, const struct process_object *po
 	}
 	ps->decoded.dev = po->dev;
 	ps->decoded.inode = po->inode;
-	ps->decoded.func = f->addr;
+	ps->decoded.func = begin;
 	ps->decoded.at = at;
 	return at == addr;
 }
@@ -513,7 +536,7 @@ static void add_address(struct match *m, const struct process_object *po, uint64
 	if (class != UPROBE_REFUSED && !is_instruction(m->in.ps, po, addr))
 		reason = "no instruction begins at this address";
 	snprintf(name, sizeof(name), "%llx", (unsigned long long)shown);
-	pid_add(m, po, "-", name, ATTACH_UPROBE, addr, offset, reason,
+	pid_add(m, po, m->in.pd->func, name, ATTACH_UPROBE, addr, offset, reason,
 		reason ? NULL : process_price(class, ATTACH_UPROBE));
 }
 
@@ -525,21 +548,15 @@ static void match_later_address(void *arg, const struct process_object *later)
 		add_address(m, later, m->offset, m->offset);
 }
 
-/* Adds a probe at an address of the process when text is mapped there. Else adds a probe at this
- * address of the file: of the named object, which may not be loaded yet, or of the main program
- * when no object is named. */
-static struct err *match_address(struct match *m, const struct process_objects *objects)
+/* Adds a probe at an address of the process when text of the named object is mapped there. */
+static struct err *match_mapped(struct match *m, const struct process_objects *objects)
 {
 	const struct mapping *at;
 	struct mappings maps;
 	struct object *o;
 	uint64_t addr;
-	uint32_t before = m->nfound;
-	struct err *e;
+	struct err *e = mappings_read(m->in.pid, &maps);
 
-	if (!m->offset_exact)
-		return NULL;
-	e = mappings_read(m->in.pid, &maps);
 	if (e)
 		return e;
 	at = mappings_find(&maps, m->offset);
@@ -550,6 +567,23 @@ static struct err *match_address(struct match *m, const struct process_objects *
 			    process_object_matches(&objects->v[k], m->in.pd->mod))
 				add_address(m, &objects->v[k], addr, m->offset);
 	mappings_free(&maps);
+	return NULL;
+}
+
+/* Adds a probe at an address of the process, or where it maps nothing there, at this address of the
+ * file: of the named object, which may not be loaded yet, or of the main program when no object is
+ * named. of_file: only the latter. */
+static struct err *match_address(struct match *m, const struct process_objects *objects,
+				 bool of_file)
+{
+	uint32_t before = m->nfound;
+	struct err *e;
+
+	if (!m->offset_exact)
+		return NULL;
+	e = of_file ? NULL : match_mapped(m, objects);
+	if (e)
+		return e;
 	for (uint32_t k = 0; k < objects->n && m->nfound == before; k++)
 		if (m->in.pd->mod[0] ? process_object_matches(&objects->v[k], m->in.pd->mod)
 				     : objects->v[k].is_main)
@@ -621,8 +655,8 @@ static struct err *match_process(struct process_match *in)
 	m->wants_return = glob_match(name, "return");
 	m->offset_exact = parse_hex(name, &m->offset);
 	m->wants_offsets = m->offset_exact || !name[0] || glob_is_pattern(name);
-	if (!strcmp(m->in.pd->func, "-"))
-		return match_address(m, objects);
+	if (!strcmp(m->in.pd->func, "-") || !strcmp(m->in.pd->func, "--"))
+		return match_address(m, objects, m->in.pd->func[1]);
 	for (uint32_t i = 0; i < objects->n; i++) {
 		if (!process_object_matches(&objects->v[i], m->in.pd->mod))
 			continue;

@@ -10,6 +10,7 @@
 #include "probe/plt.h"
 #include "probe/tracepoint.h"
 #include "probe/usdt.h"
+#include "program/text/text.h"
 
 const struct provider *const providers[] = {
 #define PROVIDER(name) &provider_##name,
@@ -35,6 +36,7 @@ void probe_set_fini(struct probe_set *ps)
 	fbt_free(ps->fbt);
 	plt_free(ps->plt);
 	usdt_questions_free(ps->questions);
+	text_free(ps->decoded.text);
 	vec_fini(&ps->notes);
 	vec_fini(&ps->targets);
 	vec_fini(&ps->all);

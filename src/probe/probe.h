@@ -215,6 +215,8 @@ struct probe_set {
 	struct {
 		uint64_t dev, inode; /* of its file */
 		uint64_t func, at;
+		const struct object *object; /* of text */
+		struct text *text;           /* NULL: none was opened */
 	} decoded;
 	struct arena arena;
 	struct intern names;

@@ -40,7 +40,11 @@ __asm__(".text\n"
 	".size pid_test_loop, .-pid_test_loop\n"
 	".globl pid_test_locked\n.type pid_test_locked,@function\npid_test_locked:\n"
 	" lock incl (%rdi)\n ret\n"
-	".size pid_test_locked, .-pid_test_locked\n");
+	".size pid_test_locked, .-pid_test_locked\n"
+	".globl pid_test_nameless\n.cfi_startproc\npid_test_nameless:\n"
+	" mov $0x11905011, %eax\n ret\n.cfi_endproc\n");
+/* It is no function for the symbol table; the unwind tables know it. */
+void pid_test_nameless(void);
 
 __attribute__((noinline, used)) static void fire(int a, const char *text)
 {
@@ -235,6 +239,19 @@ static void test_addresses(void **state)
 	assert_int_equal(match(f, f->pid_prov, "a.out", "-", name), 1);
 	assert_int_equal(f->seen.p[0]->offset, off + 5);
 	assert_int_equal(match(f, f->pid_prov, "a.out", "-", "1"), 0);
+	/* of the file alone, whatever the process has mapped there */
+	assert_int_equal(match(f, f->pid_prov, "a.out", "--", name), 1);
+	assert_int_equal(f->seen.p[0]->offset, off + 5);
+	assert_string_equal(f->seen.p[0]->func, "--");
+	snprintf(name, sizeof(name), "%llx", (unsigned long long)(uintptr_t)pid_test_known);
+	assert_int_equal(match(f, f->pid_prov, "a.out", "--", name), 0);
+	/* the inside of an instruction that no symbol covers */
+	for (uint32_t i = 0; i < 6; i++) {
+		snprintf(name, sizeof(name), "%llx",
+			 (unsigned long long)(uintptr_t)pid_test_nameless + i);
+		assert_int_equal(match(f, f->pid_prov, "a.out", "-", name), 1);
+		assert_int_equal(!f->seen.p[0]->unavailable, i == 0 || i == 5);
+	}
 	fixture_free(f);
 }
 

@@ -144,7 +144,8 @@ static bool is_offset(const char *name)
  * tag names the part that is wrong. */
 static const char *pid_tag(const struct probe_desc *d)
 {
-	bool whole = !strcmp(d->func, "-"); /* offsets in an object, not in a function */
+	bool whole = !strcmp(d->func, "-") ||
+		     !strcmp(d->func, "--"); /* offsets in an object, not in a function */
 
 	if (!strncmp(d->prov, "pid", 3) && isdigit((unsigned char)d->prov[3]) &&
 	    (!is_pid(d->prov) || !strtol(d->prov + 3, NULL, 10)))

@@ -159,7 +159,7 @@ static struct err *put_function(struct maker *m, const struct object_symbol *s)
 			out_init(&list, NULL);
 			for (uint32_t i = 0; i < places.rets.n; i++)
 				if (probe_name_is_plain(module_of(places.rets.v[i].in)))
-					out_printf(&list, "%spid$target:%s:-:%llx",
+					out_printf(&list, "%spid$target:%s:--:%llx",
 						   list.n ? ",\n" : "",
 						   module_of(places.rets.v[i].in),
 						   (unsigned long long)places.rets.v[i].addr);

@@ -74,7 +74,7 @@ static void put_clause(struct sites *s, const char *module, const instruction_ve
 	for (uint32_t i = first; i < v->n; i++) {
 		if (v->v[i].object != like->object || v->v[i].moved != like->moved)
 			continue;
-		out_printf(o, "%spid$target:%s:-:%llx", any ? ",\n" : "", module,
+		out_printf(o, "%spid$target:%s:--:%llx", any ? ",\n" : "", module,
 			   (unsigned long long)v->v[i].addr);
 		any = true;
 	}
