@@ -16,6 +16,8 @@
 enum { MAX_FUNCTIONS = 512, MAX_RETS = 4096 }; /* of one function, through its tail jumps */
 /* The work that searches may be, in units of a relocation that is read. A slot of a PLT is some
  * more, by the objects and the length of its name. */
+/* Any number of words may have one long name, and sorting compares them. */
+enum { NAME_BYTES_MAX = 64 << 20 };
 enum { WORK_MAX = 1 << 28, WORK_SLOT = 128, WORK_EXIT = 128, WORK_KNOWN_EXIT = 16 };
 
 /* The places where the code of one function ends: rets and jumps. */
@@ -61,6 +63,7 @@ struct returns {
 	} * texts; /* of each object, opened on first use */
 	uint32_t ntexts;
 	uint64_t work, work_max;
+	uint64_t name_bytes;   /* of all words' names */
 	struct loaded *loaded; /* of each of `objects` */
 	VEC(struct words) words;
 	VEC(struct exits) exits;
@@ -188,21 +191,29 @@ static int compare_word(const void *pa, const void *pb)
 }
 
 /* Makes the word that a relocation describes. Returns false for one of another kind. */
-static bool word_of(const Elf64_Rela *r, const uint8_t *symbols, size_t nsymbols,
-		    const uint8_t *names, size_t nnames, struct word *ret)
+static bool word_of(struct returns *r, const Elf64_Rela *rela, const uint8_t *symbols,
+		    size_t nsymbols, const uint8_t *names, size_t nnames, struct word *ret)
 {
-	uint32_t type = ELF64_R_TYPE(r->r_info);
-	uint64_t number = ELF64_R_SYM(r->r_info);
+	uint32_t type = ELF64_R_TYPE(rela->r_info);
+	uint64_t number = ELF64_R_SYM(rela->r_info);
+	size_t left, n;
 	Elf64_Sym sym;
 
-	*ret = (struct word){ .resolver = (uint64_t)r->r_addend, .addr = r->r_offset };
+	*ret = (struct word){ .resolver = (uint64_t)rela->r_addend, .addr = rela->r_offset };
 	if (type == R_X86_64_IRELATIVE)
 		return true;
 	if ((type != R_X86_64_JUMP_SLOT && type != R_X86_64_GLOB_DAT) || !symbols || !names ||
 	    number >= nsymbols / sizeof(sym))
 		return false;
 	memcpy(&sym, symbols + number * sizeof(sym), sizeof(sym));
-	if (sym.st_name >= nnames || !memchr(names + sym.st_name, 0, nnames - sym.st_name))
+	if (sym.st_name >= nnames)
+		return false;
+	left = nnames - sym.st_name;
+	if (left > NAME_BYTES_MAX - r->name_bytes)
+		left = NAME_BYTES_MAX - r->name_bytes;
+	n = strnlen((const char *)names + sym.st_name, left);
+	r->name_bytes += n;
+	if (n == left)
 		return false;
 	ret->name = (const char *)names + sym.st_name;
 	ret->resolver = 0;
@@ -236,7 +247,7 @@ static const struct words *words_of(struct returns *r, const struct process_obje
 			struct word word;
 
 			memcpy(&rela, p + i * sizeof(rela), sizeof(rela));
-			if (word_of(&rela, symbols, nsymbols, w->names, nnames, &word))
+			if (word_of(r, &rela, symbols, nsymbols, w->names, nnames, &word))
 				vec_push(&w->v, word);
 		}
 	}
