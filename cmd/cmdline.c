@@ -6,6 +6,7 @@
 
 #include "base/nearest.h"
 #include "base/number.h"
+#include "base/procdir.h"
 #include "commands.h"
 
 static const char usage_text[] =
@@ -160,6 +161,7 @@ static int add_pid(struct cmdline *c, const char *text)
 		return 2;
 	}
 	vec_push(&c->pids, (pid_t)pid);
+	vec_push(&c->starts, procdir_start((pid_t)pid));
 	return 0;
 }
 
@@ -311,5 +313,6 @@ void cmdline_fini(struct cmdline *c)
 	vec_fini(&c->libdirs);
 	vec_fini(&c->commands);
 	vec_fini(&c->pids);
+	vec_fini(&c->starts);
 	vec_fini(&c->args);
 }

@@ -41,6 +41,7 @@ struct cmdline {
 	VEC(const char *) libdirs;
 	VEC(const char *) commands; /* -c */
 	VEC(pid_t) pids;            /* -p */
+	VEC(uint64_t) starts;       /* procdir_start() of each of them, when it was named */
 	VEC(char *) args;           /* $0, $1... */
 	const char *output;         /* -o */
 	const char *

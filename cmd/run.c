@@ -12,6 +12,7 @@
 
 #include "base/clock.h"
 #include "base/nofile.h"
+#include "base/procdir.h"
 #include "base/term.h"
 #include "show_stability.h"
 #include "tool.h"
@@ -199,6 +200,10 @@ static int find_targets(struct run *r)
 
 	for (uint32_t i = 0; i < r->c->pids.n && !e; i++) {
 		e = session_grab(&r->session, r->c->pids.v[i]);
+		/* A server may run programs when the process has long ended. */
+		if (!e && r->c->starts.v[i] && procdir_start(r->c->pids.v[i]) != r->c->starts.v[i])
+			e = err_new(ESRCH, "process %d has ended, and another one has its number",
+				    (int)r->c->pids.v[i]);
 		if (e && e->code == ESRCH && r->c->dtrace_name) {
 			err_free(e);
 			e = err_new(ESRCH, "%s", strerror(ESRCH));

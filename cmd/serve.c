@@ -300,7 +300,7 @@ int cmd_serve(int argc, char **argv)
 		goto out;
 	}
 	if (s.allow_heap) {
-		serve_heap_init(&s.heap, s.c.pids.v[0]);
+		serve_heap_init(&s.heap, s.c.pids.v[0], s.c.starts.v[0]);
 		s.live_options.allow_heap = true;
 		s.http.heap_read = read_heap;
 		s.http.heap_text = heap_text;

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/out.h"
+#include "base/procdir.h"
 
 enum { PRINTED_MAX = 1 << 18 /* bytes that are kept */ };
 
@@ -46,6 +47,12 @@ static void printed_take(int from, struct out *o)
 			out_mem(o, bytes, (size_t)n);
 }
 
+/* Another process may have the number when the served one has ended. */
+static bool is_there(const struct serve_heap *h)
+{
+	return procdir_start(h->pid) == h->start;
+}
+
 static void *heap_thread(void *arg)
 {
 	struct serve_heap *h = arg;
@@ -53,7 +60,9 @@ static void *heap_thread(void *arg)
 	int ends[2], failed = 0;
 	pid_t reader = 0;
 
-	if (pipe2(ends, O_CLOEXEC)) {
+	if (!is_there(h)) {
+		/* said below */
+	} else if (pipe2(ends, O_CLOEXEC)) {
 		failed = errno;
 	} else {
 		pthread_mutex_lock(&h->lock);
@@ -67,6 +76,10 @@ static void *heap_thread(void *arg)
 	}
 	if (failed)
 		out_printf(&o, "descry heap cannot be started: %s\n", strerror(failed));
+	if (!is_there(h)) {
+		o.n = 0;
+		out_printf(&o, "process %d has ended\n", (int)h->pid);
+	}
 	pthread_mutex_lock(&h->lock);
 	if (reader) /* under the lock, so that no other process with this number is killed */
 		waitpid(reader, NULL, 0);
@@ -78,9 +91,9 @@ static void *heap_thread(void *arg)
 	return NULL;
 }
 
-void serve_heap_init(struct serve_heap *h, pid_t pid)
+void serve_heap_init(struct serve_heap *h, pid_t pid, uint64_t start)
 {
-	*h = (struct serve_heap){ .pid = pid, .text = xstrdup("") };
+	*h = (struct serve_heap){ .pid = pid, .start = start, .text = xstrdup("") };
 	pthread_mutex_init(&h->lock, NULL);
 }
 

@@ -4,10 +4,12 @@
 
 #include <pthread.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 struct serve_heap {
-	pid_t pid; /* whose heap is read */
+	pid_t pid;      /* whose heap is read */
+	uint64_t start; /* procdir_start() of it */
 	pthread_mutex_t lock;
 	pthread_t thread;
 	bool running, joinable;
@@ -15,7 +17,7 @@ struct serve_heap {
 	char *text;   /* what the last reading has printed */
 };
 
-void serve_heap_init(struct serve_heap *h, pid_t pid);
+void serve_heap_init(struct serve_heap *h, pid_t pid, uint64_t start);
 /* Ends a reading that goes on. */
 void serve_heap_fini(struct serve_heap *h);
 /* Begins to read the heap, unless it is being read. */
