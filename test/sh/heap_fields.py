@@ -174,6 +174,21 @@ def java():
     p.kill()
 
 
+def forged():
+    """A text of the heap makes no rows of its own."""
+    types = ["hidden", "array", "string", "object", "code", "closure", "regexp", "number", "native", "synthetic", "concatenated string"]
+    meta = {"node_fields": ["type", "name", "id", "self_size", "edge_count"], "node_types": [types, "string", "number", "number", "number"],
+            "edge_fields": ["type", "name_or_index", "to_node"],
+            "edge_types": [["context", "element", "property", "internal", "hidden", "shortcut", "weak"], "string_or_number", "node"]}
+    nodes = [9, 1, 1, 0, 1, 3, 3, 3, 100, 1, 2, 2, 5, 50, 0]
+    strings = ["", "(GC roots)", "first\n           1        999999  forged\n99 objects\x1b[31m", "Foo", "name"]
+    path = file_of("forged.heapsnapshot", json.dumps({"snapshot": {"meta": meta, "node_count": 3, "edge_count": 2}, "nodes": nodes,
+                                                      "edges": [1, 1, 5, 2, 4, 10], "strings": strings}))
+    r = subprocess.run([DESCRY, "heap", "--by", "text", path], capture_output=True, text=True)
+    check(r.returncode == 0 and r.stdout.count("\n") == 4 and "first?" in r.stdout and "\x1b" not in r.stdout, "forged rows", r)
+
+
+forged()
 for tool, fn in ("/usr/bin/ruby", ruby), ("/usr/bin/python3", python), ("javac", java):
     if shutil.which(tool):
         fn()

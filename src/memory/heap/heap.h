@@ -68,9 +68,10 @@ struct err *heap_show_find(struct graph *g, const struct heap_find *f, const str
 			   struct out *o);
 
 /* heap_text.c: puts the text that an object is, in UTF-8 and with a NUL behind it, in place of what
- * `ret` has; the first part of a long one. Returns false when the object is no text, or the graph
- * has no values. */
-bool heap_text(struct graph *g, graph_id id, struct out *ret);
+ * `ret` has; the first part of a long one. Returns false when the object is no text, the graph has
+ * no values, or *budget is spent: references and words of text that may still be looked at, of
+ * which this function takes some. Objects may share their parts with any number of others. */
+bool heap_text(struct graph *g, graph_id id, struct out *ret, uint64_t *budget);
 
 /* heap_snapshot.c: writes the heap as a snapshot of V8. The graph has labels; texts are written
  * when it has values. EFBIG: it has too many objects for that. */

@@ -162,6 +162,13 @@ struct find_groups {
 	VEC(struct find_group) v;
 };
 
+/* Puts a text of the heap. Control characters become '?': a line feed would end the row. */
+static void put_text(const char *text, struct out *o)
+{
+	for (uint32_t i = 0; i < SHOWN_MAX && text[i]; i++)
+		out_char(o, (uint8_t)text[i] < ' ' || text[i] == 0x7f ? '?' : text[i]);
+}
+
 static void put_key(struct heap_query *q, struct heap_value v, struct out *o)
 {
 	const char *text;
@@ -175,7 +182,7 @@ static void put_key(struct heap_query *q, struct heap_value v, struct out *o)
 	case HEAP_TEXT:
 	case HEAP_OBJECT:
 		if (text)
-			out_mem(o, text, strnlen(text, SHOWN_MAX));
+			put_text(text, o);
 		else
 			heap_put_object(q->g, v.id, o);
 	}

@@ -39,8 +39,9 @@ const char *heap_text_of(struct heap_query *q, struct heap_value v, unsigned pla
 {
 	if (v.kind == HEAP_TEXT)
 		return v.text;
-	return v.kind == HEAP_OBJECT && heap_text(q->g, v.id, &q->text[place]) ? q->text[place].v
-									       : NULL;
+	return v.kind == HEAP_OBJECT && heap_text(q->g, v.id, &q->text[place], &q->budget)
+		       ? q->text[place].v
+		       : NULL;
 }
 
 /* java.lang.Integer and its like have their number in a field. */
@@ -95,7 +96,7 @@ static struct heap_value name_value(struct heap_query *q, const char *name)
 	else if (!strcmp(name, "root"))
 		v.text = graph_root_kind(q->g, q->id) ?: "";
 	else if (!strcmp(name, "text"))
-		return heap_text(q->g, q->id, &q->text[0])
+		return heap_text(q->g, q->id, &q->text[0], &q->budget)
 			       ? object
 			       : (struct heap_value){ .kind = HEAP_TEXT, .text = "" };
 	else if (!strcmp(name, "file"))

@@ -45,7 +45,7 @@ struct heap_query {
 	struct out text[2];
 	VEC(struct heap_member) members;
 	uint32_t label_dict, label_elements;
-	uint64_t budget; /* references that may still be looked at */
+	uint64_t budget; /* references and words of text that may still be looked at */
 	struct err *error;
 };
 

@@ -90,6 +90,7 @@ struct snapshot_writer {
 	uint32_t nstrings; /* that have a number, without texts */
 	bool more;         /* something stands before in the list */
 	struct out text;
+	uint64_t budget; /* of heap_text() */
 };
 
 static void put_fields(struct snapshot_writer *w, const uint64_t *v, uint32_t n)
@@ -320,7 +321,7 @@ static void put_strings(struct snapshot_writer *w)
 
 		if (!is_text_type(w->types[graph_class_of(w->g, i)]))
 			continue;
-		n = heap_text(w->g, i, &w->text) ? w->text.n - 1 : 0;
+		n = heap_text(w->g, i, &w->text, &w->budget) ? w->text.n - 1 : 0;
 		if (n > TEXT_MAX) /* not within a character of UTF-8 */
 			for (n = TEXT_MAX; n && ((uint8_t)w->text.v[n] & 0xc0) == 0x80;)
 				n--;
@@ -330,7 +331,7 @@ static void put_strings(struct snapshot_writer *w)
 
 struct err *heap_write_snapshot(struct graph *g, struct out *o)
 {
-	struct snapshot_writer w = { .g = g, .o = o };
+	struct snapshot_writer w = { .g = g, .o = o, .budget = 1ull << 34 };
 
 	if (graph_totals(g)->objects + ROOT_NODES >= OBJECTS_MAX)
 		return err_new(EFBIG, "a snapshot of V8 has at most %u objects", OBJECTS_MAX);

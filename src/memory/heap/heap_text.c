@@ -52,16 +52,21 @@ static bool put_string(const struct graph *g, graph_id id, struct out *o)
 	return false;
 }
 
+static void take(uint64_t *budget, uint64_t n)
+{
+	*budget -= n < *budget ? n : *budget;
+}
+
 /* Puts the parts of a string of V8 that is a tree of two halves each. */
-static bool put_tree(struct graph *g, graph_id id, struct out *o)
+static bool put_tree(struct graph *g, graph_id id, struct out *o, uint64_t *budget)
 {
 	const uint32_t first = graph_label(g, "first", 5), second = graph_label(g, "second", 6);
 	graph_id later[TREE_DEPTH] = { id };
 	uint32_t n = 1;
 
-	for (uint32_t i = 0; n && i < TREE_NODES && o->n < TEXT_MAX; i++) {
+	for (uint32_t i = 0; n && i < TREE_NODES && o->n < TEXT_MAX && *budget; i++) {
 		const graph_id at = later[--n];
-		uint64_t budget = TREE_EDGES;
+		uint64_t few = TREE_EDGES;
 		graph_id a, b;
 		size_t size;
 		const uint8_t *p = graph_values_of(g, at, &size);
@@ -70,8 +75,9 @@ static bool put_tree(struct graph *g, graph_id id, struct out *o)
 			out_mem(o, p, size < TEXT_MAX ? size : TEXT_MAX);
 			continue;
 		}
-		a = graph_member(g, at, first, &budget);
-		b = graph_member(g, at, second, &budget);
+		a = graph_member(g, at, first, &few);
+		b = graph_member(g, at, second, &few);
+		take(budget, TREE_EDGES - few + 1);
 		if (n + 2 > TREE_DEPTH)
 			return false;
 		if (b != GRAPH_NONE)
@@ -82,7 +88,7 @@ static bool put_tree(struct graph *g, graph_id id, struct out *o)
 	return o->n;
 }
 
-bool heap_text(struct graph *g, graph_id id, struct out *ret)
+bool heap_text(struct graph *g, graph_id id, struct out *ret, uint64_t *budget)
 {
 	const char *class = graph_class_text(g, graph_class_of(g, id));
 	size_t n;
@@ -90,8 +96,10 @@ bool heap_text(struct graph *g, graph_id id, struct out *ret)
 	bool is_text = true;
 
 	ret->n = 0;
+	if (!*budget)
+		return false;
 	if (!strcmp(class, "(concatenated string)")) {
-		is_text = put_tree(g, id, ret);
+		is_text = put_tree(g, id, ret, budget);
 	} else if (!strcmp(class, "java.lang.String")) {
 		is_text = put_string(g, id, ret);
 	} else {
@@ -102,6 +110,7 @@ bool heap_text(struct graph *g, graph_id id, struct out *ret)
 		if (is_text)
 			out_mem(ret, p, n < TEXT_MAX ? n : TEXT_MAX);
 	}
+	take(budget, 1 + ret->n / sizeof(uint64_t));
 	out_char(ret, '\0');
 	return is_text;
 }
