@@ -19,6 +19,11 @@
 #include "run.h"
 #include "tool.h"
 
+struct import {
+	dev_t dev;
+	ino_t inode;
+};
+
 struct caller {
 	struct calls_options o;
 	struct calls calls;
@@ -27,7 +32,9 @@ struct caller {
 	struct run run;
 	struct cmdline c;
 	VEC(const char *) files; /* -F */
-	VEC(const char *) imported;
+	VEC(struct import) imported;
+	uint32_t import_depth;
+	bool found; /* the file at hand is one that nobody has named */
 	int import_status;
 	const char *path;
 	bool show_d, version;
@@ -36,7 +43,7 @@ struct caller {
 };
 #define OPTS_OF struct caller
 
-enum { LINES_BUFFER = 16 << 20, MAX_FRAMES = 127 };
+enum { LINES_BUFFER = 16 << 20, MAX_FRAMES = 127, IMPORTS_MAX = 256, IMPORT_DEPTH = 16 };
 
 // clang-format off
 const struct opt calls_opts[] = {
@@ -151,9 +158,13 @@ static void read_found(struct caller *k, const char *path)
 	if (fd < 0 || fstat(fd, &st) || st.st_size > FOUND_MAX) {
 		tool_wrong("%s is left out: no regular file, or too large", path);
 	} else {
+		const bool outer = k->found;
+
 		opened = xasprintf("/proc/self/fd/%d", fd);
+		k->found = true;
 		if (!err_drop(io_read_file(opened, &text, &n)))
 			(void)prototypes_read(&k->prototypes, path, text, n, say_wrong, &said);
+		k->found = outer;
 	}
 	if (fd >= 0)
 		close(fd);
@@ -219,21 +230,37 @@ static void read_own_files(struct caller *k)
 	read_own(k, home ? home : "", ".ltrace.conf");
 }
 
-/* Reads NAME.conf in the directory of the file that imports it. A file that is not there imports
- * nothing: the types may be in another file of a directory. */
+/* Reads NAME.conf in the directory of the file that imports it, each file once. A file that is not
+ * there imports nothing: the types may be in another file of a directory. Another user may have
+ * written a file that was found, so what it imports is read as it is. */
 static void import(void *arg, const char *from, const char *name)
 {
 	const char *slash = strrchr(from, '/');
 	struct caller *k = arg;
 	cleanup_free char *path =
 		xasprintf("%.*s%s.conf", slash ? (int)(slash + 1 - from) : 0, from, name);
+	struct stat st;
 
+	if (stat(path, &st))
+		return;
 	for (uint32_t i = 0; i < k->imported.n; i++)
-		if (!strcmp(k->imported.v[i], path))
+		if (k->imported.v[i].dev == st.st_dev && k->imported.v[i].inode == st.st_ino)
 			return;
-	vec_push(&k->imported, arena_strdup(&k->arena, path));
-	if (!access(path, F_OK))
+	if (k->import_depth == IMPORT_DEPTH || k->imported.n == IMPORTS_MAX) {
+		tool_wrong(
+			"%s is not imported: there are more than %d imports, or %d in one another",
+			path, IMPORTS_MAX, IMPORT_DEPTH);
+		if (!k->found)
+			k->import_status = 2;
+		return;
+	}
+	vec_push(&k->imported, ((struct import){ st.st_dev, st.st_ino }));
+	k->import_depth++;
+	if (k->found)
+		read_found(k, path);
+	else
 		k->import_status = read_file(k, path) ?: k->import_status;
+	k->import_depth--;
 }
 
 static int read_prototypes(struct caller *k)

@@ -13,6 +13,7 @@ programs = {
     "clauses of all system calls": ("syscall:::entry { @ = count(); }\n" * N, 1),
     "members": ("struct s { " + all_of("int a%d; ") + "}; BEGIN { }", 0),
     "constants": ("enum e { " + all_of("a%d,") + " last }; BEGIN { }", 0),
+    "many constants": ("enum e { " + all_of("a%d,", 300000) + " last }; BEGIN { }", 0),
     "probes of a provider": ("provider p { " + all_of("probe x%d(int); ") + "}; BEGIN { }", 0),
     "inlines": (all_of("inline int i%d = 1;\n") + "BEGIN { }", 0),
     "variables": (all_of("BEGIN { v%d = 1; }\n"), 0),
@@ -36,6 +37,15 @@ for name, (text, rc) in programs.items():
                        preexec_fn=limit)
     check(r.returncode == rc and len(r.stderr) < 30000 and (rc == 0 or "error" in r.stderr), name, r.returncode, len(r.stderr),
           r.stderr[:500], r.stderr[-300:])
+# Libraries of another user's directory.
+os.mkdir(TMP + "/lib")
+for i in range(12000):
+    with open(TMP + "/lib/n%d.d" % i, "w") as f:
+        f.write("#pragma D depends_on library n%d.d\ninline int i%d = 1;\n" % (i + 1, i))
+os.mkfifo(TMP + "/lib/waits.d")
+r = subprocess.run([DESCRY, "-x", "engine=interp", "-L", TMP + "/lib", "-e", "-n", "BEGIN { }"], capture_output=True, text=True, preexec_fn=limit)
+check(r.returncode == 1 and "waits.d cannot be read, or is no regular file" in r.stderr and "libraries depend on one another" in r.stderr,
+      "libraries that depend on one another", r.returncode, r.stderr[:1000])
 r = subprocess.run([DESCRY, "-e", "-n", "BEGIN { @@ } " * 1000], capture_output=True, text=True)
 check(r.returncode == 1 and " more error" in r.stderr.splitlines()[-1], "how many more", r.stderr[-300:])
 done()

@@ -77,4 +77,20 @@ if os.path.exists("/etc/ltrace.conf") and shutil.which("nm"):
     check(len(named & defined) > 200 and not (named & defined) - set(shipped), "ltrace's file names more", len(named), len(defined), sorted((named & defined) - set(shipped)))
 else:
     print("note: no /etc/ltrace.conf or nm here")
+
+# Files that import one another without end, each by many paths, and a FIFO.
+os.makedirs("imports/a")
+for i in range(400):
+    with open("imports/n%d.conf" % i, "w") as f:
+        f.write('import "n%d"\n' % (i + 1))
+with open("imports/x.conf", "w") as f:
+    f.write('import "./x"\nimport "a/../x"\nint made_by_import(int);\n')
+r = descry("calls", "-F", "imports/n0.conf", "-c", "/bin/true", rc=2)
+check("n17.conf is not imported" in r.err, "a chain", r)
+descry("calls", "-F", "imports/x.conf", "-c", "/bin/true", rc=0)
+os.mkfifo("imports/f.conf")
+with open("imports/.ltrace.conf", "w") as f:
+    f.write('import "f"\nimport "x"\nimport "n0"\n')
+r = descry("calls", "-c", "/bin/true", env={"HOME": os.path.abspath("imports")}, rc=0)
+check("f.conf is left out: no regular file" in r.err and "n16.conf is not imported" in r.err, "of a file that nobody named", r)
 done()

@@ -106,6 +106,7 @@ struct bind_state {
 	struct hash
 		lib_names; /* "k name", k one of t(ype) s(truct) i(nline) e(numerator) x(lator): file + 1 */
 	bool libs_indexed;
+	uint32_t lib_depth; /* libraries that are being read, each for the one before */
 	uint32_t nlibs_read;
 	struct bound *out;
 	uint32_t ndescs;            /* descriptions of the clauses bound so far */

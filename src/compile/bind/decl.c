@@ -91,32 +91,30 @@ const char *tag_suggestion(struct bind_cx *cx, type_id t)
 
 static void add_enumerators(struct bind_cx *cx, const struct spec *s, type_id t)
 {
+	struct hash names = { 0 }; /* of this enum */
 	int64_t value = 0;
 
 	for (const struct enumerator *e = s->enumerators; e; e = e->next, value++) {
-		bool twice = false;
+		const size_t n = strlen(e->name);
+		bool is_new;
 
 		if (e->value)
 			const_value(cx, e->value, &value, "D_DECL_ENCONST", "enumerator");
 		if (value < INT32_MIN || value > INT32_MAX)
 			decl_error(cx, e->loc, 0, "D_DECL_ENOFLOW", "enumerator value overflow: %s",
 				   e->name);
-		for (const struct enumerator *o = s->enumerators; o != e; o = o->next)
-			if (!strcmp(o->name, e->name)) {
-				decl_error(
-					cx, e->loc, 0, "D_UNKNOWN",
-					"failed to define enumerator '%s': the enum has it already",
-					e->name);
-				twice = true;
-				break;
-			}
-		if (!twice && !is_lib_loc(cx, e->loc) &&
-		    hash_get(&cx->state->enumerators, e->name, strlen(e->name)))
+		hash_put(&names, e->name, n, &is_new);
+		if (!is_new)
+			decl_error(cx, e->loc, 0, "D_UNKNOWN",
+				   "failed to define enumerator '%s': the enum has it already",
+				   e->name);
+		else if (!is_lib_loc(cx, e->loc) && hash_get(&cx->state->enumerators, e->name, n))
 			decl_error(cx, e->loc, 0, "D_DECL_IDRED", "identifier redeclared: %s",
 				   e->name);
-		hash_put(&cx->state->enumerators, e->name, strlen(e->name), NULL);
+		hash_put(&cx->state->enumerators, e->name, n, NULL);
 		type_add_enumerator(cx->types, t, e->name, value);
 	}
+	hash_fini(&names);
 }
 
 /* names: the names of the members before it. */

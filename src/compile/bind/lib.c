@@ -5,11 +5,15 @@
 
 #include <ctype.h>
 #include <dirent.h>
+#include <errno.h>
 #include <sys/utsname.h>
+#include <unistd.h>
 
-#include "base/io.h"
 #include "base/path.h"
+#include "base/regular.h"
 #include "compile/dlib.h"
+
+enum { LIBRARY_MAX = 16 << 20, DEPTH_MAX = 64 };
 
 /* Scans words and punctuation of D text, to find the names that a file defines. Skips comments,
  * strings and lines of the preprocessor. */
@@ -137,6 +141,18 @@ static int by_name(const void *a, const void *b)
 	return strcmp(((const struct lib_file *)a)->name, ((const struct lib_file *)b)->name);
 }
 
+/* The directory may be another user's: the open of a FIFO would wait for ever. */
+static struct err *read_library(const char *path, char **ret_text, size_t *ret_len)
+{
+	const int fd = regular_open(path);
+
+	if (fd < 0)
+		return err_new(EINVAL, "%s cannot be read, or is no regular file", path);
+	*ret_text = regular_read(fd, LIBRARY_MAX, ret_len);
+	close(fd);
+	return NULL;
+}
+
 static void add_directory(struct bind_cx *cx, const char *dir)
 {
 	struct bind_state *st = cx->state;
@@ -149,12 +165,12 @@ static void add_directory(struct bind_cx *cx, const char *dir)
 	while ((e = readdir(d))) {
 		size_t n = strlen(e->d_name), len;
 		cleanup_free char *path = xasprintf("%s/%s", dir, e->d_name);
-		char *text;
+		char *text = NULL;
 		struct err *err;
 
 		if (n < 3 || strcmp(e->d_name + n - 2, ".d"))
 			continue;
-		err = io_read_file(path, &text, &len);
+		err = read_library(path, &text, &len);
 		if (err) {
 			diag_warn(cx->diags, 0, 0, "D_LIBRARY", "%s", err->text);
 			err_free(err);
@@ -223,7 +239,15 @@ static void load_file(struct bind_cx *cx, uint32_t i)
 	const struct env *env = st->env;
 	bool context = st->in_context, pspec = cx->parse->pspec;
 
-	f->loaded = f->busy = true;
+	f->loaded = true;
+	if (st->lib_depth == DEPTH_MAX) {
+		diag_error(cx->diags, 0, 0, "D_LIBRARY",
+			   "%s is not read: more than %d libraries depend on one another", f->name,
+			   DEPTH_MAX);
+		return;
+	}
+	f->busy = true;
+	st->lib_depth++;
 	st->clause = NULL;
 	st->env = NULL;
 	st->in_context = cx->parse->pspec = false;
@@ -233,6 +257,7 @@ static void load_file(struct bind_cx *cx, uint32_t i)
 	st->env = env;
 	st->in_context = context;
 	cx->parse->pspec = pspec;
+	st->lib_depth--;
 	st->libs.v[i].busy = false;
 	st->libs.v[i].turn = ++st->nlibs_read;
 }
