@@ -34,3 +34,10 @@ void out_characters(struct out *o, const void *p, size_t n, unsigned width)
 		out_mem(o, bytes, len);
 	}
 }
+
+void characters_show(char *s, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (character_is_control(s[i]))
+			s[i] = '?';
+}

@@ -8,4 +8,13 @@
  * of a pair and what is no character become U+FFFD. */
 void out_characters(struct out *o, const void *p, size_t n, unsigned width);
 
+/* Returns true for a control character of ASCII. In a name that a stranger has chosen, a line feed
+ * would make a line of its own, and an escape acts on a terminal. */
+static inline bool character_is_control(char c)
+{
+	return (unsigned char)c < ' ' || c == 0x7f;
+}
+/* Replaces such characters by '?'. */
+void characters_show(char *s, size_t n);
+
 #endif

@@ -1,4 +1,5 @@
 /* Implements hash tables and interned strings. */
+#include "base/characters.h"
 #include "base/hash.h"
 
 #include <string.h>
@@ -331,24 +332,17 @@ uint32_t intern_strn(struct intern *t, const char *s, size_t n)
 	return (uint32_t)*id;
 }
 
-static bool is_control(char c)
-{
-	return (unsigned char)c < ' ' || c == 0x7f;
-}
-
 uint32_t intern_shown(struct intern *t, const char *s, size_t n)
 {
 	cleanup_free char *copy = NULL;
 	size_t i = 0;
 
-	while (i < n && !is_control(s[i]))
+	while (i < n && !character_is_control(s[i]))
 		i++;
 	if (i == n)
 		return intern_strn(t, s, n);
 	copy = xmemdup(s, n);
-	for (; i < n; i++)
-		if (is_control(copy[i]))
-			copy[i] = '?';
+	characters_show(copy, n);
 	return intern_strn(t, copy, n);
 }
 

@@ -28,8 +28,8 @@ bool procdir_next(DIR *d, int *ret)
 	return false;
 }
 
-/* Returns the text of a field of /proc/PID/stat, from the third on (proc(5)), in *ret_text, which the
- * caller frees; NULL: there is none. */
+/* Returns the text of a field of /proc/PID/stat, from the third on (proc(5)), in *ret_text, which
+ * the caller frees; NULL: there is none. */
 static const char *stat_field(pid_t pid, int number, char **ret_text)
 {
 	char path[64];

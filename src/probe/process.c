@@ -125,8 +125,9 @@ bool process_object_mapped(struct probe_set *ps, pid_t pid, const struct mapping
 	return found;
 }
 
-/* Returns true when the process has this one's user. The file of a program chooses its dynamic linker,
- * so a command that was started as another user would choose what this process's user runs. */
+/* Returns true when the process has this one's user. The file of a program chooses its dynamic
+ * linker, so a command that was started as another user would choose what this process's user
+ * runs. */
 static bool is_own_user(pid_t pid)
 {
 	char path[64];

@@ -54,6 +54,28 @@ static void write_file(void)
 	assert_null(alloc_writer_end(w));
 }
 
+/* Texts of a file make no lines of their own. */
+static void shown(void **unused)
+{
+	struct alloc_writer *w;
+	struct alloc_trace *t;
+	struct alloc_event e;
+	struct err *err;
+
+	(void)unused;
+	assert_null(alloc_writer_new(path, &w));
+	alloc_writer_info(w, "process", "1\t2\n3\033[31m");
+	alloc_writer_frame(w, "f\tg\nh", 5);
+	assert_null(alloc_writer_end(w));
+	assert_null(alloc_open(path, false, &t));
+	while (alloc_next(t, &e, &err))
+		;
+	assert_null(err);
+	assert_string_equal(alloc_info(t, "process"), "1\t2?3?[31m");
+	assert_string_equal(t->frames.v[t->frames.n - 1].text, "f?g?h");
+	alloc_close(t);
+}
+
 static void same(void **unused)
 {
 	struct alloc_trace *t;
@@ -552,10 +574,10 @@ static void threads(void **unused)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(same),    cmocka_unit_test(damage),    cmocka_unit_test(nodes),
-		cmocka_unit_test(sums),    cmocka_unit_test(too_large), cmocka_unit_test(no_room),
-		cmocka_unit_test(aligned), cmocka_unit_test(lanes),     cmocka_unit_test(ahead),
-		cmocka_unit_test(threads),
+		cmocka_unit_test(same),    cmocka_unit_test(shown),   cmocka_unit_test(damage),
+		cmocka_unit_test(nodes),   cmocka_unit_test(sums),    cmocka_unit_test(too_large),
+		cmocka_unit_test(no_room), cmocka_unit_test(aligned), cmocka_unit_test(lanes),
+		cmocka_unit_test(ahead),   cmocka_unit_test(threads),
 	};
 	int failed;
 

@@ -510,6 +510,37 @@ static void hprof_absent(void **state)
 	}
 }
 
+/* Likewise instances without the bytes that their class has. */
+static void hprof_absent_bytes(void **state)
+{
+	uint64_t fields[2 * 1000];
+	struct graph *g = NULL;
+	struct hprof_make m;
+	const char *source;
+	struct err *e;
+
+	(void)state;
+	for (uint32_t i = 0; i < ARRAY_SIZE(fields); i++)
+		fields[i] = i % 2 ? 11 : 1; /* long */
+	hm_begin(&m, 8);
+	hm_segment(&m, 0x1c);
+	hm_class(&m, CLASS_NODE, 0, NULL, 0, fields, ARRAY_SIZE(fields) / 2);
+	for (uint32_t i = 0; i < 200000; i++) {
+		hm_number(&m, 0x21, 1);
+		hm_id(&m, HEAP + 8 * (uint64_t)i);
+		hm_number(&m, 0, 4);
+		hm_id(&m, CLASS_NODE);
+		hm_number(&m, 0, 4);
+	}
+	hm_segment_end(&m);
+	e = read_bytes(m.o.v, m.o.n, false, &all, &g, &source);
+	assert_non_null(e);
+	if (!strstr(e->text, "instances without their bytes"))
+		fail_msg("%s", e->text);
+	err_free(e);
+	out_fini(&m.o);
+}
+
 /* The address of a class is any number, also one that stands for a kind of objects. */
 static void rubydump_odd_classes(void **state)
 {
@@ -543,11 +574,17 @@ static void unknown(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(hprof),         cmocka_unit_test(hprof_truncated),
-		cmocka_unit_test(hprof_damaged), cmocka_unit_test(heapsnapshot),
-		cmocka_unit_test(rubydump),      cmocka_unit_test(rubydump_odd_classes),
-		cmocka_unit_test(unknown),       cmocka_unit_test(hprof_many_fields),
-		cmocka_unit_test(hprof_circle),  cmocka_unit_test(hprof_absent),
+		cmocka_unit_test(hprof),
+		cmocka_unit_test(hprof_truncated),
+		cmocka_unit_test(hprof_damaged),
+		cmocka_unit_test(heapsnapshot),
+		cmocka_unit_test(rubydump),
+		cmocka_unit_test(rubydump_odd_classes),
+		cmocka_unit_test(unknown),
+		cmocka_unit_test(hprof_many_fields),
+		cmocka_unit_test(hprof_circle),
+		cmocka_unit_test(hprof_absent),
+		cmocka_unit_test(hprof_absent_bytes),
 	};
 
 	return cmocka_run_group_tests(tests, setup, NULL);

@@ -468,6 +468,7 @@ static bool is_wide_behind(uint32_t others)
 	const struct graph_wanted w = { .labels = true, .values = true };
 	struct graph *g = graph_new(&w);
 	const uint32_t string = graph_class(g, 5), bytes = graph_class(g, 7);
+	uint64_t budget = 100, spent = 0;
 	struct out o;
 	bool wide;
 
@@ -483,8 +484,10 @@ static bool is_wide_behind(uint32_t others)
 	memcpy(graph_values(g, 4), "a\0b", 4);
 	assert_null(graph_finish(g));
 	out_init(&o, NULL);
-	assert_true(heap_text(g, graph_find(g, 0x1000), &o));
+	assert_true(heap_text(g, graph_find(g, 0x1000), &o, &budget));
+	assert_true(budget < 100);
 	wide = !strcmp(o.v, "ab");
+	assert_false(heap_text(g, graph_find(g, 0x1000), &o, &spent));
 	out_fini(&o);
 	graph_free(g);
 	return wide;

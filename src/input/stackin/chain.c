@@ -14,6 +14,7 @@
  * half.
  */
 #define _GNU_SOURCE
+#include "base/characters.h"
 #include "base/hash.h"
 #include "input/stackin/stackin_reader.h"
 
@@ -77,6 +78,7 @@ static uint32_t waker_frame(struct stackin *in, struct chain *c, const char *s, 
 	vec_reserve(&c->scratch, n);
 	for (size_t i = 0; i < n; i++)
 		c->scratch.v[i] = s[i] == ';' ? ':' : s[i];
+	characters_show(c->scratch.v, n);
 	return stacktree_frame(in->tree, FRAME_WAKER, c->scratch.v, n);
 }
 
@@ -119,6 +121,7 @@ static void end_offcpu(struct stackin *in, struct chain *c)
 	vec_reserve(&c->scratch, c->comm.n);
 	for (uint32_t i = 0; i < c->comm.n; i++)
 		c->scratch.v[i] = c->comm.v[i] == ';' ? ':' : c->comm.v[i];
+	characters_show(c->scratch.v, c->comm.n);
 	vec_push(&c->stack, stacktree_frame(in->tree, FRAME_NATIVE, c->scratch.v, c->comm.n));
 	stacktree_add(in->tree, c->stack.v, c->stack.n, stackin_scale(in, c->us));
 	in->stacks++;

@@ -2,6 +2,8 @@
 #define _GNU_SOURCE
 #include "input/stackin/stackin_reader.h"
 
+#include "base/characters.h"
+
 enum {
 	TIDY_ROOM = 64,          /* for the marks and brackets added to a name */
 	NAME_MAX_BYTES = 1 << 16 /* bytes of a function's or file's name; longer ones are cut */
@@ -110,6 +112,7 @@ uint32_t perf_function(struct stackin *in, struct perf_names *p, struct text fun
 		       : o->kernel && is_kernel(mod) ? FRAME_KERNEL
 		       : o->jit && is_jit_map(mod)   ? FRAME_JIT
 						     : FRAME_NATIVE;
+	characters_show(name, n);
 	return stacktree_frame(in->tree, kind, name, n);
 }
 
@@ -134,6 +137,7 @@ void perf_comm(struct stackin *in, struct perf_names *p, struct text comm, struc
 		n += (size_t)sprintf(s + n, "-%.*s/%.*s", (int)pid.n, pid.s, (int)tid.n, tid.s);
 	else if (in->options.pid)
 		n += (size_t)sprintf(s + n, "-%.*s", (int)pid.n, pid.s);
+	characters_show(s, n);
 	p->java = n >= 4 && !memcmp(s, "java", 4);
 	p->comm.n = 0;
 	for (end = s + n;; s = semi + 1) {

@@ -2,6 +2,8 @@
 #define _GNU_SOURCE
 #include "input/stackin/stackin_reader.h"
 
+#include "base/characters.h"
+
 size_t tidy_offset(const char *s, size_t n, bool decimal)
 {
 	size_t i = n;
@@ -68,6 +70,7 @@ void frames_push(struct stackin *in, const char *s, size_t n, bool decimal_offse
 	f->scratch.n = 0;
 	vec_reserve(&f->scratch, n + 1);
 	n = tidy_function(s, n, f->scratch.v);
+	characters_show(f->scratch.v, n);
 	vec_push(&f->ids, n ? stacktree_marked(in->tree, f->scratch.v, n)
 			    : stacktree_marked(in->tree, "-", 1));
 }
@@ -80,6 +83,7 @@ void frames_push_base(struct stackin *in, const char *s, size_t n)
 	vec_reserve(&f->scratch, n + 1);
 	for (size_t i = 0; i < n; i++)
 		f->scratch.v[i] = s[i] == ';' ? ':' : s[i];
+	characters_show(f->scratch.v, n);
 	vec_push(&f->base, stacktree_marked(in->tree, f->scratch.v, n));
 }
 

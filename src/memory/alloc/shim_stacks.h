@@ -28,9 +28,10 @@ struct shim_budget {
 struct shim_stacks *shim_stacks_new(struct wire_alloc *m, struct symbols *symbols,
 				    struct shim_budget *budget);
 void shim_stacks_free(struct shim_stacks *s);
-/* Notes which program runs in process pid, which a process of user uid has named as its own: only of
- * this program are there tables. Without it, or when the process has other rights, there are none.
- * The tables show where code lies, and others that have left the program may share the memory. */
+/* Notes which program runs in process pid, which a process of user uid has named as its own. There
+ * are tables of this program only. Without this call, or when the process has other rights, there
+ * are none. The tables show where code lies, and others that have left the program may share the
+ * memory. */
 void shim_stacks_of(struct shim_stacks *s, pid_t pid, uid_t uid);
 /* Returns the time at which this function first saw the request that the process makes now, or 0
  * when it makes none, or has made so many that it must wait. */

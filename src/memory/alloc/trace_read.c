@@ -4,6 +4,7 @@
 #include <sys/mman.h>
 #include <zstd.h>
 
+#include "base/characters.h"
 #include "base/bytes.h"
 #include "base/hash.h"
 #include "base/mapped.h"
@@ -12,13 +13,17 @@
 
 enum { HEAD = 16, DROP = 4 << 20 };
 
+/* zstd packs 9,000 equal bytes into one. Recordings are packed 3 to 30 times. */
+enum { UNPACKED_FREE = 1 << 30, UNPACKED_PER_BYTE = 200 };
+
 struct reader {
 	struct alloc_trace trace; /* first */
 	struct mapped file;       /* fd -1: in memory */
 	const uint8_t *p;
-	size_t n, at;   /* at: the next block */
-	size_t dropped; /* pages of the file up to here are not kept in memory */
-	size_t current; /* where the block that is being read begins in the file */
+	size_t n, at;      /* at: the next block */
+	uint64_t unpacked; /* bytes of the blocks before it */
+	size_t dropped;    /* pages of the file up to here are not kept in memory */
+	size_t current;    /* where the block that is being read begins in the file */
 	char *name;
 	bool salvage, stopped;
 	bool unfinished; /* ALLOC_UNFINISHED */
@@ -141,6 +146,11 @@ static bool next_block(struct reader *r, struct err **ret_err)
 		return false;
 	}
 	r->at += HEAD + packed;
+	r->unpacked += raw;
+	if (r->unpacked > UNPACKED_FREE + r->at * UNPACKED_PER_BYTE) {
+		*ret_err = damaged(r, "the file unpacks to too many bytes");
+		return false;
+	}
 	drop_pages(r);
 	if (u32_at(h) == ALLOC_CHUNK) {
 		const char *wrong = begin_chunk(r, raw);
@@ -242,12 +252,17 @@ static const char *define(struct reader *r, enum alloc_op op)
 	case ALLOC_FRAME:
 	case ALLOC_INFO: {
 		const char *p = n <= ALLOC_TEXT_MAX ? bytes_take(&r->block, n) : NULL;
+		char *copy;
 
 		if (!p)
 			return "a text is too long";
 		t->defined += n;
-		text.text = arena_strndup(&r->text, p, n);
-		text.len = (uint32_t)strlen(text.text);
+		copy = arena_strndup(&r->text, p, n);
+		text.text = copy;
+		text.len = (uint32_t)strlen(copy);
+		for (char *c = copy; *c; c++) /* tabs are between the parts of an info */
+			if (character_is_control(*c) && (op != ALLOC_INFO || *c != '\t'))
+				*c = '?';
 		if (op == ALLOC_INFO)
 			vec_push(&t->infos, text);
 		else
@@ -418,6 +433,7 @@ void alloc_rewind(struct alloc_trace *t)
 	arena_fini(&r->text);
 	arena_init(&r->text);
 	r->at = HEAD;
+	r->unpacked = 0;
 	r->dropped = 0;
 	r->stopped = false;
 	r->events = 0;

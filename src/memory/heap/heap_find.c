@@ -163,7 +163,7 @@ struct find_groups {
 };
 
 /* Puts a text of the heap. Control characters become '?': a line feed would end the row. */
-static void put_text(const char *text, struct out *o)
+static void put_group_text(const char *text, struct out *o)
 {
 	for (uint32_t i = 0; i < SHOWN_MAX && text[i]; i++)
 		out_char(o, (uint8_t)text[i] < ' ' || text[i] == 0x7f ? '?' : text[i]);
@@ -182,7 +182,7 @@ static void put_key(struct heap_query *q, struct heap_value v, struct out *o)
 	case HEAP_TEXT:
 	case HEAP_OBJECT:
 		if (text)
-			put_text(text, o);
+			put_group_text(text, o);
 		else
 			heap_put_object(q->g, v.id, o);
 	}

@@ -102,7 +102,7 @@ struct hprof {
 	}) threads;
 	uint64_t unread; /* instances whose class is not in the file */
 	uint64_t record; /* offset of the record that is being read */
-	uint64_t absent; /* bytes of arrays that are there without their elements */
+	uint64_t absent; /* bytes of arrays and instances that are there without them */
 	struct err *error;
 };
 

@@ -103,6 +103,21 @@ static bool elements_read(struct hprof *h, uint32_t n, unsigned element)
 	return hprof_skip(h, (uint64_t)n * element);
 }
 
+/* Arrays without elements, and instances without bytes, may take so many bytes together, and more
+ * for each byte of the dump. A heap that is written has them: a few bytes here would fill a
+ * disc. */
+enum { ABSENT_FREE = 1 << 30, ABSENT_PER_BYTE = 16 };
+
+static bool absent_note(struct hprof *h, uint64_t bytes)
+{
+	h->absent += bytes;
+	return h->absent <= ABSENT_FREE + h->record * ABSENT_PER_BYTE ||
+	       hprof_bad(
+		       h,
+		       "arrays without their elements, or instances without their bytes, that take %llu MB",
+		       (unsigned long long)(h->absent >> 20));
+}
+
 static bool instance_read(struct hprof *h)
 {
 	unsigned s = h->id_size;
@@ -133,6 +148,8 @@ static bool instance_read(struct hprof *h)
 		return hprof_skip(h, n);
 	}
 	graph_object(h->graph, id, hprof_graph_class(h, c), GRAPH_SIZE_OF_CLASS);
+	if (n < c->bytes && !absent_note(h, c->bytes - n))
+		return false;
 	if (n <= INSTANCE_MAX) {
 		if (!hprof_need(h, n))
 			return false;
@@ -176,9 +193,6 @@ static bool objects_read(struct hprof *h)
 	return true;
 }
 
-/* Arrays without elements may take so many bytes together, and more for each byte of the dump. */
-enum { ABSENT_FREE = 1 << 30, ABSENT_PER_BYTE = 16 };
-
 static bool numbers_read(struct hprof *h, bool contents)
 {
 	unsigned s = h->id_size, type, element;
@@ -195,13 +209,8 @@ static bool numbers_read(struct hprof *h, bool contents)
 	if (!element)
 		return hprof_bad(h, "an array of type %u, which there is not", type);
 	bytes = contents ? (uint64_t)n * element : 0;
-	/* A heap that is written has them: a few bytes here would fill a disc. */
-	if (!contents && !h->skim) {
-		h->absent += (uint64_t)n * element;
-		if (h->absent > ABSENT_FREE + h->record * ABSENT_PER_BYTE)
-			return hprof_bad(h, "arrays without their elements that take %llu MB",
-					 (unsigned long long)(h->absent >> 20));
-	}
+	if (!contents && !h->skim && !absent_note(h, (uint64_t)n * element))
+		return false;
 	hprof_size_note(h, id);
 	h->last_number = 0;
 	h->last_length = n;

@@ -15,6 +15,7 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
+#include "base/characters.h"
 #include "base/bytes.h"
 #include "base/hash.h"
 #include "base/mapped.h"
@@ -496,6 +497,7 @@ static void open_file(struct core *c, struct core_file *f)
 {
 	int fd = *f->path == '/' ? regular_open(f->path) : -1;
 	const char *why;
+	char *shown;
 
 	f->tried = true; /* compare_first_page() reads memory too, but not from this file */
 	why = refusal(c, f, fd);
@@ -505,7 +507,9 @@ static void open_file(struct core *c, struct core_file *f)
 	}
 	if (fd >= 0)
 		close(fd);
-	remark(c, arena_printf(&c->text, "the mapped part of %s is missing: %s", f->path, why));
+	shown = arena_strdup(&c->text, f->path);
+	characters_show(shown, strlen(shown));
+	remark(c, arena_printf(&c->text, "the mapped part of %s is missing: %s", shown, why));
 }
 
 static struct core_file *file_at(struct core *c, const struct mapping *m)
