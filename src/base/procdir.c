@@ -67,6 +67,14 @@ bool procdir_program(pid_t pid, uint64_t ret[2])
 	return true;
 }
 
+uint64_t procdir_heap(pid_t pid)
+{
+	cleanup_free char *text = NULL;
+	const char *p = stat_field(pid, 47, &text);
+
+	return p ? strtoull(p, NULL, 10) : 0;
+}
+
 /* Behind the name in parentheses: state, parent, group, session, terminal, its group, flags. The
  * kernel sets PF_EXITING before it frees the memory, and Z (zombie) or X only afterwards, which may
  * take seconds. */

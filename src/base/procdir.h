@@ -25,6 +25,10 @@ uint64_t procdir_start(pid_t pid);
  * false when this process may not know them, or there is none. */
 bool procdir_program(pid_t pid, uint64_t ret[2]);
 
+/* Returns where the memory begins that brk(2) lengthens (/proc/PID/stat), or 0 when this process may
+ * not know. */
+uint64_t procdir_heap(pid_t pid);
+
 /* Returns true when no thread of the process will run code of its program again: there is no such
  * process, or each of its threads is ending or has ended. A zombie has ended, though kill(2) still
  * finds it. */

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <sys/mman.h>
 
+#include "base/procdir.h"
 #include "load/inproc/memory/agent_blob.h"
 #include "load/inproc/memory/inproc_files.h"
 #include "load/inproc/patch/bell.h"
@@ -29,6 +30,7 @@ enum {
 	STUB_ROOM = 128,    /* room for the moved instructions and the jump back */
 	STUB_PROBE = 96,    /* for each probe of a stub, with the copy of a return */
 	REACH = 0x70000000, /* less than 2 GB, because island and text extend to both sides of it */
+	HEAP_ROOM = 1 << 30, /* kept free behind what brk(2) has made */
 };
 /* Stubs call a gate, which jumps to the thunk. An indirect call in each stub needs no gate, but
  * each such call needs its own branch prediction: with hundreds of probed functions, these cost two
@@ -54,11 +56,15 @@ struct err *ranges_read(pid_t pid, struct ranges *ret)
 	struct mappings maps = { 0 };
 	struct err *e = mappings_read(pid, &maps);
 
+	ret->heap.lo = ret->heap.hi = procdir_heap(pid);
 	for (uint32_t i = 0; i < maps.n; i++) {
 		const struct mapping *m = &maps.v[i];
 
 		vec_push(&ret->list,
 			 (struct range){ m->start, m->end, m->read && !has_effects(m) });
+		/* The heap begins in the middle of a page where the program's data ends there. */
+		if (!strcmp(m->path, "[heap]") && m->end > ret->heap.hi)
+			ret->heap.hi = m->end;
 	}
 	mappings_free(&maps);
 	return e;
@@ -368,15 +374,17 @@ static const struct inproc_place *find_place(const struct inproc_module *m, cons
 }
 
 /* Returns a gap where no stub has ever been, because a forked child may still have an old stub and
- * its record. */
+ * its record. `room` bytes behind the heap count as used. */
 static uint64_t find_new_gap(const struct inproc_process *p, const struct inproc_module *m,
-			     const struct ranges *r)
+			     const struct ranges *r, uint64_t room)
 {
 	struct ranges used = { 0 };
 	uint64_t gap;
 
 	for (uint32_t i = 0; i < r->list.n; i++)
 		vec_push(&used.list, r->list.v[i]);
+	if (r->heap.lo)
+		islands_take(&used, r->heap.lo, r->heap.hi + room);
 	for (uint32_t i = 0; i < p->modules.n; i++)
 		for (uint32_t k = 0; k < p->modules.v[i].places.n; k++) {
 			uint64_t lo = p->modules.v[i].places.v[k].island;
@@ -385,6 +393,18 @@ static uint64_t find_new_gap(const struct inproc_process *p, const struct inproc
 		}
 	gap = find_gap(&used, m->lo, m->hi, m->island_size);
 	vec_fini(&used.list);
+	return gap;
+}
+
+/* Returns the place that leaves the heap as much room as possible: brk(2) fails where an island is
+ * in its way. */
+static uint64_t find_beside_heap(const struct inproc_process *p, const struct inproc_module *m,
+				 const struct ranges *r)
+{
+	uint64_t gap = 0;
+
+	for (uint64_t room = HEAP_ROOM; !gap && room; room /= 2)
+		gap = find_new_gap(p, m, r, room);
 	return gap;
 }
 
@@ -402,7 +422,7 @@ struct err *island_place(struct inproc_engine *e, struct inproc_process *p, stru
 		return NULL;
 	m->island_size = island_room(e, p, m);
 	before = m->fresh ? NULL : find_place(m, r);
-	m->island = before ? before->island : find_new_gap(p, m, r);
+	m->island = before ? before->island : find_beside_heap(p, m, r);
 	if (!m->island)
 		return err_new(ENOMEM, "process %d has no %llu free bytes within 2 GB of %s",
 			       (int)p->pid, (unsigned long long)m->island_size,

@@ -10,6 +10,8 @@ struct range {
 };
 struct ranges {
 	VEC(struct range) list;
+	/* what brk(2) has made, and would lengthen; 0, 0: not known */
+	struct range heap;
 };
 
 /* Reads all mappings, in the order of addresses. */
