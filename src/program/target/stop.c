@@ -33,13 +33,10 @@ static void stop_forget(struct control *c, pid_t tid)
 		*t = c->threads.v[--c->threads.n];
 }
 
-/* Returns the child that `tid` waits for in vfork(), if it shares the thread's memory, or 0. Such a
- * thread cannot stop and need not, because it runs no instruction before the child has left the
- * memory. */
-static pid_t vfork_child(struct control *c, pid_t tid, uint64_t *ret_pc, uint64_t *ret_sp)
+pid_t control_vfork_child(pid_t pid, pid_t tid, uint64_t *ret_pc, uint64_t *ret_sp)
 {
-	cleanup_free char *text = control_task_file(c->pid, tid, "syscall");
-	cleanup_free char *children = control_task_file(c->pid, tid, "children");
+	cleanup_free char *text = control_task_file(pid, tid, "syscall");
+	cleanup_free char *children = control_task_file(pid, tid, "children");
 	unsigned long long nr, a[6], sp, pc;
 	char *p, *end;
 
@@ -186,7 +183,7 @@ static struct err *seize_new(struct control *c, bool *ret_more)
 		if (!state || state == 'Z' || state == 'X')
 			continue;
 		*ret_more = true;
-		if (state == 'D' && (child = vfork_child(c, tid, &pc, &sp))) {
+		if (state == 'D' && (child = control_vfork_child(c->pid, tid, &pc, &sp))) {
 			add_blocked(c, tid, child, pc, sp);
 			continue;
 		}
@@ -201,7 +198,9 @@ static struct err *seize_new(struct control *c, bool *ret_more)
 static bool turn_blocked(struct control *c, uint32_t i)
 {
 	uint64_t pc, sp;
-	pid_t child = c->threads.v[i].guest ? 0 : vfork_child(c, c->threads.v[i].tid, &pc, &sp);
+	pid_t child = c->threads.v[i].guest
+			      ? 0
+			      : control_vfork_child(c->pid, c->threads.v[i].tid, &pc, &sp);
 	struct control_thread *t;
 
 	if (!child || find_thread(c, child, 0) || !seize(c, child, true))
@@ -358,7 +357,7 @@ static bool is_in_place(struct control *c, const struct control_thread *t, pid_t
 	uint64_t pc, sp;
 
 	if (t->blocked)
-		return vfork_child(c, t->tid, &pc, &sp) == t->child;
+		return control_vfork_child(c->pid, t->tid, &pc, &sp) == t->child;
 	return shares_memory(c, t, ref) && is_held(t->tid);
 }
 

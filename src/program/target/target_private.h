@@ -48,6 +48,12 @@ ssize_t control_pread(const struct control *c, void *buf, size_t n, uint64_t add
 ssize_t control_pwrite(const struct control *c, const void *buf, size_t n, uint64_t addr);
 struct err *control_gone(const struct control *c);
 
+/* stop.c */
+/* Returns the child that `tid` waits for in vfork(), if it shares the thread's memory, or 0. Such a
+ * thread cannot stop and need not, because it runs no instruction before the child has left the
+ * memory. */
+pid_t control_vfork_child(pid_t pid, pid_t tid, uint64_t *ret_pc, uint64_t *ret_sp);
+
 /* facts.c: facts from /proc. */
 /* Reads a whole file of /proc/PID/task/TID, where TID is c->alive. */
 struct err *control_proc(const struct control *c, const char *file, char **ret_text, size_t *ret_n);

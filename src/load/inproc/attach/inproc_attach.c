@@ -276,6 +276,8 @@ struct err *process_plan(struct inproc_engine *e, pid_t pid)
 	struct err *err = held_control(e, pid) ? NULL : control_open(pid, &c);
 
 	/* another engine may trace it, so this is found out before the process is entered */
+	if (!err && c)
+		err = attach_check_alone(pid);
 	if (!err && c && process_status(pid, "VmLck:", 0))
 		err = control_stop_to_call(c, STOP_MS) ?:
 			      attach_check_suits(c, e->addr + WIRE_MAIL, &no_counter) ?:
@@ -388,6 +390,8 @@ static struct err *try_enter(struct inproc_engine *e, uint32_t i)
 	err = err ?: check_user(e, p);
 	if (!err && p->execs)
 		err = identity_check(e, p->pid);
+	if (!err && !held && !caught)
+		err = attach_check_alone(p->pid);
 	if (!err && e->watchdog < 0 && !p->served)
 		err = watchdog_start(e->area, &e->watchdog);
 	err = err ?: inproc_attach_enter(e, p);

@@ -22,6 +22,9 @@ struct err *process_detach(struct inproc_engine *e, struct inproc_process *p);
 struct err *process_restore(struct inproc_engine *e, pid_t pid);
 
 /* suits.c */
+/* Refuses a process whose memory another process has, too: it would run in text that is being
+ * changed. */
+struct err *attach_check_alone(pid_t pid);
 /* Refuses a stopped process in which descry's mappings would be locked and filled. Finds out if it
  * has switched the processor's counter off. page: the address of a free page there. */
 struct err *attach_check_suits(struct control *c, uint64_t page, bool *ret_no_counter);

@@ -16,6 +16,16 @@ static uint64_t locked_kb(struct control *c)
 	return process_status(control_pid(c), "VmLck:", 0);
 }
 
+struct err *attach_check_alone(pid_t pid)
+{
+	const pid_t other = control_memory_sharer(pid);
+
+	return other ? err_new(EPERM,
+			       "process %d runs in its memory (clone(2) with CLONE_VM), and does not stop with it: use -x engine=kernel",
+			       (int)other)
+		     : NULL;
+}
+
 struct err *attach_check_suits(struct control *c, uint64_t page, bool *ret_no_counter)
 {
 	const uint64_t args[6] = { PR_GET_TSC, page }, before = locked_kb(c);
