@@ -1,5 +1,5 @@
 /* Machine code written by hand: places that only code far away, or a table beside the code,
- * forbids, and files that would take too long. */
+ * forbids, files that would take too long, and files that are refused as a whole. */
 #include "text_make.h"
 
 #include <fcntl.h>
@@ -250,13 +250,33 @@ static void test_overlapping(void **state)
 	object_free(o);
 }
 
+/* Only the runtime of OCaml 5 defines this name. */
+static void test_ocaml(void **state)
+{
+	static const char *const names[] = { "caml_c_call", "caml_c_call_stack_args" };
+
+	for (uint32_t i = 0; i < 2; i++) {
+		struct made m = make(CODE("\x55\x48\x89\xe5\xc9\xc3\x90\x90"
+					  "\xf4\x90\x90\x90\x90\x90\x90\xc3"),
+				     NULL, 0, SYMBOLS(FUNC("f", 0, 6), FUNC(names[i], 8, 8)));
+
+		begin(&m);
+		if (i)
+			expect_reason(entry(&m, 0), TEXT_NONE, "OCaml 5");
+		else
+			expect_site(entry(&m, 0), TEXT_PATCH, 0, 0, 5, 5);
+		assert_true(!text_refused(m.text) == !i);
+		end(&m);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_cold_part),    cmocka_unit_test(test_foreign_label),
 		cmocka_unit_test(test_word_behind),  cmocka_unit_test(test_long_table),
 		cmocka_unit_test(test_biased_table), cmocka_unit_test(test_restartable),
-		cmocka_unit_test(test_overlapping),
+		cmocka_unit_test(test_overlapping),  cmocka_unit_test(test_ocaml),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -623,7 +623,7 @@ struct err *text_open(struct object *o, struct text **ret)
 	t = xcalloc(1, sizeof(*t));
 	t->object = o;
 	t->fixed = object_is_fixed(o);
-	t->go = object_is_go(o);
+	t->refused = text_refusal(o);
 	ZydisDecoderInit(&t->decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
 	e = read_segments(t);
 	if (e) {
@@ -679,9 +679,9 @@ bool text_function(struct text *t, uint64_t addr, uint64_t *ret_start, uint64_t 
 	return true;
 }
 
-bool text_is_go(const struct text *t)
+const char *text_refused(const struct text *t)
 {
-	return t->go;
+	return t->refused;
 }
 
 bool text_function_at(struct text *t, uint32_t i, uint64_t *ret_start, uint64_t *ret_end)

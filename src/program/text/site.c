@@ -6,6 +6,8 @@ enum { MAX_PARTS = 16, MAX_BACK = 8 /* instructions moved before the probed inst
 
 const char TEXT_GO[] =
 	"built by Go, whose runtime walks its own stacks and would meet an address it does not know";
+static const char TEXT_OCAML[] =
+	"built by OCaml 5, whose functions run on small stacks in its heap without room for a probe";
 static const char NO_START[] = "no function is known to start there";
 static const char NO_BYTES[] = "its code is not in the file";
 static const char RESTARTABLE[] = "a restartable sequence, which the kernel knows by its addresses";
@@ -18,6 +20,16 @@ static const char UNRESOLVED[] = "an indirect jump of the function could lead an
 static const char IRREGULAR[] = "its bytes do not decode as one sequence of instructions";
 static const char FALLS_OFF[] = "it continues into the code behind it";
 static const char SIGRETURN[] = "unwinders recognise signal frames by these bytes";
+
+const char *text_refusal(struct object *o)
+{
+	uint64_t addr;
+
+	if (object_is_go(o))
+		return TEXT_GO;
+	/* OCaml 4, which runs on the C stack, has no such function. */
+	return object_symbol_value(o, "caml_c_call_stack_args", &addr) ? TEXT_OCAML : NULL;
+}
 const char TEXT_NEVER_RETURNS[] = "it never returns";
 static const char SHARED_TAIL[] = "it jumps into the middle of other code";
 
@@ -238,8 +250,8 @@ struct err *text_entry(struct text *t, uint64_t func, struct text_site *ret)
 	const char *why;
 	uint32_t i = 0;
 
-	if (t->go || !r || !(c = text_code(t, r))) {
-		none(ret, func, kind, t->go ? TEXT_GO : no_code(t, r));
+	if (t->refused || !r || !(c = text_code(t, r))) {
+		none(ret, func, kind, t->refused ?: no_code(t, r));
 		return NULL;
 	}
 	/* A function that is not called uses the flags and red zone of the code that jumps here. */
@@ -271,9 +283,9 @@ struct err *text_offset(struct text *t, uint64_t func, uint64_t off, struct text
 
 	if (!off)
 		return text_entry(t, func, ret);
-	if (t->go || !r || off >= r->end - r->start || !(c = text_code(t, r))) {
+	if (t->refused || !r || off >= r->end - r->start || !(c = text_code(t, r))) {
 		none(ret, func + off, WIRE_STUB_MID,
-		     t->go                           ? TEXT_GO
+		     t->refused                      ? t->refused
 		     : r && off >= r->end - r->start ? "behind the function's end"
 						     : no_code(t, r));
 		return NULL;
@@ -460,8 +472,8 @@ struct err *text_returns(struct text *t, uint64_t func, struct text_site **ret, 
 	struct returns r = { .t = t };
 	struct text_range *range = text_range_at(t, func);
 
-	if (t->go || !range)
-		r.reason = t->go ? TEXT_GO : NO_START;
+	if (t->refused || !range)
+		r.reason = t->refused ?: NO_START;
 	else if (text_is_sigreturn(t, func))
 		r.reason = SIGRETURN;
 	else
@@ -490,7 +502,7 @@ bool text_offset_split(struct text *t, uint64_t func, uint64_t off, struct text_
 	uint32_t i;
 
 	/* A cold part does not know its function, whose branches may lead here. */
-	if (t->go || !range || range->cold || range->odd_cfa || text_is_sigreturn(t, func))
+	if (t->refused || !range || range->cold || range->odd_cfa || text_is_sigreturn(t, func))
 		return false;
 	add_part(&r, range);
 	if (!r.reason)
@@ -508,8 +520,8 @@ bool text_offset_split(struct text *t, uint64_t func, uint64_t off, struct text_
 bool text_calls_nothing(struct text *t, uint64_t func)
 {
 	struct text_range *range = text_range_at(t, func);
-	struct text_code *c = !t->go && range && !text_is_too_large(range) ? text_code(t, range)
-									   : NULL;
+	struct text_code *c =
+		!t->refused && range && !text_is_too_large(range) ? text_code(t, range) : NULL;
 	bool none = c && !c->irregular && !c->unresolved;
 
 	for (uint32_t i = 0; none && i < c->insns.n; i++) {
@@ -526,8 +538,8 @@ bool text_calls_nothing(struct text *t, uint64_t func)
 bool text_is_leaf(struct text *t, uint64_t func)
 {
 	struct text_range *range = text_range_at(t, func);
-	struct text_code *c = !t->go && range && !text_is_too_large(range) ? text_code(t, range)
-									   : NULL;
+	struct text_code *c =
+		!t->refused && range && !text_is_too_large(range) ? text_code(t, range) : NULL;
 	bool leaf = c && !c->irregular && !c->unresolved && !c->falls_off;
 
 	for (uint32_t i = 0; leaf && i < c->insns.n; i++) {
@@ -693,7 +705,7 @@ struct err *text_syscalls(struct text *t, uint64_t func, struct text_syscall **r
 		struct text_range *r = &t->ranges.v[k];
 		cleanup_code struct text_code *c = NULL;
 
-		if ((r->inner && !func) || t->go || !holds_syscall(t, r))
+		if ((r->inner && !func) || t->refused || !holds_syscall(t, r))
 			continue;
 		c = text_code(t, r);
 		for (uint32_t i = 0; c && i < c->insns.n; i++) {

@@ -63,8 +63,9 @@ void text_free(struct text *t);
 /* Finds the bounds of the function at addr, from .eh_frame, symbols and PLT slots. Returns false
  * when they are not known. */
 bool text_function(struct text *t, uint64_t addr, uint64_t *ret_start, uint64_t *ret_end);
-/* Returns true for Go's code. It is never patched. */
-bool text_is_go(const struct text *t);
+/* Returns the reason why no code of the file is patched (it is Go's, or OCaml 5's), or NULL. */
+const char *text_refusal(struct object *o);
+const char *text_refused(const struct text *t);
 /* Returns the bounds of the i-th known function, by address, also in stripped files. Returns false
  * past the last. */
 bool text_function_at(struct text *t, uint32_t i, uint64_t *ret_start, uint64_t *ret_end);

@@ -100,7 +100,8 @@ struct text {
 	struct object *object;
 	VEC(struct text_segment) segments;
 	uint64_t lo, hi; /* around all executable segments */
-	bool fixed, go;
+	bool fixed;
+	const char *refused; /* why nothing of it is patched, or NULL */
 	VEC(struct text_range) ranges;
 	bool too_many_tables; /* no real file has so many: it is left alone */
 	VEC(uint64_t) tables; /* addresses taken by lea, ascending: where jump tables may begin */

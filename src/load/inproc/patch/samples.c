@@ -117,7 +117,7 @@ void samples_plan(struct inproc_engine *e, struct inproc_process *p, const struc
 		if (!o || !object_is_executable(o))
 			continue;
 		err_free(sites_text(e, o, &text));
-		p->unsampled = text && text_is_go(text);
+		p->unsampled = text && text_refused(text) == TEXT_GO;
 		if (p->unsampled)
 			inproc_note(e, "process %d runs Go's code: it is not sampled", (int)p->pid);
 	}

@@ -27,7 +27,7 @@ struct plan {
 	struct wishes wishes;
 	uint32_t prog;     /* index of the program whose probes are being placed */
 	const char *later; /* the file that was examined last before it is loaded */
-	bool later_is_go;
+	const char *later_refusal;
 	VEC(struct refusal) refusals;
 	VEC(struct inproc_point)
 	left_out;         /* places of probes that were refused after they had been placed */
@@ -261,24 +261,24 @@ static bool plan_split(struct plan *pl, uint32_t module, uint64_t func, uint64_t
 	return true;
 }
 
-/* Returns true for a Go program's file that is not loaded yet, in which no site would be possible;
- * the kernel engine can probe it. Probes of one file follow one another. */
-static bool is_go(struct plan *pl, const char *path)
+/* Returns the reason why no site would be possible in a file that is not loaded yet, or NULL. The
+ * kernel engine can probe it. Probes of one file follow one another. */
+static const char *refusal_of(struct plan *pl, const char *path)
 {
 	struct object *o;
 	struct err *err;
 
 	if (pl->later && path && !strcmp(pl->later, path))
-		return pl->later_is_go;
+		return pl->later_refusal;
 	pl->later = path;
-	pl->later_is_go = false;
+	pl->later_refusal = NULL;
 	err = path ? object_open(path, &o) : NULL;
 	if (path && !err) {
-		pl->later_is_go = object_is_go(o);
+		pl->later_refusal = text_refusal(o);
 		object_free(o);
 	}
 	err_free(err);
-	return pl->later_is_go;
+	return pl->later_refusal;
 }
 
 static struct err *plan_probe(struct plan *pl, uint32_t index)
@@ -287,6 +287,7 @@ static struct err *plan_probe(struct plan *pl, uint32_t index)
 	struct text_site s = { 0 };
 	struct inproc_module *m;
 	uint64_t addr, func, end;
+	const char *why;
 	uint32_t module;
 	struct err *err;
 
@@ -295,8 +296,8 @@ static struct err *plan_probe(struct plan *pl, uint32_t index)
 	err = find_module(pl, p, &module);
 	if (err)
 		return err;
-	if (module == UINT32_MAX && is_go(pl, p->object)) {
-		sites_refuse(pl, index, TEXT_GO);
+	if (module == UINT32_MAX && (why = refusal_of(pl, p->object))) {
+		sites_refuse(pl, index, why);
 		return NULL;
 	}
 	pl->p->waiting[index] = module == UINT32_MAX;

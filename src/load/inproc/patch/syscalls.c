@@ -206,12 +206,11 @@ static struct err *plan_object(struct calls *c, struct inproc_engine *e, struct 
 	struct text_syscall *found = NULL;
 	uint32_t n = 0, module;
 	struct err *err = plan_module(c->pl, map, &module);
+	const char *why;
 
-	if (!err && text_is_go(p->modules.v[module].text)) {
-		inproc_note(
-			e,
-			"process %d: %s is Go's code, which is not patched: its system calls are not seen",
-			(int)p->pid, object_path(o));
+	if (!err && (why = text_refused(p->modules.v[module].text))) {
+		inproc_note(e, "process %d: system calls of %s are not seen (%s)", (int)p->pid,
+			    object_path(o), why);
 		e->placement.nrefused++;
 		return NULL;
 	}
