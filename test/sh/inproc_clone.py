@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-# serial: programs that call clone(2) themselves: a process that shares its parent's memory. The in-process engine refuses what it could
-# harm, and the programs do what they do alone.
+# serial: programs that call clone(2) themselves: a process that shares its parent's memory, threads that share a C library's thread, or
+# that have none. The in-process engine refuses what it could harm, and the programs do what they do alone.
 from live import *
 
 if not shutil.which("cc"):
@@ -45,9 +45,18 @@ int main(int argc, char **argv)
 	int status = 0, n = 0;
 	pid_t child = 0;
 	pthread_t t;
+	enum { THREAD = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM };
 	*(void **)(tls + 32768) = tls + 32768;
 	if (!strcmp(argv[1], "shares"))
 		child = clone(work_until, stack + (1 << 20), CLONE_VM | CLONE_FS | CLONE_SETTLS | SIGCHLD, NULL, NULL, tls + 32768, NULL);
+	if (!strcmp(argv[1], "same")) /* the word of the first thread */
+		clone(work_until, stack + (1 << 20), THREAD, NULL, NULL, NULL, NULL);
+	if (!strcmp(argv[1], "small")) { /* the word would lie behind the mapping */
+		char *block = mmap(0, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) + 4096 - 64;
+		munmap(block + 64, 4096);
+		*(void **)block = block;
+		clone(work_until, stack + (1 << 20), THREAD | CLONE_SETTLS, NULL, NULL, block, NULL);
+	}
 	if (!strcmp(argv[1], "vfork") && (pipe(shared) || pthread_create(&t, NULL, borrow, NULL)))
 		return 1;
 	if (strcmp(argv[1], "vfork"))
@@ -93,6 +102,9 @@ def traced(way, engine):
 for i in range(3):
     status, out, said = traced("shares", "inproc")
     check(status == 7 and not out and "runs in its memory" in said, "a process in the same memory", status, out, said)
+for way, why in ("same", "cannot be distinguished"), ("small", "has no C library's memory"):
+    status, out, said = traced(way, "inproc")
+    check(status == 7 and not out and why in said, "threads made by clone(2)", way, status, out, said)
 status, out, said = traced("vfork", "inproc")
 check(status == 7 and out == ["begun", "20"], "a child of vfork(2)", status, out, said)
 if not finish(start("-q", "-x", "engine=kernel", "-n", "BEGIN { exit(0); }")).rc:

@@ -364,18 +364,6 @@ static struct err *check_alone(struct control *c, int timeout_ms)
 	return err ?: n ? err_new(EBUSY, "another descry traces it from inside") : NULL;
 }
 
-/* Runs while the process is stopped. */
-static struct err *check_started(struct inproc_engine *e, struct control *c)
-{
-	uint32_t n;
-	struct control_thread *t = control_threads(c, &n);
-
-	for (uint32_t i = 0; i < n; i++)
-		if (!t[i].blocked && !t[i].guest && !identity_is_set(e, &t[i].regs))
-			return err_new(ESRCH, "its thread %d has no thread pointer", (int)t[i].tid);
-	return NULL;
-}
-
 static struct err *try_enter(struct inproc_engine *e, uint32_t i)
 {
 	struct inproc_process *p = &e->processes.v[i];
@@ -409,7 +397,7 @@ static struct err *try_enter(struct inproc_engine *e, uint32_t i)
 	if (!err && !held && !caught)
 		err = control_stop_to_call(c, STOP_MS);
 	if (!err)
-		err = check_alone(c, 0) ?: check_same(e, p) ?: check_started(e, c);
+		err = check_alone(c, 0) ?: check_same(e, p) ?: identity_check_threads(e, c);
 	err = err ?: seccomp_check_again(e, p, c);
 	err = err ?: map_area(e, p, c);
 	if (!err && (p->guarded || p->strict || p->no_counter))

@@ -7,6 +7,7 @@
  *	else          the fs base itself, by rdfsbase, because static programs run code before they have set up the pointer
  */
 #include <errno.h>
+#include <stdlib.h>
 #include <sys/auxv.h>
 
 #include "load/inproc/state/identity.h"
@@ -108,4 +109,64 @@ struct err *identity_check(struct inproc_engine *e, pid_t pid)
 bool identity_is_set(const struct inproc_engine *e, const struct user_regs_struct *regs)
 {
 	return e->area->identity == WIRE_ID_FSBASE || regs->fs_base;
+}
+
+struct word {
+	uint64_t value;
+	pid_t tid;
+};
+
+static int by_value(const void *a, const void *b)
+{
+	const struct word *x = a, *y = b;
+
+	return x->value < y->value ? -1 : x->value > y->value;
+}
+
+/* Reads a stopped thread's word as a firing reads it, without a guard. */
+static struct err *read_word(const struct inproc_engine *e, struct control *c,
+			     const struct control_thread *t, struct word *ret)
+{
+	const size_t size = e->area->identity == WIRE_ID_FS32 ? 4 : 8;
+
+	*ret = (struct word){ .value = t->regs.fs_base, .tid = t->tid };
+	if (e->area->identity == WIRE_ID_FSBASE)
+		return NULL;
+	ret->value = 0;
+	return control_read(c, t->regs.fs_base + e->area->id_disp, &ret->value, size);
+}
+
+struct err *identity_check_threads(const struct inproc_engine *e, struct control *c)
+{
+	uint32_t n;
+	const struct control_thread *t = control_threads(c, &n);
+	VEC(struct word) words = { 0 };
+	struct err *err = NULL;
+
+	for (uint32_t i = 0; i < n && !err; i++) {
+		struct word w;
+
+		if (t[i].blocked || t[i].guest)
+			continue;
+		if (!identity_is_set(e, &t[i].regs)) {
+			err = err_new(ESRCH, "its thread %d has no thread pointer", (int)t[i].tid);
+		} else if (err_drop(read_word(e, c, &t[i], &w))) {
+			err = err_new(
+				ENOTSUP,
+				"its thread %d, which the program has made by clone(2) itself, has no C library's memory: use -x engine=kernel",
+				(int)t[i].tid);
+		} else {
+			vec_push(&words, w);
+		}
+	}
+	if (!err && words.n > 1)
+		qsort(words.v, words.n, sizeof(*words.v), by_value);
+	for (uint32_t i = 1; i < words.n && !err; i++)
+		if (words.v[i].value == words.v[i - 1].value)
+			err = err_new(
+				ENOTSUP,
+				"its threads %d and %d, one of which the program has made by clone(2) itself, cannot be distinguished: use -x engine=kernel",
+				(int)words.v[i - 1].tid, (int)words.v[i].tid);
+	vec_fini(&words);
+	return err;
 }

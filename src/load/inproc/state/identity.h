@@ -16,5 +16,8 @@ struct err *identity_check(struct inproc_engine *e, pid_t pid);
 /* Returns true when the thread has its identity word. Before the dynamic linker has set it, a probe
  * would end the program. */
 bool identity_is_set(const struct inproc_engine *e, const struct user_regs_struct *regs);
+/* Refuses a stopped process with threads that have equal words, or none that can be read. Such
+ * threads are not the C library's: two of them would use one slot, or a firing would fault. */
+struct err *identity_check_threads(const struct inproc_engine *e, struct control *c);
 
 #endif
