@@ -15,8 +15,10 @@
 #include "base/regular.h"
 #include "base/term.h"
 #include "calls/calls.h"
+#include "load/inproc/memory/owner.h"
 #include "cmd/version.h"
 #include "run.h"
+#include "session/family.h"
 #include "tool.h"
 
 struct import {
@@ -26,7 +28,10 @@ struct import {
 
 struct caller {
 	struct calls_options o;
-	struct calls calls;
+	struct calls calls; /* of the first session */
+	struct calls_page *page;
+	struct calls_table *table;
+	struct family *family;
 	struct prototypes prototypes;
 	struct arena arena;
 	struct run run;
@@ -38,6 +43,7 @@ struct caller {
 	int import_status;
 	const char *path;
 	bool show_d, version;
+	bool any;           /* function, in any of the programs */
 	uint32_t min_usecs; /* --min-time */
 	char *program, *command;
 };
@@ -54,7 +60,7 @@ const struct opt calls_opts[] = {
 	{ 'S', NULL, NULL, NULL, "system calls, too", FLAG(o.syscalls) },
 	{ 'L', NULL, NULL, NULL, "no calls through tables of linkage: only those of -x, and -S", FLAG(o.no_library) },
 	{ 'c', NULL, NULL, NULL, "no lines: a table of counts and times at the end", FLAG(o.count) },
-	{ 'f', NULL, NULL, NULL, "traces what the program forks, too", FLAG(o.threads) },
+	{ 'f', NULL, NULL, NULL, "traces what the program forks and executes, too", FLAG(o.threads) },
 	{ OPT_LONG, "histogram", NULL, NULL, "with -c, the distribution of each function's times", FLAG(o.histograms) },
 	{ OPT_LONG, "time-all", NULL, NULL, "with -c, times every call; else a function that is called very often is timed\nonly now and then", FLAG(o.time_all) },
 	{ OPT_LONG, "json", NULL, NULL, "an object a line for each call, or with -c for each function", FLAG(o.json) },
@@ -290,35 +296,154 @@ static int read_prototypes(struct caller *k)
 	return k->import_status;
 }
 
+/* Reports the functions that are left out. */
+static void say_found(const struct session *s, const struct calls *c)
+{
+	if (c->nleft_out)
+		session_say(s,
+			    "left out %u function%s or object%s whose names D cannot hold, the "
+			    "first: '%.64s'",
+			    c->nleft_out, &"s"[c->nleft_out == 1], &"s"[c->nleft_out == 1],
+			    c -> left_out);
+	if (c->ntoo_many)
+		session_say(
+			s,
+			"left out %u function%s: there are more than %d; choose some with -e, -x or -l",
+			c->ntoo_many, &"s"[c->ntoo_many == 1], CALLS_FUNCTIONS_MAX);
+	if (c->without_returns)
+		session_say(s,
+			    "%u functions have no results and no times: their returns are too many "
+			    "together, or too much work to find (-e with fewer functions has them)",
+			    c->without_returns);
+}
+
+static struct sink *new_sink(const struct caller *k, const struct calls *c)
+{
+	return k->o.count ? calls_summary_new(c, k->table) : calls_lines_new(c, k->page);
+}
+
+/* --- programs that traced processes execute --- */
+
+static struct err *next_prepare(void *arg, struct session *s, void **ret_own)
+{
+	enum { BUFFER = 4 << 20 }; /* there may be many sessions */
+	struct caller *k = arg;
+	struct calls *c = xcalloc(1, sizeof(*c));
+	cleanup_free char *program = NULL;
+	struct err *e;
+
+	*ret_own = c;
+	calls_init(c, &k->o, &k->prototypes);
+	c->inside = true;
+	e = calls_find(c, &s->probes);
+	if (e)
+		return e;
+	k->any |= c->functions.n;
+	c->main_thread = k->calls.main_thread;
+	say_found(s, c);
+	if (opt_num(&s->options, OPT_BUFSIZE) == LINES_BUFFER)
+		options_put(&s->options, OPT_BUFSIZE, BUFFER);
+	program = calls_program(c);
+	return session_source(s, PDESC_NAME, false, program);
+}
+
+static struct sink *next_sink(void *arg, void *own)
+{
+	const struct caller *k = arg;
+	struct sink *s = new_sink(k, own);
+
+	s->out = k->run.to;
+	return s;
+}
+
+static void next_drop(void *arg, void *own)
+{
+	if (own)
+		calls_fini(own);
+	free(own);
+}
+
+static void note_executed(void *arg, pid_t pid)
+{
+	const struct caller *k = arg;
+
+	if (!k->o.count)
+		calls_executed(k->run.session.sink, (uint32_t)pid);
+}
+
+static const char no_function[] =
+	"the filters match no function that is called: -e '*@*' matches the calls of all "
+	"libraries, -x FUNCTION those of one function";
+
+static struct caller *caller_of(struct run *r)
+{
+	return (struct caller *)((char *)r - offsetof(struct caller, run));
+}
+
+static bool poll_family(struct run *r, struct err **ret_err)
+{
+	return family_poll(caller_of(r)->family, -1, ret_err);
+}
+
+static struct err *end_family(struct run *r, bool ends)
+{
+	struct caller *k = caller_of(r);
+
+	if (!ends)
+		return NULL;
+	family_end(k->family);
+	if (!k->any && !k->o.no_library)
+		session_say(&r->session, "%s", no_function);
+	return NULL;
+}
+
+/* Returns true when the in-process engine would refuse a program that takes addresses from
+ * variables. */
+static bool must_own_addresses(const struct session *s)
+{
+	bool any = false;
+
+	for (uint32_t i = 0; i < s->targets.n; i++)
+		any |= owner_has_privileges(s->targets.v[i].pid);
+	return any && opt_on(&s->options, OPT_FOLLOW) &&
+	       plan_engine_named(&s->options) != &engine_kernel;
+}
+
+/* Returns true when programs that are executed later may have functions for the filters. */
+static bool looks_on(const struct caller *k)
+{
+	return k->o.threads && plan_engine_named(&k->run.session.options) != &engine_kernel;
+}
+
 /* Called by run_all() when the processes are there. */
 static struct err *prepare(struct run *r, bool *ret_end)
 {
-	struct caller *k = (struct caller *)((char *)r - offsetof(struct caller, run));
+	struct caller *k = caller_of(r);
+	const struct family_setting family = {
+		.first = &r->session,
+		.prepare = next_prepare,
+		.sink = next_sink,
+		.executed = note_executed,
+		.drop = next_drop,
+		.arg = k,
+	};
 	struct err *e = calls_find(&k->calls, &r->session.probes);
 
 	if (e)
 		return e;
-	if (k->calls.nleft_out)
-		session_say(&r->session,
-			    "left out %u function%s or object%s whose names D cannot hold, the "
-			    "first: '%.64s'",
-			    k->calls.nleft_out, &"s"[k->calls.nleft_out == 1],
-			    &"s"[k->calls.nleft_out == 1], k -> calls.left_out);
-	if (k->calls.ntoo_many)
-		session_say(
-			&k->run.session,
-			"left out %u function%s: there are more than %d; choose some with -e, -x or -l",
-			k->calls.ntoo_many, &"s"[k->calls.ntoo_many == 1], CALLS_FUNCTIONS_MAX);
-	if (k->calls.without_returns)
-		session_say(&r->session,
-			    "%u functions have no results and no times: their returns are too many "
-			    "together, or too much work to find (-e with fewer functions has them)",
-			    k->calls.without_returns);
-	if (!k->calls.functions.n && !k->o.no_library)
-		return err_new(
-			ENOENT,
-			"the filters match no function that is called: -e '*@*' matches the calls of all libraries, -x FUNCTION those of one function");
+	k->o.own_addresses = must_own_addresses(&r->session);
+	say_found(&r->session, &k->calls);
+	if (!k->calls.functions.n && !k->o.no_library && !looks_on(k))
+		return err_new(ENOENT, "%s", no_function);
+	k->any = k->calls.functions.n;
+	k->family = family_new(&family);
 	k->program = calls_program(&k->calls);
+	if (k->calls.unread && !k->show_d)
+		session_say(
+			&r->session,
+			"the processes may have root's rights, so output arguments are shown as "
+			"addresses (-X engine=kernel reads them, and does not trace executed "
+			"programs)");
 	if (k->show_d) {
 		fputs(k->program, stdout);
 		tool_check_output();
@@ -378,11 +503,18 @@ static int calls_run(struct caller *k)
 	k->run.c = &k->c;
 	k->run.to = file ? file : stderr;
 	k->run.prepare = prepare;
+	k->run.poll = poll_family;
+	k->run.round = end_family;
 	run_init(&k->run);
+	k->run.session.o.hands_over = true;
 	set_options(k);
 	calls_init(&k->calls, &k->o, &k->prototypes);
-	status = run_all(&k->run,
-			 k->o.count ? calls_summary_new(&k->calls) : calls_lines_new(&k->calls));
+	k->page = calls_page_new();
+	k->table = calls_table_new();
+	status = run_all(&k->run, new_sink(k, &k->calls));
+	family_free(k->family);
+	calls_page_free(k->page);
+	calls_table_free(k->table);
 	if (!status && k->run.command_status >= 0)
 		status = tool_command_status(k->run.command_status);
 	calls_fini(&k->calls);

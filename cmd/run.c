@@ -308,7 +308,7 @@ static int trace(struct run *r, struct sink **sink)
 	if (e)
 		return run_not_begun(r, e);
 	traced = s;
-	while (session_poll(s, -1, &e) && !e)
+	while ((r->poll ? r->poll(r, &e) : session_poll(s, -1, &e)) && !e)
 		if (r->round)
 			e = r->round(r, false);
 	if (r->round && !e)

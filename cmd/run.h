@@ -22,6 +22,8 @@ struct run {
 	/* Called when the targets are there; adds programs to c. Sets *ret_end when nothing is to
 	 * be run. NULL: none. */
 	struct err *(*prepare)(struct run *r, bool *ret_end);
+	/* Called in place of session_poll(). NULL: session_poll() is. */
+	bool (*poll)(struct run *r, struct err **ret_err);
 	/* Called after each round of the run, and when it ends, while the probes are still there.
 	 * NULL: nothing is. */
 	struct err *(*round)(struct run *r, bool ends);

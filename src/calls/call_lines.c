@@ -20,6 +20,8 @@
 #include "data/record.h"
 #include "render/render.h"
 
+static const struct sink_ops lines_ops;
+
 static struct lines *lines_of(struct sink *s)
 {
 	return (struct lines *)s;
@@ -36,15 +38,20 @@ static void end_call(struct lines *l, struct call *call)
 	free(call->stack);
 	free(call->later);
 	call->text = call->stack = call->later = NULL;
-	l->bytes -= call->bytes;
+	l->p->bytes -= call->bytes;
 	call->bytes = 0;
 }
 
-static void free_thread(struct lines *l, struct thread *t)
+static void end_calls(struct lines *l, struct thread *t)
 {
 	lines_forget_texts(t);
 	while (t->calls.n)
 		end_call(l, &t->calls.v[--t->calls.n]);
+}
+
+static void free_thread(struct lines *l, struct thread *t)
+{
+	end_calls(l, t);
 	vec_fini(&t->calls);
 	free(t);
 }
@@ -53,7 +60,7 @@ static bool has_ended(const struct lines *l, const struct thread *t, uint64_t no
 {
 	char path[32];
 
-	if (t->tid == l->open || t->last + ENDED_NS >= now)
+	if (t->tid == l->p->open || t->last + ENDED_NS >= now)
 		return false;
 	snprintf(path, sizeof(path), "/proc/%u", t->tid);
 	return access(path, F_OK) < 0 && errno == ENOENT;
@@ -68,29 +75,29 @@ static void forget_ended(struct lines *l, uint64_t now)
 	size_t len;
 	uint64_t *v;
 
-	while (hash_next(&l->threads, &at, &key, &len, &v))
+	while (hash_next(&l->p->threads, &at, &key, &len, &v))
 		if (has_ended(l, (struct thread *)(uintptr_t)*v, now))
 			vec_push(&ended, (struct thread *)(uintptr_t)*v);
 	for (uint32_t i = 0; i < ended.n; i++) {
-		hash_del(&l->threads, &ended.v[i]->tid, sizeof(ended.v[i]->tid));
+		hash_del(&l->p->threads, &ended.v[i]->tid, sizeof(ended.v[i]->tid));
 		free_thread(l, ended.v[i]);
 	}
 	vec_fini(&ended);
-	l->look_at = l->threads.n < LOOK_AT_FIRST / 2 ? LOOK_AT_FIRST : 2 * l->threads.n;
+	l->p->look_at = l->p->threads.n < LOOK_AT_FIRST / 2 ? LOOK_AT_FIRST : 2 * l->p->threads.n;
 }
 
 static struct thread *thread_of(struct lines *l, const struct record_view *r)
 {
 	const uint32_t tid = r->head->tid;
-	uint64_t *v = hash_get(&l->threads, &tid, sizeof(tid));
+	uint64_t *v = hash_get(&l->p->threads, &tid, sizeof(tid));
 	struct thread *t;
 
 	if (!v) {
-		if (l->threads.n >= l->look_at)
+		if (l->p->threads.n >= l->p->look_at)
 			forget_ended(l, r->head->time);
 		t = xcalloc(1, sizeof(*t));
 		t->tid = tid;
-		v = hash_put(&l->threads, &tid, sizeof(tid), NULL);
+		v = hash_put(&l->p->threads, &tid, sizeof(tid), NULL);
 		*v = (uintptr_t)t;
 	}
 	t = (struct thread *)(uintptr_t)*v;
@@ -103,43 +110,43 @@ static void colour(struct lines *l, const char *sequence)
 {
 	if (!l->c->o->coloured)
 		return;
-	l->column -= l->o.n;
-	out_flush(&l->o);
+	l->p->column -= l->p->o.n;
+	out_flush(&l->p->o);
 	term_raw(l->s.out, sequence, strlen(sequence));
 }
 
 static void put_name(struct lines *l, const struct call *call)
 {
 	colour(l, "\033[1m");
-	out_str(&l->o, calls_shown(l->c, &l->s, call->function->name));
+	out_str(&l->p->o, calls_shown(l->c, &l->s, call->function->name));
 	colour(l, "\033[0m");
 }
 
 static void put_clock(struct lines *l, uint64_t time)
 {
-	uint64_t wall = time + l->offset;
+	uint64_t wall = time + l->p->offset;
 	time_t seconds = (time_t)(wall / 1000000000);
 	char text[32];
 	struct tm tm;
 
 	if (l->c->o->clock == 3) {
-		out_printf(&l->o, "%llu.%06llu ", (unsigned long long)seconds,
+		out_printf(&l->p->o, "%llu.%06llu ", (unsigned long long)seconds,
 			   (unsigned long long)(wall % 1000000000 / 1000));
 		return;
 	}
 	localtime_r(&seconds, &tm);
 	strftime(text, sizeof(text), "%H:%M:%S", &tm);
-	out_str(&l->o, text);
+	out_str(&l->p->o, text);
 	if (l->c->o->clock == 2)
-		out_printf(&l->o, ".%06llu", (unsigned long long)(wall % 1000000000 / 1000));
-	out_char(&l->o, ' ');
+		out_printf(&l->p->o, ".%06llu", (unsigned long long)(wall % 1000000000 / 1000));
+	out_char(&l->p->o, ' ');
 }
 
 static void unfinished(struct lines *l)
 {
-	if (l->open)
-		out_str(&l->o, " <unfinished ...>\n");
-	l->open = 0;
+	if (l->p->open)
+		out_str(&l->p->o, " <unfinished ...>\n");
+	l->p->open = 0;
 }
 
 /* Begins a line of a thread at that depth. */
@@ -148,19 +155,19 @@ static void begin_line(struct lines *l, uint32_t tid, uint64_t time, uint32_t de
 	const struct calls_options *o = l->c->o;
 
 	unfinished(l);
-	l->column = l->o.n;
+	l->p->column = l->p->o.n;
 	if (o->threads || o->numbered || tid != l->c->main_thread)
-		out_printf(&l->o, o->to_file ? "%u " : "[pid %u] ", tid);
+		out_printf(&l->p->o, o->to_file ? "%u " : "[pid %u] ", tid);
 	if (o->clock)
 		put_clock(l, time);
 	if (o->relative) {
-		uint64_t ns = l->previous && time > l->previous ? time - l->previous : 0;
+		uint64_t ns = l->p->previous && time > l->p->previous ? time - l->p->previous : 0;
 
-		out_printf(&l->o, "%3llu.%06llu ", (unsigned long long)(ns / 1000000000),
+		out_printf(&l->p->o, "%3llu.%06llu ", (unsigned long long)(ns / 1000000000),
 			   (unsigned long long)(ns % 1000000000 / 1000));
-		l->previous = time;
+		l->p->previous = time;
 	}
-	out_fill(&l->o, ' ', (size_t)o->indent * depth);
+	out_fill(&l->p->o, ' ', (size_t)o->indent * depth);
 }
 
 static bool has_out(const struct prototype *f)
@@ -176,7 +183,7 @@ static void put_stack(struct lines *l, const struct call *call)
 	if (!call->stack)
 		return;
 	colour(l, "\033[2m");
-	out_str(&l->o, call->stack);
+	out_str(&l->p->o, call->stack);
 	colour(l, "\033[0m");
 }
 
@@ -185,14 +192,14 @@ static void put_end(struct lines *l)
 {
 	size_t n;
 
-	out_str(&l->o, ") ");
-	n = l->o.n - l->column;
+	out_str(&l->p->o, ") ");
+	n = l->p->o.n - l->p->column;
 	/* Bytes within a character of UTF-8 take no column. */
-	for (size_t i = l->column < l->o.n ? l->column : 0; i < l->o.n; i++)
-		n -= ((uint8_t)l->o.v[i] & 0xc0) == 0x80;
+	for (size_t i = l->p->column < l->p->o.n ? l->p->column : 0; i < l->p->o.n; i++)
+		n -= ((uint8_t)l->p->o.v[i] & 0xc0) == 0x80;
 	if (n < l->c->o->align)
-		out_fill(&l->o, ' ', l->c->o->align - 1 - n);
-	out_str(&l->o, "= ");
+		out_fill(&l->p->o, ' ', l->c->o->align - 1 - n);
+	out_str(&l->p->o, "= ");
 }
 
 /* A call that stands below the place of a new one has returned, or was left by longjmp(3), unseen.
@@ -212,22 +219,62 @@ static void drop_left(struct lines *l, struct thread *t, const struct calls_func
 	while (t->calls.n && was_left(vec_last(&t->calls), f, sp)) {
 		if (l->c->o->json && !l->c->o->min_ns)
 			lines_json(l, t, vec_last(&t->calls), t->calls.n - 1, false, 0);
-		if (l->open == t->tid) {
+		if (l->p->open == t->tid) {
 			if (has_out(vec_last(&t->calls)->function->prototype))
-				out_str(&l->o, " ...");
+				out_str(&l->p->o, " ...");
 			put_end(l);
-			out_str(&l->o, "?\n");
-			l->open = 0;
+			out_str(&l->p->o, "?\n");
+			l->p->open = 0;
 		}
 		end_call(l, vec_last(&t->calls));
 		t->calls.n--;
 	}
 }
 
+/* The thread has executed another program: its calls do not return. */
+static void leave_calls(struct lines *l, struct thread *t)
+{
+	while (t->calls.n && t->of && l->c->o->json && !l->c->o->min_ns) {
+		lines_json(t->of, t, vec_last(&t->calls), t->calls.n - 1, false, 0);
+		end_call(l, &t->calls.v[--t->calls.n]);
+	}
+	end_calls(l, t);
+	t->of = NULL;
+	if (l->p->open == t->tid) {
+		out_str(&l->p->o, " <no return ...>\n");
+		l->p->open = 0;
+	}
+}
+
+/* Returns the thread of a record, whose calls are this sink's from now on. */
+static struct thread *own_thread(struct lines *l, const struct record_view *r)
+{
+	struct thread *t = thread_of(l, r);
+
+	if (t->of != l)
+		leave_calls(l, t);
+	t->of = l;
+	return t;
+}
+
+void calls_executed(struct sink *s, uint32_t pid)
+{
+	uint64_t *v = s->ops == &lines_ops ? hash_get(&lines_of(s)->p->threads, &pid, sizeof(pid))
+					   : NULL;
+	struct lines *l = lines_of(s);
+
+	if (v)
+		leave_calls(l, (struct thread *)(uintptr_t)*v);
+	if (s->ops != &lines_ops || calls_held(l->c->o))
+		return;
+	begin_line(l, pid, clock_ns(CLOCK_MONOTONIC), 0);
+	out_str(&l->p->o, "--- Called exec() ---\n");
+}
+
 static void put_return_address(struct lines *l, const struct call *call)
 {
 	if (l->c->o->addresses)
-		out_printf(&l->o, "[0x%llx] ", (unsigned long long)call->address);
+		out_printf(&l->p->o, "[0x%llx] ", (unsigned long long)call->address);
 }
 
 /* Writes the line of a call up to its last parameter that is known at the entry. */
@@ -239,11 +286,11 @@ static void put_entered(struct lines *l, struct call *call, bool whole)
 
 		put_return_address(l, call);
 		if (caller && l->c->o->callers)
-			out_printf(&l->o, "%s->", caller);
+			out_printf(&l->p->o, "%s->", caller);
 		put_name(l, call);
 		if (library)
-			out_printf(&l->o, "@%s", library);
-		out_char(&l->o, '(');
+			out_printf(&l->p->o, "@%s", library);
+		out_char(&l->p->o, '(');
 	}
 	lines_params(l, call, whole, false);
 }
@@ -251,25 +298,25 @@ static void put_entered(struct lines *l, struct call *call, bool whole)
 /* Keeps the line of a call until it returns. */
 static void hold(struct lines *l, struct call *call, bool whole)
 {
-	struct out o = l->o;
+	struct out o = l->p->o;
 
-	l->o = l->held;
-	l->o.n = 0;
-	if (l->bytes < LINES_HELD_MAX)
+	l->p->o = l->p->held;
+	l->p->o.n = 0;
+	if (l->p->bytes < LINES_HELD_MAX)
 		put_entered(l, call, whole);
 	else
-		out_str(&l->o, l->c->o->json ? "" : "...(");
-	out_char(&l->o, '\0');
-	call->text = xstrdup(l->o.v);
-	call->bytes += l->o.n;
-	l->bytes += l->o.n;
-	l->held = l->o;
-	l->o = o;
+		out_str(&l->p->o, l->c->o->json ? "" : "...(");
+	out_char(&l->p->o, '\0');
+	call->text = xstrdup(l->p->o.v);
+	call->bytes += l->p->o.n;
+	l->p->bytes += l->p->o.n;
+	l->p->held = l->p->o;
+	l->p->o = o;
 }
 
 static void entered(struct lines *l, const struct calls_clause *k, const struct record_view *r)
 {
-	struct thread *t = thread_of(l, r);
+	struct thread *t = own_thread(l, r);
 	uint32_t nbefore = l->c->o->addresses ? 2 : 1;
 	struct call *call;
 
@@ -299,17 +346,17 @@ static void entered(struct lines *l, const struct calls_clause *k, const struct 
 	memcpy(call->vectors, l->event.numbers + nbefore + call->nregs,
 	       call->nvectors * sizeof(*call->vectors));
 	call->address = l->c->o->addresses ? l->event.numbers[1] : 0;
-	if (l->event.stack.n && l->bytes < LINES_HELD_MAX) {
+	if (l->event.stack.n && l->p->bytes < LINES_HELD_MAX) {
 		out_char(&l->event.stack, '\0');
 		call->stack = xstrdup(l->event.stack.v);
 		call->bytes += l->event.stack.n;
-		l->bytes += l->event.stack.n;
+		l->p->bytes += l->event.stack.n;
 	}
 	if (calls_held(l->c->o)) {
 		hold(l, call, k->whole);
 	} else {
 		put_entered(l, call, k->whole);
-		l->open = t->tid;
+		l->p->open = t->tid;
 	}
 	lines_forget_texts(t);
 	if (k->function->returns.n || k->function->rets.n)
@@ -323,22 +370,22 @@ static void entered(struct lines *l, const struct calls_clause *k, const struct 
 		return;
 	}
 	if (has_out(k->function->prototype))
-		out_str(&l->o, " ...");
+		out_str(&l->p->o, " ...");
 	if (k->function->blind) {
 		put_end(l);
-		out_char(&l->o, '?');
+		out_char(&l->p->o, '?');
 	} else {
-		out_char(&l->o, ')');
+		out_char(&l->p->o, ')');
 	}
-	out_char(&l->o, '\n');
+	out_char(&l->p->o, '\n');
 	put_stack(l, call);
 	end_call(l, call);
-	l->open = 0;
+	l->p->open = 0;
 }
 
 static void put_duration(struct lines *l, uint64_t ns)
 {
-	out_printf(&l->o, "%llu.%06llu", (unsigned long long)(ns / 1000000000),
+	out_printf(&l->p->o, "%llu.%06llu", (unsigned long long)(ns / 1000000000),
 		   (unsigned long long)(ns % 1000000000 / 1000));
 }
 
@@ -352,23 +399,23 @@ static void put_returned(struct lines *l, struct call *call, bool whole, uint64_
 	if (error)
 		colour(l, "\033[31m");
 	if (error && call->function->syscall)
-		out_str(&l->o, "-1");
+		out_str(&l->p->o, "-1");
 	else
 		lines_result(l, call, whole);
 	if (error) {
 		int code = lines_errno(l);
 		const char *name = strerrorname_np(code);
 
-		out_printf(&l->o, " %s (%s)", name ? name : "?",
+		out_printf(&l->p->o, " %s (%s)", name ? name : "?",
 			   name ? strerrordesc_np(code) : "?");
 		colour(l, "\033[0m");
 	}
 	if (l->c->o->durations) {
-		out_str(&l->o, " <");
+		out_str(&l->p->o, " <");
 		put_duration(l, ns);
-		out_char(&l->o, '>');
+		out_char(&l->p->o, '>');
 	}
-	out_char(&l->o, '\n');
+	out_char(&l->p->o, '\n');
 	put_stack(l, call);
 }
 
@@ -384,7 +431,7 @@ static void forget_call(struct lines *l, struct thread *t, uint32_t i)
 
 static void returned(struct lines *l, const struct calls_clause *k, const struct record_view *r)
 {
-	struct thread *t = thread_of(l, r);
+	struct thread *t = own_thread(l, r);
 	uint32_t depth = t->calls.n;
 	struct call *call;
 	uint64_t ns;
@@ -402,19 +449,19 @@ static void returned(struct lines *l, const struct calls_clause *k, const struct
 	} else if (call->text) {
 		if (ns >= l->c->o->min_ns) {
 			begin_line(l, t->tid, call->began, depth - 1);
-			out_str(&l->o, call->text);
+			out_str(&l->p->o, call->text);
 			put_returned(l, call, k->whole, ns);
 		}
 	} else {
-		if (l->open != t->tid || depth != t->calls.n) {
+		if (l->p->open != t->tid || depth != t->calls.n) {
 			begin_line(l, t->tid, r->head->time, depth - 1);
 			put_return_address(l, call);
-			out_str(&l->o, "<... ");
+			out_str(&l->p->o, "<... ");
 			put_name(l, call);
-			out_str(&l->o, " resumed> ");
+			out_str(&l->p->o, " resumed> ");
 		}
 		put_returned(l, call, k->whole, ns);
-		l->open = 0;
+		l->p->open = 0;
 	}
 	forget_call(l, t, depth - 1);
 	lines_forget_texts(t);
@@ -424,8 +471,8 @@ static struct err *lines_begin(struct sink *s)
 {
 	struct lines *l = lines_of(s);
 
-	l->o.file = s->out;
-	l->offset = clock_ns(CLOCK_REALTIME) - clock_ns(CLOCK_MONOTONIC);
+	l->p->o.file = s->out;
+	l->p->offset = l->p->offset ?: clock_ns(CLOCK_REALTIME) - clock_ns(CLOCK_MONOTONIC);
 	return NULL;
 }
 
@@ -496,8 +543,8 @@ static struct err *lines_flush(struct sink *s)
 {
 	struct lines *l = lines_of(s);
 
-	l->column -= l->o.n; /* a line that is begun keeps its column (modulo 2^64) */
-	return out_flush(&l->o);
+	l->p->column -= l->p->o.n; /* a line that is begun keeps its column (modulo 2^64) */
+	return out_flush(&l->p->o);
 }
 
 static struct err *lines_record_end(struct sink *s, const struct record_view *r)
@@ -513,19 +560,19 @@ static struct err *lines_record_end(struct sink *s, const struct record_view *r)
 	else if (k->event == CALLS_RETURN)
 		returned(l, k, r);
 	else if (k->event == CALLS_TEXT)
-		lines_take_text(l, r, thread_of(l, r));
+		lines_take_text(l, r, own_thread(l, r));
 	else if (k->event == CALLS_WIDE)
-		lines_take_wide(l, thread_of(l, r));
+		lines_take_wide(l, own_thread(l, r));
 	else if (k->event == CALLS_VECTOR)
-		lines_take_vectors(l, thread_of(l, r));
+		lines_take_vectors(l, own_thread(l, r));
 	else if (k->event == CALLS_INNER)
-		lines_take_inner(l, k->inner, thread_of(l, r));
-	return l->o.n > OUT_BUFFER ? lines_flush(s) : NULL;
+		lines_take_inner(l, k->inner, own_thread(l, r));
+	return l->p->o.n > OUT_BUFFER ? lines_flush(s) : NULL;
 }
 
 static struct err *lines_drop(struct sink *s, enum drop_kind kind, int cpu, uint64_t count)
 {
-	lines_of(s)->lost += count;
+	lines_of(s)->p->lost += count;
 	return NULL;
 }
 
@@ -543,21 +590,25 @@ void calls_report(struct sink *s, const struct run_report *r)
 static struct err *lines_end(struct sink *s)
 {
 	struct lines *l = lines_of(s);
-	cleanup_free char *ended = l->c->o->ended ? l->c->o->ended(l->c->o->arg) : NULL;
+	cleanup_free char *ended = NULL;
 	struct err *e;
 
+	l->ended = true;
+	if (--l->p->nsinks)
+		return NULL;
+	ended = l->c->o->ended ? l->c->o->ended(l->c->o->arg) : NULL;
 	unfinished(l);
 	if (ended && !l->c->o->json) {
 		if (l->c->main_thread)
 			begin_line(l, l->c->main_thread, clock_ns(CLOCK_MONOTONIC), 0);
-		out_printf(&l->o, "+++ %s +++\n", ended);
+		out_printf(&l->p->o, "+++ %s +++\n", ended);
 	}
-	e = out_flush(&l->o);
-	if (l->lost) {
+	e = out_flush(&l->p->o);
+	if (l->p->lost) {
 		cleanup_free char *text =
 			xasprintf("%s: %llu records of calls were lost: -X bufsize=SIZE makes "
 				  "the buffers larger, -c needs none\n",
-				  s->progname, (unsigned long long)l->lost);
+				  s->progname, (unsigned long long)l->p->lost);
 
 		sink_message(s, text, strlen(text));
 	}
@@ -577,39 +628,75 @@ static void lines_free(struct sink *s)
 	size_t len;
 	uint64_t *v;
 
-	while (hash_next(&l->threads, &at, &key, &len, &v))
-		free_thread(l, (struct thread *)(uintptr_t)*v);
-	hash_fini(&l->threads);
-	out_fini(&l->o);
-	out_fini(&l->held);
-	out_fini(&l->kept);
+	while (hash_next(&l->p->threads, &at, &key, &len, &v)) {
+		struct thread *t = (struct thread *)(uintptr_t)*v;
+
+		if (t->of != l)
+			continue;
+		end_calls(l, t);
+		t->of = NULL;
+	}
+	l->p->nsinks -= !l->ended;
 	out_fini(&l->event.stack);
 	free(l);
 }
 
-struct sink *calls_lines_new(const struct calls *c)
+static const struct sink_ops lines_ops = {
+	.name = "calls",
+	.begin = lines_begin,
+	.end = lines_end,
+	.record_begin = lines_record_begin,
+	.action = lines_action,
+	.record_end = lines_record_end,
+	.drop = lines_drop,
+	.truncate = lines_flush,
+	.flush = lines_flush,
+	.format = lines_format,
+	.report = calls_report,
+	.free = lines_free,
+};
+
+struct sink *calls_lines_new(const struct calls *c, struct calls_page *p)
 {
-	static const struct sink_ops ops = {
-		.name = "calls",
-		.begin = lines_begin,
-		.end = lines_end,
-		.record_begin = lines_record_begin,
-		.action = lines_action,
-		.record_end = lines_record_end,
-		.drop = lines_drop,
-		.truncate = lines_flush,
-		.flush = lines_flush,
-		.format = lines_format,
-		.report = calls_report,
-		.free = lines_free,
-	};
 	struct lines *l = xcalloc(1, sizeof(*l));
 
-	l->s.ops = &ops;
+	l->s.ops = &lines_ops;
 	l->c = c;
-	out_init(&l->o, NULL);
-	out_init(&l->held, NULL);
-	out_init(&l->kept, NULL);
+	l->p = p;
+	p->nsinks++;
 	out_init(&l->event.stack, NULL);
 	return &l->s;
+}
+
+struct calls_page *calls_page_new(void)
+{
+	struct calls_page *p = xcalloc(1, sizeof(*p));
+
+	out_init(&p->o, NULL);
+	out_init(&p->held, NULL);
+	out_init(&p->kept, NULL);
+	return p;
+}
+
+void calls_page_free(struct calls_page *p)
+{
+	uint32_t at = 0;
+	const void *key;
+	size_t len;
+	uint64_t *v;
+
+	if (!p)
+		return;
+	while (hash_next(&p->threads, &at, &key, &len, &v)) {
+		struct thread *t = (struct thread *)(uintptr_t)*v;
+
+		lines_forget_texts(t);
+		vec_fini(&t->calls);
+		free(t);
+	}
+	hash_fini(&p->threads);
+	out_fini(&p->o);
+	out_fini(&p->held);
+	out_fini(&p->kept);
+	free(p);
 }

@@ -17,7 +17,9 @@
 #include "program/prototype/prototype.h"
 #include "program/type/type.h"
 
-enum { CALLS_REGISTERS = 10, CALLS_VECTORS = 8, CALLS_MEMORY_MAX = 256, CALLS_UNKNOWN_ARGS = 4 };
+/* Argument registers as D has them: the last four lie on the stack. */
+enum { CALLS_IN_REGISTERS = 6, CALLS_REGISTERS = 10 };
+enum { CALLS_VECTORS = 8, CALLS_MEMORY_MAX = 256, CALLS_UNKNOWN_ARGS = 4 };
 
 struct process_object;
 
@@ -104,6 +106,10 @@ struct calls_options {
 	bool syscalls, no_library;     /* -S, -L */
 	uint32_t text_max;             /* -s */
 	uint32_t elements_max;         /* -A */
+	/* Addresses come from registers alone: memory behind output arguments, behind arguments on
+	 * the stack, and behind pointers that lie in memory, is not read. A program that follows
+	 * children of root's processes from inside must do so (load/inproc/follow/forging.c). */
+	bool own_addresses;
 
 	/* of lines */
 	uint32_t align;  /* -a */
@@ -147,9 +153,11 @@ struct calls {
 	uint32_t nleft_out; /* names that cannot stand in a D program; left_out is the first */
 	const char *left_out;
 	uint32_t ntoo_many;         /* functions beyond CALLS_FUNCTIONS_MAX */
+	uint32_t unread;            /* functions of which own_addresses leaves memory out */
 	uint32_t without_returns;   /* functions whose returns are too many, or too much to find */
 	VEC(const char *) programs; /* names of the targets' own objects */
 	const char *whose;          /* predicate of system calls: those of the targets */
+	bool inside;                /* only calls of traced processes are seen, whoever they are */
 	uint32_t main_thread;       /* the lines of others begin with their number; 0: all do */
 };
 
@@ -180,6 +188,9 @@ struct calls_place calls_result_place(const struct prototype *f);
 /* Returns the number of the register argument that a parameter begins in, -1: it comes in none, or
  * in a vector register. */
 int calls_register(const struct prototype *f, uint32_t param);
+/* Returns true when the memory behind a parameter is read at the entry (out false) or at the
+ * return, if it has a type that is. */
+bool calls_is_read(const struct calls_options *o, const struct prototype *f, uint32_t i, bool out);
 /* Returns the number of the vector register that a parameter begins in, -1: it comes in none. */
 int calls_vector(const struct prototype *f, uint32_t param);
 /* Return the numbers of registers that the record of an entry has. */
@@ -216,11 +227,22 @@ const char *calls_shown(const struct calls *c, const struct sink *s, const char 
 bool calls_reads_text(const struct prototype_type *t);
 bool calls_reads_memory(const struct prototype_type *t);
 
-/* call_lines.c: a sink that writes a line for each call. The sink's `out` takes them. */
-struct sink *calls_lines_new(const struct calls *c);
+/* call_lines.c: a sink that writes a line for each call. The sink's `out` takes them. The sinks of
+ * several sessions may share a page, which outlives them: their lines are one output, and the last
+ * sink that ends completes it. */
+struct calls_page;
+struct calls_page *calls_page_new(void);
+void calls_page_free(struct calls_page *p);
+struct sink *calls_lines_new(const struct calls *c, struct calls_page *p);
+/* Notes that the process has executed another program: its calls do not return. */
+void calls_executed(struct sink *s, uint32_t pid);
 void calls_report(struct sink *s, const struct run_report *r);
-/* summary.c: a sink that writes the table of -c at the end. */
-struct sink *calls_summary_new(const struct calls *c);
+/* summary.c: a sink that writes the table of -c at the end. Sinks may share a table likewise: a
+ * row has the calls of all. */
+struct calls_table;
+struct calls_table *calls_table_new(void);
+void calls_table_free(struct calls_table *t);
+struct sink *calls_summary_new(const struct calls *c, struct calls_table *t);
 
 /* The shipped prototypes: prototypes/NAME.conf. */
 extern const struct embedded_file prototype_files[];

@@ -306,7 +306,9 @@ static struct err *add_syscalls(struct calls *c, struct probe_set *ps)
 		whose = arena_printf(&c->arena, "%s%s%s%d%s", whose, i ? " || " : "",
 				     c->o->threads ? "progenyof(" : "pid == ",
 				     (int)ps->targets.v[i].pid, c->o->threads ? ")" : "");
-	if (ps->targets.n == 1)
+	if (c->inside)
+		whose = "1";
+	else if (ps->targets.n == 1)
 		whose = c->o->threads ? "progenyof($target)" : "pid == $target";
 	c->whose = whose;
 	return probe_match(ps, &pd, take_syscall, c, &n);

@@ -31,7 +31,7 @@ static void put_param(struct lines *l, const struct prototype_type *t, uint64_t 
 		m = &l->event.texts[(*text)++];
 	else if (whole && calls_reads_memory(t) && *memory < l->event.nmemory)
 		m = &l->event.memory[(*memory)++];
-	prototype_value(&l->o, t, value, m, v);
+	prototype_value(&l->p->o, t, value, m, v);
 }
 
 void lines_take_text(struct lines *l, const struct record_view *r, struct thread *t)
@@ -98,23 +98,23 @@ void lines_forget_texts(struct thread *t)
 static void comma(struct lines *l)
 {
 	if (l->c->o->json)
-		out_char(&l->o, BETWEEN);
+		out_char(&l->p->o, BETWEEN);
 	else
-		out_str(&l->o, ", ");
+		out_str(&l->p->o, ", ");
 }
 
 /* What a format's %s means. */
 static void put_string(struct lines *l, const struct thread *t, uint32_t reg, uint64_t v)
 {
 	if (!t->texts[reg].text) {
-		out_str(&l->o, v ? "0x" : "nil");
+		out_str(&l->p->o, v ? "0x" : "nil");
 		if (v)
-			out_hex(&l->o, v, false, 0);
+			out_hex(&l->p->o, v, false, 0);
 		return;
 	}
-	out_char(&l->o, '"');
-	out_escaped(&l->o, t->texts[reg].text, t->texts[reg].n & ~(uint32_t)TEXT_CUT);
-	out_str(&l->o, t->texts[reg].n & TEXT_CUT ? "\"..." : "\"");
+	out_char(&l->p->o, '"');
+	out_escaped(&l->p->o, t->texts[reg].text, t->texts[reg].n & ~(uint32_t)TEXT_CUT);
+	out_str(&l->p->o, t->texts[reg].n & TEXT_CUT ? "\"..." : "\"");
 }
 
 /* What a format's %ls means. */
@@ -133,16 +133,16 @@ static void put_wide_string(struct lines *l, const struct thread *t, uint32_t re
 						    .target = &array };
 	const struct prototype_values values = { .max_text = l->c->o->text_max };
 
-	prototype_value(&l->o, &text, v, &t->wides[reg], &values);
+	prototype_value(&l->p->o, &text, v, &t->wides[reg], &values);
 }
 
 /* Prints the value of a vector register, or "?" where it is not known: from the kernel. */
 static void put_vector(struct lines *l, const struct prototype_type *t, uint64_t v)
 {
 	if (v == WIRE_VECTOR_UNKNOWN)
-		out_char(&l->o, '?');
+		out_char(&l->p->o, '?');
 	else
-		prototype_value(&l->o, t, v, NULL, NULL);
+		prototype_value(&l->p->o, t, v, NULL, NULL);
 }
 
 /* Prints the arguments behind a format, as the format's text requires. */
@@ -176,7 +176,7 @@ static void put_varargs(struct lines *l, const struct call *call, uint32_t reg,
 				break;
 			if (c == '*' && reg < call->nregs) {
 				comma(l);
-				out_signed(&l->o, (int)call->regs[reg], 0);
+				out_signed(&l->p->o, (int)call->regs[reg], 0);
 				reg++;
 			}
 		}
@@ -187,12 +187,12 @@ static void put_varargs(struct lines *l, const struct call *call, uint32_t reg,
 			if (!is_long && vector < t->nvectors)
 				put_vector(l, &number, t->vectors[vector++]);
 			else
-				out_char(&l->o, '?'); /* on the stack, or not seen */
+				out_char(&l->p->o, '?'); /* on the stack, or not seen */
 			continue;
 		}
 		if (reg >= call->nregs) {
 			comma(l);
-			out_str(&l->o, "...");
+			out_str(&l->p->o, "...");
 			return;
 		}
 		v = call->regs[reg++];
@@ -205,25 +205,25 @@ static void put_varargs(struct lines *l, const struct call *call, uint32_t reg,
 				put_string(l, t, reg - 1, v);
 			break;
 		default:
-			out_str(&l->o, v ? "0x" : "nil");
+			out_str(&l->p->o, v ? "0x" : "nil");
 			if (v)
-				out_hex(&l->o, v, false, 0);
+				out_hex(&l->p->o, v, false, 0);
 			break;
 		case 'd':
-		case 'i': out_signed(&l->o, wide ? (int64_t)v : (int32_t)v, 0); break;
-		case 'u': out_unsigned(&l->o, wide ? v : (uint32_t)v, 0); break;
+		case 'i': out_signed(&l->p->o, wide ? (int64_t)v : (int32_t)v, 0); break;
+		case 'u': out_unsigned(&l->p->o, wide ? v : (uint32_t)v, 0); break;
 		case 'o':
-			out_printf(&l->o, "%#llo", (unsigned long long)(wide ? v : (uint32_t)v));
+			out_printf(&l->p->o, "%#llo", (unsigned long long)(wide ? v : (uint32_t)v));
 			break;
 		case 'c':
-			out_char(&l->o, '\'');
-			out_escaped(&l->o, &(char){ (char)v }, 1);
-			out_char(&l->o, '\'');
+			out_char(&l->p->o, '\'');
+			out_escaped(&l->p->o, &(char){ (char)v }, 1);
+			out_char(&l->p->o, '\'');
 			break;
 		case 'x':
 		case 'X':
-			out_str(&l->o, "0x");
-			out_hex(&l->o, wide ? v : (uint32_t)v, false, 0);
+			out_str(&l->p->o, "0x");
+			out_hex(&l->p->o, wide ? v : (uint32_t)v, false, 0);
 			break;
 		}
 	}
@@ -269,12 +269,12 @@ static void put_struct(struct lines *l, const struct prototype *f, bool whole,
 		known = !p.piece[k].vector || words[k] != WIRE_VECTOR_UNKNOWN;
 	}
 	if (p.size && whole && e->nmemory)
-		prototype_bytes(&l->o, f->result, e->memory[e->nmemory - 1].bytes,
+		prototype_bytes(&l->p->o, f->result, e->memory[e->nmemory - 1].bytes,
 				e->memory[e->nmemory - 1].n, v);
 	else if (p.size || !known)
-		out_char(&l->o, '?');
+		out_char(&l->p->o, '?');
 	else
-		prototype_bytes(&l->o, f->result, words, sizeof(words), v);
+		prototype_bytes(&l->p->o, f->result, words, sizeof(words), v);
 }
 
 /* Prints a parameter, with what its format requires. has: the record has its text or memory. */
@@ -294,18 +294,18 @@ static void put_any(struct lines *l, const struct call *call, uint32_t i, bool h
 		if (has && *memory < l->event.nmemory) {
 			const struct prototype_memory *m = &l->event.memory[(*memory)++];
 
-			prototype_bytes(&l->o, t, m->bytes, m->n, v);
+			prototype_bytes(&l->p->o, t, m->bytes, m->n, v);
 		} else {
-			out_char(&l->o, '?');
+			out_char(&l->p->o, '?');
 		}
 		return;
 	}
 	if (!known || p.size) {
-		out_char(&l->o, '?');
+		out_char(&l->p->o, '?');
 		return;
 	}
 	if (reg < 0 || t->kind == PROTOTYPE_STRUCT) {
-		prototype_bytes(&l->o, t, words, t->kind == PROTOTYPE_STRUCT ? 16 : 8, v);
+		prototype_bytes(&l->p->o, t, words, t->kind == PROTOTYPE_STRUCT ? 16 : 8, v);
 		return;
 	}
 	put_param(l, t, v->args[i], has, text, memory, v);
@@ -323,21 +323,21 @@ static void keep_any(struct lines *l, struct call *call, uint32_t i, bool has, u
 		     uint32_t *memory, const struct prototype_values *v)
 {
 	const size_t before = call->later ? strlen(call->later) : 0;
-	struct out o = l->o;
+	struct out o = l->p->o;
 
-	l->o = l->kept;
-	l->o.n = 0;
+	l->p->o = l->p->kept;
+	l->p->o.n = 0;
 	put_any(l, call, i, has, text, memory, v);
-	if (l->bytes < LINES_HELD_MAX) {
-		call->later = xrealloc(call->later, before + l->o.n + 2);
-		memcpy(call->later + before, l->o.v, l->o.n);
-		call->later[before + l->o.n] = LATER_END;
-		call->later[before + l->o.n + 1] = '\0';
-		call->bytes += l->o.n + 2;
-		l->bytes += l->o.n + 2;
+	if (l->p->bytes < LINES_HELD_MAX) {
+		call->later = xrealloc(call->later, before + l->p->o.n + 2);
+		memcpy(call->later + before, l->p->o.v, l->p->o.n);
+		call->later[before + l->p->o.n] = LATER_END;
+		call->later[before + l->p->o.n + 1] = '\0';
+		call->bytes += l->p->o.n + 2;
+		l->p->bytes += l->p->o.n + 2;
 	}
-	l->kept = l->o;
-	l->o = o;
+	l->p->kept = l->p->o;
+	l->p->o = o;
 }
 
 /* Prints what keep_any() kept for the next parameter. */
@@ -346,10 +346,10 @@ static const char *put_kept_text(struct lines *l, const char *at)
 	const char *end = at ? strchr(at, LATER_END) : NULL;
 
 	if (!end) {
-		out_char(&l->o, '?');
+		out_char(&l->p->o, '?');
 		return NULL;
 	}
-	out_mem(&l->o, at, (size_t)(end - at));
+	out_mem(&l->p->o, at, (size_t)(end - at));
 	return end + 1;
 }
 
@@ -369,13 +369,16 @@ void lines_params(struct lines *l, struct call *call, bool whole, bool late)
 	}
 	for (uint32_t i = 0; i < f->nparams; i++) {
 		const struct prototype_param *p = &f->params[i];
+		/* the record has its memory */
+		const bool has = whole &&
+				 (calls_on_stack(f, i) || calls_is_read(l->c->o, f, i, p->out));
 
 		past |= p->out;
 		if (p->type->lens == LENS_HIDE)
 			continue;
 		if (past && !late) {
 			if (!p->out)
-				keep_any(l, call, i, whole, &text, &memory, &v);
+				keep_any(l, call, i, has, &text, &memory, &v);
 			continue;
 		}
 		if (late && !past) { /* printed at the entry */
@@ -388,7 +391,7 @@ void lines_params(struct lines *l, struct call *call, bool whole, bool late)
 		if (late && !p->out)
 			later = put_kept_text(l, later);
 		else
-			put_any(l, call, i, whole, &text, &memory, &v);
+			put_any(l, call, i, has, &text, &memory, &v);
 	}
 }
 
@@ -405,7 +408,7 @@ void lines_result(struct lines *l, const struct call *call, bool whole)
 		if (calls_is_vector(f->result))
 			put_vector(l, f->result, v.result);
 		else
-			out_char(&l->o, '?'); /* in a register that is not seen */
+			out_char(&l->p->o, '?'); /* in a register that is not seen */
 		return;
 	}
 	if (calls_returns_struct(f)) {

@@ -15,10 +15,10 @@ static void json_args(struct lines *l, const char *text, size_t n)
 
 		if (!to)
 			to = end;
-		json_string(&l->o, text, (size_t)(to - text));
+		json_string(&l->p->o, text, (size_t)(to - text));
 		if (to == end)
 			break;
-		out_char(&l->o, ',');
+		out_char(&l->p->o, ',');
 		text = to + 1;
 	}
 }
@@ -35,17 +35,17 @@ static void json_stack(struct lines *l, const char *stack)
 {
 	const char *between = "";
 
-	out_str(&l->o, ",\"stack\":[");
+	out_str(&l->p->o, ",\"stack\":[");
 	for (const char *at = stack; *at;) {
 		const char *nl = strchr(at, '\n');
 
 		at += strspn(at, " >");
-		out_str(&l->o, between);
-		json_string(&l->o, at, (size_t)(nl - at));
+		out_str(&l->p->o, between);
+		json_string(&l->p->o, at, (size_t)(nl - at));
 		between = ",";
 		at = nl + 1;
 	}
-	out_char(&l->o, ']');
+	out_char(&l->p->o, ']');
 }
 
 /* Writes a call that was held as a line of JSON. */
@@ -53,22 +53,22 @@ void lines_json(struct lines *l, const struct thread *t, struct call *call, uint
 		bool ended, uint64_t ns)
 {
 	const char *name = calls_shown(l->c, &l->s, call->function->name);
-	uint64_t wall = call->began + l->offset;
-	struct out *o = &l->o, args, result;
+	uint64_t wall = call->began + l->p->offset;
+	struct out *o = &l->p->o, args, result;
 
 	out_init(&args, NULL);
 	out_init(&result, NULL);
 	out_str(&args, call->text);
 	if (ended) {
-		struct out line = l->o;
+		struct out line = l->p->o;
 
-		l->o = args;
+		l->p->o = args;
 		lines_params(l, call, l->whole, true);
-		args = l->o;
-		l->o = result;
+		args = l->p->o;
+		l->p->o = result;
 		lines_result(l, call, l->whole);
-		result = l->o;
-		l->o = line;
+		result = l->p->o;
+		l->p->o = line;
 	}
 	out_printf(o, "{\"time\":%llu.%06llu,\"tid\":%u,\"depth\":%u,\"function\":",
 		   (unsigned long long)(wall / 1000000000),

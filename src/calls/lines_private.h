@@ -26,7 +26,8 @@ struct call {
 
 struct thread {
 	uint32_t tid;
-	uint64_t last; /* time of its last record */
+	uint64_t last;    /* time of its last record */
+	struct lines *of; /* the sink whose calls these are; NULL: there are none */
 	/* Texts of registers, for the next entry. */
 	struct format_text {
 		char *text;
@@ -60,19 +61,26 @@ enum { BETWEEN = 0x1f, LATER_END = 0x1e };
 /* bytes of texts and stacks of calls that have not returned */
 enum { LINES_HELD_MAX = 128 << 20 };
 
-struct lines {
-	struct sink s;
-	const struct calls *c;
+/* What the sinks of one output share. */
+struct calls_page {
 	struct out o, held, kept;
-	struct hash threads; /* tid -> struct thread */
-	uint32_t look_at;    /* how many threads there are when ended ones are looked for */
-	size_t bytes;        /* of all calls' texts and stacks */
-	struct event event;
+	struct hash threads;       /* tid -> struct thread */
+	uint32_t look_at;          /* how many threads there are when ended ones are looked for */
+	size_t bytes;              /* of all calls' texts and stacks */
 	uint32_t open;             /* the thread whose line is not complete; 0: none */
 	size_t column;             /* where that line began in o */
 	uint64_t previous, offset; /* time of the line before; from boot to 1970 */
 	uint64_t lost;
+	uint32_t nsinks; /* that have not ended */
+};
+
+struct lines {
+	struct sink s;
+	const struct calls *c;
+	struct calls_page *p;
+	struct event event;
 	bool whole; /* of the record */
+	bool ended;
 };
 
 /* Prints the parameters from the first output parameter on (late), or those before it. */

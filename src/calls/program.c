@@ -149,13 +149,28 @@ static bool returns_memory(const struct prototype *f)
 	       f->result->size <= CALLS_MEMORY_MAX;
 }
 
-/* Returns true when the function prints memory at its entry (out false) or at its return. */
-static bool reads(const struct prototype *f, bool out)
+bool calls_is_read(const struct calls_options *o, const struct prototype *f, uint32_t i, bool out)
 {
+	const int reg = calls_register(f, i);
+
+	return f->params[i].out == out && reg >= 0 &&
+	       !(o->own_addresses && (out || reg >= CALLS_IN_REGISTERS));
+}
+
+static bool is_read(const struct writer *w, uint32_t i, bool out)
+{
+	return calls_is_read(w->c->o, w->fn->prototype, i, out);
+}
+
+/* Returns true when the function prints memory at its entry (out false) or at its return. */
+static bool reads(const struct writer *w, bool out)
+{
+	const struct prototype *f = w->fn->prototype;
+
 	for (uint32_t i = 0; i < f->nparams; i++) {
 		if (!out && calls_on_stack(f, i))
 			return true;
-		if (f->params[i].out == out && calls_register(f, i) >= 0 &&
+		if (is_read(w, i, out) &&
 		    (calls_reads_text(f->params[i].type) || calls_reads_memory(f->params[i].type)))
 			return true;
 	}
@@ -189,8 +204,7 @@ static void put_record(struct writer *w, bool at_return, bool whole, const char 
 		out_str(&w->o, " %#x %#x %#x %#x");
 	out_str(&w->o, at_return ? "" : ")");
 	for (uint32_t i = 0; i < f->nparams && whole; i++)
-		if (f->params[i].out == at_return && calls_register(f, i) >= 0 &&
-		    calls_reads_text(f->params[i].type)) {
+		if (is_read(w, i, at_return) && calls_reads_text(f->params[i].type)) {
 			out_str(&w->o, " %S");
 			program_put_text(&texts, value_of(w, calls_register(f, i), at_return));
 		}
@@ -225,8 +239,7 @@ static void put_record(struct writer *w, bool at_return, bool whole, const char 
 		if (!at_return && calls_on_stack(f, i))
 			out_printf(&w->o, "\ttracemem(copyin(uregs[R_RSP] + %u, %u), %u, %u);\n",
 				   8 + p.stack, p.size, p.size, p.size);
-		if (f->params[i].out == at_return && calls_register(f, i) >= 0 &&
-		    calls_reads_memory(f->params[i].type))
+		if (is_read(w, i, at_return) && calls_reads_memory(f->params[i].type))
 			put_memory(w, f->params[i].type,
 				   value_of(w, calls_register(f, i), at_return), at_return, result,
 				   NULL);
@@ -246,7 +259,7 @@ static uint32_t kept(const struct writer *w, const char **names)
 	uint32_t n = 0;
 
 	names[n++] = arena_printf(&w->c->arena, "sp%u", w->number);
-	for (uint32_t i = 0; reads(f, true) && i < f->nparams; i++)
+	for (uint32_t i = 0; reads(w, true) && i < f->nparams; i++)
 		if (calls_register(f, i) >= 0)
 			names[n++] = arena_printf(&w->c->arena, "a%u_%d", w->number,
 						  calls_register(f, i));
@@ -313,8 +326,12 @@ static void put_back(struct writer *w, const char *const *places, uint32_t nplac
 static void put_format_wides(struct writer *w, const struct prototype_type *format, int first)
 {
 	const uint32_t max = 4 * (w->c->o->text_max + 1), most = max < 4096 ? max : 4096;
+	const int end = w->c->o->own_addresses ? CALLS_IN_REGISTERS : CALLS_REGISTERS;
 	const bool narrow = !prototype_is_wide(format);
 
+	/* What decides was copied from memory, so the verifier does not trust what follows. */
+	if (narrow && w->c->o->own_addresses)
+		return;
 	if (narrow) {
 		program_put_probes(&w->o, w->fn->entries.v, w->fn->entries.n);
 		out_printf(&w->o,
@@ -322,7 +339,7 @@ static void put_format_wides(struct writer *w, const struct prototype_type *form
 			   first - 1);
 		program_clause(w, CALLS_OTHER, false);
 	}
-	for (int reg = first; reg < CALLS_REGISTERS; reg++) {
+	for (int reg = first; reg < end; reg++) {
 		program_put_probes(&w->o, w->fn->entries.v, w->fn->entries.n);
 		out_printf(&w->o,
 			   "/%sarg%d >= 0x10000/\n{\n\tprintf(\"[%%x]\\n\", %d);\n"
@@ -338,6 +355,7 @@ static void put_format_wides(struct writer *w, const struct prototype_type *form
  * address ends only its own clause early. */
 static void put_format_texts(struct writer *w)
 {
+	const int end = w->c->o->own_addresses ? CALLS_IN_REGISTERS : CALLS_REGISTERS;
 	const struct prototype *f = w->fn->prototype;
 	const struct prototype_type *format = NULL;
 	int first = -1;
@@ -349,7 +367,7 @@ static void put_format_texts(struct writer *w)
 		}
 	if (first <= 0)
 		return;
-	for (int reg = first; reg < CALLS_REGISTERS; reg++) {
+	for (int reg = first; reg < end; reg++) {
 		program_put_probes(&w->o, w->fn->entries.v, w->fn->entries.n);
 		out_printf(&w->o,
 			   "/arg%d >= 0x10000/\n{\n\tprintf(\"[%%x] %%S\\n\", %d, "
@@ -428,7 +446,7 @@ static void put_entry_record(struct writer *w, bool whole)
 static void put_entry(struct writer *w)
 {
 	const struct calls_function *fn = w->fn;
-	bool whole = reads(fn->prototype, false), returns = fn->returns.n || fn->rets.n;
+	bool whole = reads(w, false), returns = fn->returns.n || fn->rets.n;
 
 	if (returns) {
 		put_declarations(w);
@@ -461,7 +479,7 @@ static void put_return(struct writer *w, const char *const *places, uint32_t n, 
 	if (calls_is_vector(w->fn->prototype->result))
 		result = "uregs[R_XMM0]";
 	put_inner(w, places, n, behind, result);
-	if (reads(w->fn->prototype, true)) {
+	if (reads(w, true)) {
 		put_places(w, places, n, behind);
 		put_record(w, true, true, result);
 		out_printf(&w->o, "\tself->sp%u = 0;\n}\n\n", w->number);
@@ -487,7 +505,7 @@ static void put_syscall(struct writer *w)
 	const struct calls_function *fn = w->fn;
 	const char *names[PROTOTYPE_PARAMS + 1], *entry = fn->entries.v[0],
 						 *back = fn->returns.v[0];
-	bool whole = reads(fn->prototype, false), whole_return = reads(fn->prototype, true);
+	bool whole = reads(w, false), whole_return = reads(w, true);
 	uint32_t n = kept(w, names);
 
 	for (uint32_t i = 1; i < n; i++)
@@ -516,6 +534,15 @@ static void put_syscall(struct writer *w)
 	program_clause(w, CALLS_RETURN, false);
 }
 
+static bool has_output(const struct prototype *f)
+{
+	for (uint32_t i = 0; i < f->nparams; i++)
+		if (f->params[i].out &&
+		    (calls_reads_text(f->params[i].type) || calls_reads_memory(f->params[i].type)))
+			return true;
+	return false;
+}
+
 char *calls_program(struct calls *c)
 {
 	struct writer w = { .c = c };
@@ -534,7 +561,9 @@ char *calls_program(struct calls *c)
 		} else if (c->o->count) {
 			program_count(&w);
 		} else {
-			calls_find_inner(c, c->functions.v[i]);
+			if (!c->o->own_addresses)
+				calls_find_inner(c, c->functions.v[i]);
+			c->unread += c->o->own_addresses && has_output(w.fn->prototype);
 			put_entry(&w);
 			put_return(&w, w.fn->returns.v, w.fn->returns.n, "", "arg1");
 			put_return(&w, w.fn->rets.v, w.fn->rets.n, " + 8", "uregs[R_RAX]");

@@ -416,45 +416,68 @@ static struct err *run_batch(struct consumer *c, uint64_t before, uint64_t now)
 	return e;
 }
 
-static struct err *pass(struct consumer *c, bool last)
+/* Drains the rings. Returns the time before which records may run now; UINT64_MAX: all may. */
+static uint64_t take_all(struct consumer *c, bool last)
 {
-	uint64_t now = now_ns(), before = UINT64_MAX;
-	int64_t policy = opt_num(c->options, OPT_BUFPOLICY);
-	struct err *e;
+	const uint64_t now = now_ns();
+	uint64_t before = UINT64_MAX;
 
 	c->finishing = last;
-
+	c->taken_at = now;
 	if (c->engine->state)
 		c->sink->target_pid = (int)c->engine->state->target_pid;
 	c->engine->ops->drain(c->engine, consume_take, c);
 	if (!last && opt_on(c->options, OPT_TEMPORAL))
 		before = now > HOLD_NS ? now - HOLD_NS : 0;
 	batch_sort(&c->batch);
-	if (policy == POLICY_RING)
+	if (opt_num(c->options, OPT_BUFPOLICY) == POLICY_RING)
 		forget_oldest(c);
-	if (c->full && c->engine->state && !last) {
+	if (c->full && c->engine->state && !last)
 		engine_exit(c->engine);
-	}
-	if (!last && policy != POLICY_SWITCH) {
-		batch_compact(&c->batch, 0);
-		return NULL;
-	}
-	e = run_batch(c, before, now);
-	if (!e && batch_held(&c->batch) > c->held_max)
-		e = run_batch(c, UINT64_MAX, now);
-	batch_compact(&c->batch, now);
-	/* the exit()'s record did not fit */
-	if (last && !c->exited && engine_exiting(c->engine)) {
-		c->exited = true;
-		c->exit_status = engine_exit_status(c->engine);
-	}
+	return before;
+}
+
+/* Returns true when records wait for the end of the run. */
+static bool waits_for_end(const struct consumer *c)
+{
+	return !c->finishing && opt_num(c->options, OPT_BUFPOLICY) != POLICY_SWITCH;
+}
+
+uint64_t consumer_take(struct consumer *c)
+{
+	return take_all(c, false);
+}
+
+uint64_t consumer_next(struct consumer *c)
+{
+	const struct wire_record *r;
+	uint32_t size;
+	int ring;
+
+	r = waits_for_end(c) ? NULL : batch_peek(&c->batch, c->image, &size, &ring);
+	return r ? r->time : UINT64_MAX;
+}
+
+struct err *consumer_run(struct consumer *c, uint64_t before)
+{
+	return waits_for_end(c) ? NULL : run_batch(c, before, c->taken_at);
+}
+
+/* Frees the records that have run, and runs those that are held for too long. */
+static struct err *tidy_batch(struct consumer *c)
+{
+	struct err *e = NULL;
+
+	if (!waits_for_end(c) && batch_held(&c->batch) > c->held_max)
+		e = run_batch(c, UINT64_MAX, c->taken_at);
+	batch_compact(&c->batch, waits_for_end(c) ? 0 : c->taken_at);
 	return e;
 }
 
-struct err *consumer_pass(struct consumer *c)
+struct err *consumer_end_pass(struct consumer *c)
 {
-	uint64_t now = now_ns();
-	struct err *e = pass(c, false);
+	uint64_t now = c->taken_at;
+	struct err *e = tidy_batch(c);
 	bool met = aggs_meet(c->aggs);
 
 	if (!e && now >= c->next_status) {
@@ -477,6 +500,29 @@ struct err *consumer_pass(struct consumer *c)
 	return e;
 }
 
+struct err *consumer_pass(struct consumer *c)
+{
+	const uint64_t before = consumer_take(c);
+	struct err *e = consumer_run(c, before);
+
+	return e ?: consumer_end_pass(c);
+}
+
+/* Runs the remaining records. */
+static struct err *last_pass(struct consumer *c)
+{
+	const uint64_t before = take_all(c, true);
+	struct err *e = consumer_run(c, before);
+
+	e = e ?: tidy_batch(c);
+	/* the exit()'s record did not fit */
+	if (!c->exited && engine_exiting(c->engine)) {
+		c->exited = true;
+		c->exit_status = engine_exit_status(c->engine);
+	}
+	return e;
+}
+
 struct err *consumer_show(struct consumer *c)
 {
 	struct err *e = aggs_show(c->aggs, c->sink);
@@ -486,7 +532,7 @@ struct err *consumer_show(struct consumer *c)
 
 struct err *consumer_finish(struct consumer *c, bool report, bool interrupted)
 {
-	struct err *e = pass(c, true);
+	struct err *e = last_pass(c);
 
 	if (!e && c->sink->ops->due)
 		e = aggs_show(c->aggs, c->sink);

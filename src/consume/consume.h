@@ -29,6 +29,16 @@ void consumer_free(struct consumer *c);
 struct err *consumer_begin(struct consumer *c);
 /* Drains the rings and runs the records whose time has come. */
 struct err *consumer_pass(struct consumer *c);
+/* The same in parts, for several consumers whose records come out in one order: take, then run as
+ * often as next finds a record that is older than take's result, then end. */
+/* Drains the rings. Returns the time before which records may run now. */
+uint64_t consumer_take(struct consumer *c);
+/* Returns the time of the oldest record that may run; UINT64_MAX: there is none. */
+uint64_t consumer_next(struct consumer *c);
+/* Runs the records older than `before`. */
+struct err *consumer_run(struct consumer *c, uint64_t before);
+/* Ends the pass: drops, aggregations, the sink's flush. */
+struct err *consumer_end_pass(struct consumer *c);
 /* Gives the sink the present aggregations. */
 struct err *consumer_show(struct consumer *c);
 /* Runs the last pass, after detach and END: the remaining records, the aggregations that were never

@@ -121,6 +121,7 @@ struct consumer {
 	uint64_t held_max;     /* bytes of waiting records above which no record waits */
 	bool full;             /* bufpolicy fill: the buffer is full */
 	bool finishing;
+	uint64_t taken_at; /* CLOCK_MONOTONIC ns: when the rings were drained last */
 	uint64_t spec_drops, late_drops, bad_records;
 	uint64_t spec_drops_said, late_drops_said, bad_records_said;
 	bool exited, dtrace; /* dtrace: run under the name dtrace */

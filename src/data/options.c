@@ -233,6 +233,16 @@ bool options_set(struct options *o, const char *name, const char *value, enum op
 	return true;
 }
 
+void options_copy(struct options *o, const struct options *from)
+{
+	for (int i = 0; i < OPT_COUNT; i++) {
+		free((char *)o->v[i].text);
+		o->v[i] = from->v[i];
+		if (from->v[i].text)
+			o->v[i].text = xstrdup(from->v[i].text);
+	}
+}
+
 bool options_set_text(struct options *o, const char *text, enum option_when when,
 		      const char **ret_error)
 {

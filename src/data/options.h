@@ -39,6 +39,8 @@ struct options {
 
 void options_init(struct options *o); /* to the defaults */
 void options_fini(struct options *o);
+/* Sets every option to its value in `from`. */
+void options_copy(struct options *o, const struct options *from);
 /* Sets an option. value NULL: "-x name" without a value. Returns false, with a message in
  * *ret_error (static or valid until the next call), for an unknown name, a bad value, or an option
  * that may not be set at this time (`when`). The message for an unknown name suggests the nearest

@@ -91,6 +91,16 @@ struct engine_ops {
 	/* After a poll: are events older than time (CLOCK_MONOTONIC ns) still unread? NULL:
 	 * never. */
 	bool (*behind)(struct engine *e, uint64_t time);
+	/* Waits for records of any of n engines of this kind, as poll() does for one. NULL: the
+	 * caller polls one after the other. */
+	void (*poll_all)(struct engine *const *e, uint32_t n, int timeout_ms);
+	/* Traces a process that has executed a program (engine_setting.executed) with the probes of
+	 * the named process `like`, which began in the same program. c holds the process, or is
+	 * NULL when nothing does; takes ownership of it, also on failure. NULL: the engine
+	 * cannot. */
+	struct err *(*enter)(struct engine *e, int pid, int like, struct control *c);
+	/* Returns the number of processes that it traces now. NULL: the engine does not know. */
+	uint32_t (*nprocesses)(const struct engine *e);
 	/* Returns an fd that is readable when there are records; -1: none. */
 	int (*wait_fd)(struct engine *e);
 	/* Calls fn for every record in the rings, control records too, each ring in its order. */
@@ -151,6 +161,13 @@ struct engine_setting {
 	struct symbols *symbols;
 	struct languages *languages; /* NULL: frames of interpreted languages are not wanted */
 	enum engine_scope scope;
+	/* Takes each process that the engine has followed into a program that the process has
+	 * executed, instead of tracing it there with the same probes. c holds the process, whose
+	 * libraries are mapped and relocated and which has run no code of its own; the function
+	 * takes ownership. NULL: the process runs. Called within drain(). NULL: the engine traces
+	 * these processes itself. */
+	void (*executed)(void *arg, int pid, struct control *c);
+	void *executed_arg;
 };
 
 /* The data that how() uses to predict how probes would fire. how() fills it, engine_scene_fini()

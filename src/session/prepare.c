@@ -1,6 +1,6 @@
 /* Image and engine of a session: compiles for an engine and loads, then tries the next engine when
  * the first may not run here. */
-#include "session/session.h"
+#include "session/session_private.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -135,6 +135,8 @@ struct err *session_compile(struct session *s)
 		.targets = s->targets.v,
 		.ntargets = s->targets.n,
 		.ir_out = s->o.ir_out,
+		.executed = s->o.hands_over ? session_take_executed : NULL,
+		.executed_arg = s,
 	};
 	plan_begin(&s->plan, s->o.engine);
 	if (!plan_compile(&s->plan))

@@ -13,6 +13,7 @@
 #include "load/kernel/names.h"
 #include "program/object/dwarf.h"
 #include "program/runtime/languages.h"
+#include "program/target/target.h"
 
 void session_message(void *session, const char *text, size_t n)
 {
@@ -113,6 +114,9 @@ void session_fini(struct session *s)
 	consumer_free(s->consumer);
 	if (s->sink)
 		s->sink->ops->free(s->sink);
+	for (uint32_t i = 0; i < s->executed.n; i++)
+		control_free(s->executed.v[i].control);
+	vec_fini(&s->executed);
 	plan_fini(&s->plan);
 	for (uint32_t i = 0; i < s->targets.n; i++)
 		target_drop(&s->targets.v[i], true);
@@ -149,6 +153,21 @@ struct err *session_grab(struct session *s, pid_t pid)
 	if (!e)
 		add_target(s, &t);
 	return e ? err_wrap(e, "failed to grab process %d", (int)pid) : NULL;
+}
+
+struct err *session_hold(struct session *s, const struct executed *x)
+{
+	struct target t;
+	struct err *e = target_grab(x->pid, &t);
+
+	if (e) {
+		control_free(x->control);
+		return err_wrap(e, "failed to grab process %d", (int)x->pid);
+	}
+	t.control = x->control;
+	t.stopped = t.at_entry = x->control != NULL;
+	add_target(s, &t);
+	return NULL;
 }
 
 /* DTrace's default is preinit: the dynamic linker's work is not traced. */

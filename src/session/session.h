@@ -48,7 +48,18 @@ struct session_setting {
 	bool parse_only;                  /* sources are not bound */
 	bool silent_ends;                 /* no message when a target ends */
 	bool brief;                       /* nothing will run: no message about replaced values */
+	/* With -x follow, processes that execute another program are not traced there with the
+	 * same probes. The caller takes them: session_executed(). */
+	bool hands_over;
 };
+
+/* A process that has executed another program, held before it runs its own code. */
+struct executed {
+	pid_t pid;
+	struct control *control; /* NULL: the process runs */
+};
+
+enum { SESSIONS_MAX = 64 }; /* of one run: session_poll_all() */
 
 /* The subject of an error. The caller gives the error's text as a message, except for wrong D. */
 enum session_failure {
@@ -80,6 +91,7 @@ struct session {
 	struct consumer *consumer;
 	struct budget budget;
 	double share;                    /* of the machine that tracing may use, 0: no limit */
+	VEC(struct executed) executed;   /* not taken by session_executed() yet */
 	bool names_user;                 /* reads mappings early, to name user addresses */
 	uint64_t began;                  /* CLOCK_MONOTONIC ns */
 	uint32_t remarks;                /* number of the engine's remarks that were reported */
@@ -97,6 +109,10 @@ struct err *session_grab(struct session *s, pid_t pid);
 /* Adds a command line to the targets: starts it and holds it. Uses the options engine and
  * evaltime. */
 struct err *session_command(struct session *s, const char *command);
+
+/* Adds a process that session_executed() of another session has given. Takes ownership of its
+ * control. */
+struct err *session_hold(struct session *s, const struct executed *x);
 
 /* Prepares the compiler when the options are final. session_source() calls it if necessary. */
 void session_ready(struct session *s);
@@ -121,6 +137,21 @@ struct err *session_start(struct session *s, struct sink *sink);
 /* Waits for records, at most timeout_ms (-1: as long as the option switchrate says), and runs their
  * actions. Returns false when tracing must end; *ret_err is the error, if any. */
 bool session_poll(struct session *s, int timeout_ms, struct err **ret_err);
+/* Does the same for n sessions: their records come out in one order. Returns false when s[0] must
+ * end; *ret_err is the error of any. */
+bool session_poll_all(struct session *const *s, uint32_t n, int timeout_ms, struct err **ret_err);
+/* Takes the next process that has executed another program (setting.hands_over). Returns false when
+ * there is none. */
+bool session_executed(struct session *s, struct executed *ret);
+/* Traces such a process of any session with the probes that this one has for its target `like`,
+ * which began in the same program. Takes ownership of its control, also on failure. */
+struct err *session_enter(struct session *s, const struct executed *x, pid_t like);
+/* Returns true when the session can trace such processes. */
+bool session_can_enter(const struct session *s);
+/* Returns true when the session traces no process now. */
+bool session_is_idle(const struct session *s);
+/* Does session_catch_up() for n sessions, in one order. */
+struct err *session_catch_up_all(struct session *const *s, uint32_t n, uint64_t until);
 /* Runs the actions of the records of events that happened before `until` (CLOCK_MONOTONIC). Ends
  * early when the user requests the end meanwhile. */
 struct err *session_catch_up(struct session *s, uint64_t until);

@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "program/runtime/languages.h"
+#include "session/session_private.h"
 
 /* Returns 1 when the user has requested the end, 2 when twice. */
 static int asked(const struct session *s)
@@ -80,19 +81,34 @@ static void watch_mappings(struct session *s)
 	remember_targets(s);
 }
 
-struct err *session_catch_up(struct session *s, uint64_t until)
+static bool any_behind(struct session *const *s, uint32_t n, uint64_t until)
 {
-	struct engine *e = s->plan.engine;
-	const int before = asked(s);
+	bool any = false;
+
+	for (uint32_t i = 0; i < n; i++) {
+		struct engine *e = s[i]->plan.engine;
+
+		any |= e->ops->behind && e->ops->behind(e, until) && !engine_exiting(e);
+	}
+	return any;
+}
+
+struct err *session_catch_up_all(struct session *const *s, uint32_t n, uint64_t until)
+{
+	const int before = asked(s[0]);
 	struct err *err = NULL;
 
 	/* An engine without behind() takes all records that are there in one pass. */
 	do {
-		e->ops->poll(e, 0);
-		err = consumer_pass(s->consumer);
-	} while (!err && e->ops->behind && e->ops->behind(e, until) && !engine_exiting(e) &&
-		 asked(s) == before);
+		sessions_wait(s, n, 0);
+		err = sessions_pass(s, n);
+	} while (!err && any_behind(s, n, until) && asked(s[0]) == before);
 	return err;
+}
+
+struct err *session_catch_up(struct session *s, uint64_t until)
+{
+	return session_catch_up_all(&s, 1, until);
 }
 
 /* Waits until the next multiple of the switch rate, when the user has set -x switchrate. DTrace
@@ -248,28 +264,44 @@ struct err *session_start(struct session *s, struct sink *sink)
 	return err;
 }
 
-bool session_poll(struct session *s, int timeout_ms, struct err **ret_err)
+/* Frees what a session does not need any more. */
+static void tidy(struct session *s)
 {
-	struct engine *e = s->plan.engine;
-
-	if (asked(s) || consumer_exited(s->consumer, &s->status))
-		return false;
-	remember_targets(s);
-	if (targets_gone(s)) {
-		*ret_err = session_catch_up(s, clock_ns(CLOCK_MONOTONIC));
-		return false;
-	}
-	e->ops->poll(e,
-		     timeout_ms < 0 ? (int)(consumer_interval(s->consumer) / 1000000) : timeout_ms);
-	engine_tell_machine(e);
-	*ret_err = consumer_pass(s->consumer);
 	symbols_watch_drain(s->symbols);
 	symbols_tidy(s->symbols);
 	symbols_close_idle(s->symbols, clock_ns(CLOCK_MONOTONIC));
 	mem_give_back(clock_ns(CLOCK_MONOTONIC));
+}
+
+bool session_poll_all(struct session *const *s, uint32_t n, int timeout_ms, struct err **ret_err)
+{
+	struct session *first = s[0];
+	struct engine *e = first->plan.engine;
+
+	if (asked(first) || consumer_exited(first->consumer, &first->status))
+		return false;
+	for (uint32_t i = 0; i < n; i++)
+		remember_targets(s[i]);
+	if (targets_gone(first)) {
+		*ret_err = session_catch_up_all(s, n, clock_ns(CLOCK_MONOTONIC));
+		return false;
+	}
+	if (timeout_ms < 0)
+		timeout_ms = (int)(consumer_interval(first->consumer) / 1000000);
+	sessions_wait(s, n, timeout_ms);
+	for (uint32_t i = 0; i < n; i++)
+		engine_tell_machine(s[i]->plan.engine);
+	*ret_err = sessions_pass(s, n);
+	for (uint32_t i = 0; i < n; i++)
+		tidy(s[i]);
 	/* After exit(), the last pass handles the records that this pass kept back to wait for
 	 * older ones. */
-	return budget_holds(&s->budget, e) && !engine_exiting(e) && !*ret_err;
+	return budget_holds(&first->budget, e) && !engine_exiting(e) && !*ret_err;
+}
+
+bool session_poll(struct session *s, int timeout_ms, struct err **ret_err)
+{
+	return session_poll_all(&s, 1, timeout_ms, ret_err);
 }
 
 struct err *session_show(struct session *s)

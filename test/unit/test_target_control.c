@@ -664,7 +664,7 @@ static void test_exec_followed(void **state)
 		usleep(1000);
 	}
 	assert_int_equal(what, CONTROL_EXEC_DONE);
-	ok(control_exec_hold(pid, 10000, &c));
+	ok(control_exec_hold(pid, 10000, false, &c));
 	assert_int_equal(call(c, SYS_getpid, 0, 0, 0, 0), pid);
 	control_free(c);
 	until_status(pid, pid, "TracerPid:", "0");

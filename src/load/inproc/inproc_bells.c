@@ -2,7 +2,6 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <linux/futex.h>
-#include <poll.h>
 #include <sys/syscall.h>
 #include <time.h>
 
@@ -18,7 +17,7 @@ struct waitv {
 	uint64_t value, address;
 	uint32_t flags, pad;
 };
-enum { SYS_futex_waitv_ = 449, FUTEX_32_BITS = 2 };
+enum { SYS_futex_waitv_ = 449, FUTEX_32_BITS = 2, WAIT_MAX = 128 };
 
 static void sleep_until(uint64_t ns)
 {
@@ -28,60 +27,94 @@ static void sleep_until(uint64_t ns)
 	clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL);
 }
 
-/* Waits until a bell rings, but at least `pause` ns, or until a timer is due. Returns true when a
- * bell has rung. */
-static bool wait_for_bell(struct inproc_engine *e, int timeout_ms, uint64_t pause)
-{
-	struct pollfd p = { .fd = e->bells.timers.fd, .events = POLLIN };
-	struct waitv words[2];
-	uint32_t n = 0, seen = 0, *asks = events_bell(e, &seen);
-	uint64_t now, until;
-	struct timespec t;
+/* The words that threads of the engines' processes change when they ring. */
+struct ringing {
+	struct waitv words[WAIT_MAX];
+	const struct inproc_engine *of[WAIT_MAX];
+	uint32_t n;
+};
 
-	if (!e->bells.bell && !asks) {
-		poll(&p, e->bells.timers.fd >= 0, timeout_ms);
-		return false;
-	}
+static void watch_word(struct ringing *r, const struct inproc_engine *e, const uint32_t *word,
+		       uint32_t seen)
+{
+	if (r->n == WAIT_MAX)
+		return;
+	r->words[r->n] = (struct waitv){ seen, (uintptr_t)word, FUTEX_32_BITS, 0 };
+	r->of[r->n++] = e;
+}
+
+static void watch_engine(struct ringing *r, struct inproc_engine *e)
+{
+	uint32_t seen = 0, *asks = events_bell(e, &seen);
+
 	if (asks)
-		words[n++] = (struct waitv){ seen, (uintptr_t)asks, FUTEX_32_BITS, 0 };
+		watch_word(r, e, asks, seen);
 	if (e->bells.bell) {
 		__atomic_store_n(&e->bells.bell->on, 1, __ATOMIC_RELEASE);
-		words[n++] = (struct waitv){ e->bells.seen, (uintptr_t)&e->bells.bell->asked,
-					     FUTEX_32_BITS, 0 };
+		watch_word(r, e, &e->bells.bell->asked, e->bells.seen);
 	}
-	now = now_ns();
-	until = now + (uint64_t)timeout_ms * 1000000;
-	if (timers_next(&e->bells.timers) < until)
-		until = timers_next(&e->bells.timers);
-	if (until <= now)
-		return bell_rings(e);
-	if (pause) {
-		sleep_until(now + pause < until ? now + pause : until);
-		now = now_ns();
-		if (until <= now)
-			return bell_rings(e);
-	}
-	t = (struct timespec){ .tv_sec = (time_t)(until / 1000000000),
-			       .tv_nsec = (long)(until % 1000000000) };
-	if (n == 2 &&
-	    (syscall(SYS_futex_waitv_, words, n, 0, &t, CLOCK_MONOTONIC) >= 0 || errno != ENOSYS))
-		goto out;
-	/* an older kernel waits for one futex; requests at the other one are answered after the
+}
+
+static bool has_rung(const struct ringing *r, const struct inproc_engine *e)
+{
+	bool rung = false;
+
+	for (uint32_t i = 0; i < r->n; i++)
+		rung |= r->of[i] == e &&
+			__atomic_load_n((const uint32_t *)(uintptr_t)r->words[i].address,
+					__ATOMIC_ACQUIRE) != (uint32_t)r->words[i].value;
+	return rung;
+}
+
+/* Waits for a change of one of the words, until `until` (CLOCK_MONOTONIC ns). */
+static void wait_for_words(struct ringing *r, uint64_t now, uint64_t until)
+{
+	struct timespec t = { .tv_sec = (time_t)(until / 1000000000),
+			      .tv_nsec = (long)(until % 1000000000) };
+
+	if (r->n > 1 && (syscall(SYS_futex_waitv_, r->words, r->n, 0, &t, CLOCK_MONOTONIC) >= 0 ||
+			 errno != ENOSYS))
+		return;
+	/* an older kernel waits for one futex; requests at the other ones are answered after the
 	 * time-out */
 	t = (struct timespec){ .tv_sec = (time_t)((until - now) / 1000000000),
 			       .tv_nsec = (long)((until - now) % 1000000000) };
-	syscall(SYS_futex, words[n - 1].address, FUTEX_WAIT, (uint32_t)words[n - 1].value, &t, NULL,
-		0);
-out:
-	return bell_rings(e) || (asks && __atomic_load_n(asks, __ATOMIC_ACQUIRE) != seen);
+	syscall(SYS_futex, r->words[r->n - 1].address, FUTEX_WAIT,
+		(uint32_t)r->words[r->n - 1].value, &t, NULL, 0);
 }
 
-void bell_wait(struct inproc_engine *e, int timeout_ms)
+/* Waits until a bell rings, but at least `pause` ns, or until a timer is due. */
+static void wait_for_bell(struct inproc_engine *const *e, uint32_t n, struct ringing *r,
+			  uint64_t until, uint64_t pause)
 {
-	const uint64_t pause = pace_end(&e->bells.pace, now_ns());
-	const bool rung = wait_for_bell(e, timeout_ms, pause);
+	uint64_t now = now_ns();
 
-	pace_begin(&e->bells.pace, now_ns(), rung);
+	for (uint32_t i = 0; i < n; i++)
+		if (timers_next(&e[i]->bells.timers) < until)
+			until = timers_next(&e[i]->bells.timers);
+	if (until > now && (pause || !r->n)) {
+		sleep_until(r->n && now + pause < until ? now + pause : until);
+		now = now_ns();
+	}
+	if (until > now && r->n)
+		wait_for_words(r, now, until);
+}
+
+void bell_wait(struct inproc_engine *const *e, uint32_t n, int timeout_ms)
+{
+	uint64_t pause = 0, now = now_ns();
+	struct ringing r = { .n = 0 };
+
+	for (uint32_t i = 0; i < n; i++) {
+		const uint64_t one = pace_end(&e[i]->bells.pace, now);
+
+		pause = one > pause ? one : pause;
+		watch_engine(&r, e[i]);
+	}
+	wait_for_bell(e, n, &r, now + (uint64_t)timeout_ms * 1000000, pause);
+	now = now_ns();
+	for (uint32_t i = 0; i < n; i++)
+		pace_begin(&e[i]->bells.pace, now, has_rung(&r, e[i]));
 }
 
 /* Returns request number `n`. Does not wait long for a thread that was stopped or killed before it

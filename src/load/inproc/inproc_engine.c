@@ -213,17 +213,41 @@ static bool inproc_behind(struct engine *en, uint64_t time)
 
 /* No thread wakes the tracer for a record, because a thread that records makes no system call. So
  * this function sleeps and looks. */
-static void inproc_poll(struct engine *en, int timeout_ms)
+static void inproc_poll_all(struct engine *const *en, uint32_t n, int timeout_ms)
 {
-	struct inproc_engine *e = inproc(en);
-	int nap = e->bells.nap_ms;
+	struct inproc_engine *const *e = (struct inproc_engine *const *)en;
+	int nap = NAP_MAX_MS;
 
+	for (uint32_t i = 0; i < n; i++)
+		nap = e[i]->bells.nap_ms < nap ? e[i]->bells.nap_ms : nap;
 	if (timeout_ms >= 0 && nap > timeout_ms)
 		nap = timeout_ms;
-	bell_wait(e, nap);
-	events_answer(e);
-	events_hurry(e);
-	__atomic_store_n(&e->area->heartbeat, now_ns(), __ATOMIC_RELAXED);
+	bell_wait(e, n, nap);
+	for (uint32_t i = 0; i < n; i++) {
+		events_answer(e[i]);
+		events_hurry(e[i]);
+		__atomic_store_n(&e[i]->area->heartbeat, now_ns(), __ATOMIC_RELAXED);
+	}
+}
+
+static void inproc_poll(struct engine *en, int timeout_ms)
+{
+	inproc_poll_all(&en, 1, timeout_ms);
+}
+
+static struct err *inproc_enter(struct engine *en, int pid, int like, struct control *c)
+{
+	return process_take(inproc(en), pid, like, c);
+}
+
+static uint32_t inproc_nprocesses(const struct engine *en)
+{
+	const struct inproc_engine *e = (const struct inproc_engine *)en;
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < e->processes.n; i++)
+		n += e->processes.v[i].attached;
+	return n;
 }
 
 static int inproc_wait_fd(struct engine *en)
@@ -565,6 +589,9 @@ static const struct engine_ops engine_inproc_ops = {
 	.attach = inproc_attach,
 	.fire = inproc_fire,
 	.poll = inproc_poll,
+	.poll_all = inproc_poll_all,
+	.enter = inproc_enter,
+	.nprocesses = inproc_nprocesses,
 	.behind = inproc_behind,
 	.wait_fd = inproc_wait_fd,
 	.drain = inproc_drain,
@@ -595,6 +622,8 @@ static struct engine *inproc_new(const struct engine_setting *setting)
 	e->symbols = setting->symbols;
 	e->languages = setting->languages;
 	e->named.scope = setting->scope;
+	e->named.executed = setting->executed;
+	e->named.executed_arg = setting->executed_arg;
 	return &e->base;
 }
 

@@ -37,8 +37,8 @@ void aggs_store_free(struct inproc_engine *e);
 void reclaim_look(struct inproc_engine *e);
 
 /* inproc_bells.c */
-/* Waits as poll() would, but also returns when a bell rings. */
-void bell_wait(struct inproc_engine *e, int timeout_ms);
+/* Waits as poll() would, but also returns when a bell of one of the n engines rings. */
+void bell_wait(struct inproc_engine *const *e, uint32_t n, int timeout_ms);
 /* Passes the requests of bells to loads_look() and execs_asked(). The caller calls bell_answer()
  * afterwards. */
 void bell_take(struct inproc_engine *e);

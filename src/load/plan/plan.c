@@ -160,16 +160,27 @@ static bool are_short_of_room(const struct target *targets, uint32_t ntargets)
 }
 
 /* Chooses in this order: from inside when that covers the whole program; the kernel's engine; from
- * inside for the possible part, or the interpreter for the events that descry itself receives. */
+ * inside for the possible part, or the interpreter for the events that descry itself receives. A
+ * caller may follow processes into the programs that they execute. For it each possible part from
+ * inside comes before the kernel's engine, which cannot do that. */
 static void choose(struct engine_plan *p)
 {
 	const struct bound *b = p->bound;
 	bool strange = are_strange(p->targets, p->ntargets) ||
 		       are_short_of_room(p->targets, p->ntargets);
 	bool inside = p->ntargets && from_inside(b) && !strange, told = without_kernel(b);
+	const bool named = !strange && inside_targets(b, p->targets, p->ntargets);
+	const bool enters = p->executed && opt_on(p->options, OPT_FOLLOW);
 	struct attempt *next = p->tries;
 
-	if (!strange && inside_targets(b, p->targets, p->ntargets)) {
+	if (enters && (inside || named)) {
+		if (named && bound_is_separable(b) && engine_kernel.permitted()) {
+			*next++ = (struct attempt){ &engine_inproc, ENGINE_EVERY_ONE };
+			*next++ = (struct attempt){ &engine_inproc, ENGINE_NEARLY_ALL, true };
+		}
+		*next++ = (struct attempt){ &engine_inproc };
+		*next++ = (struct attempt){ &engine_kernel };
+	} else if (named) {
 		if (bound_is_separable(b) && engine_kernel.permitted()) {
 			*next++ = (struct attempt){ &engine_inproc, ENGINE_EVERY_ONE };
 			*next++ = (struct attempt){ &engine_inproc, ENGINE_NEARLY_ALL, true };
@@ -295,6 +306,8 @@ bool plan_compile(struct engine_plan *p)
 		.symbols = p->symbols,
 		.languages = p->languages,
 		.scope = t->scope,
+		.executed = p->executed,
+		.executed_arg = p->executed_arg,
 	};
 
 	p->engine = t->type->new (&setting);

@@ -34,6 +34,9 @@ struct engine_plan {
 	struct target *targets;
 	uint32_t ntargets;
 	FILE *ir_out; /* for -d ir; NULL: not printed */
+	/* as in struct engine_setting */
+	void (*executed)(void *arg, int pid, struct control *c);
+	void *executed_arg;
 	/* Set by plan.c. */
 	struct engine *engine;
 	struct image *image;

@@ -113,6 +113,20 @@ static void split_poll(struct engine *en, int timeout_ms)
 		engine_exit(en);
 }
 
+static struct err *split_enter(struct engine *en, int pid, int like, struct control *c)
+{
+	struct engine *inside = split_of(en)->part[INSIDE];
+
+	return inside->ops->enter(inside, pid, like, c);
+}
+
+static uint32_t split_nprocesses(const struct engine *en)
+{
+	const struct engine *inside = ((const struct split *)en)->part[INSIDE];
+
+	return inside->ops->nprocesses(inside);
+}
+
 static bool split_behind(struct engine *en, uint64_t time)
 {
 	struct engine *inside = split_of(en)->part[INSIDE];
@@ -353,6 +367,8 @@ static const struct engine_ops engine_split_ops = {
 	.met = split_met,
 	.fire = split_fire,
 	.poll = split_poll,
+	.enter = split_enter,
+	.nprocesses = split_nprocesses,
 	.behind = split_behind,
 	.wait_fd = split_wait_fd,
 	.drain = split_drain,

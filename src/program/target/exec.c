@@ -6,6 +6,7 @@
 #include <elf.h>
 #include <errno.h>
 #include <signal.h>
+#include <string.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -112,7 +113,29 @@ static int next_call(pid_t pid, bool *inside, uint64_t deadline)
 	}
 }
 
-struct err *control_exec_hold(pid_t pid, int timeout_ms, struct control **ret)
+/* Returns true while the dynamic linker has its list of libraries mapped. */
+static bool has_list(const struct control *c)
+{
+	cleanup_free char *maps = NULL;
+	size_t n;
+
+	return !err_drop(control_proc(c, "maps", &maps, &n)) && strstr(maps, "/ld.so.cache");
+}
+
+/* Returns true when a new program, which is at the end of a system call if it is not `inside` one,
+ * has come to the place where it is held. known: the number of calls since it had a thread
+ * pointer. */
+static bool has_begun(struct control *c, bool relocated, bool inside, int known,
+		      const struct user_regs_struct *r)
+{
+	if (!control_auxv(c, AT_BASE))
+		return !inside;
+	if (known < KNOWN_CALLS || !relocated)
+		return known >= KNOWN_CALLS;
+	return (known == KNOWN_CALLS || r->orig_rax == SYS_munmap) && !has_list(c);
+}
+
+struct err *control_exec_hold(pid_t pid, int timeout_ms, bool relocated, struct control **ret)
 {
 	const uint64_t ns = (uint64_t)timeout_ms * 1000000, end = now_ns() + STARTS_MAX * ns;
 	struct user_regs_struct r = { 0 };
@@ -123,7 +146,7 @@ struct err *control_exec_hold(pid_t pid, int timeout_ms, struct control **ret)
 
 	e = e ?: control_open_mem(c);
 	e = e ?: control_check_class(c);
-	while (!e && come > 0 && (control_auxv(c, AT_BASE) ? known < KNOWN_CALLS : inside)) {
+	while (!e && come > 0 && !has_begun(c, relocated, inside, known, &r)) {
 		const uint64_t deadline = now_ns() + ns;
 
 		come = next_call(pid, &inside, deadline < end ? deadline : end);

@@ -161,7 +161,7 @@ static struct err *not_together(const struct owner *a, const struct owner *b)
  * one started in another mount or pid namespace already had its parent's memory. */
 static bool may_share(const struct inproc_process *p, struct owner a, const struct owner *b)
 {
-	if (p->root != p->pid || p->execs) {
+	if (!p->taken && (p->root != p->pid || p->execs)) {
 		a.mounts = b->mounts;
 		a.pids = b->pids;
 	}
@@ -452,6 +452,7 @@ static bool begin_anew(struct inproc_engine *e, struct inproc_process *p)
 	for (uint32_t i = 0; i < p->modules.n; i++)
 		process_forget(e, p, i);
 	again.root = p->root;
+	again.taken = p->taken;
 	again.served = p->served;
 	again.execs = p->execs;
 	process_free(p);

@@ -215,7 +215,7 @@ bool execs_pending(const struct inproc_engine *e, pid_t pid)
 static void executed(struct inproc_engine *e, pid_t pid)
 {
 	struct control *c = NULL;
-	struct err *err = control_exec_hold(pid, START_MS, &c);
+	struct err *err = control_exec_hold(pid, START_MS, e->named.executed != NULL, &c);
 
 	if (!err)
 		process_executed(e, pid, c);

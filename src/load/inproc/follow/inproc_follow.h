@@ -7,9 +7,11 @@
 
 /* life.c: looks for new children, executed programs and ends of processes. Call it now and then. */
 void processes_look(struct inproc_engine *e);
-/* Traces a process from the program that it has just executed, in which it is stopped. The process
- * may be unknown so far. */
+/* Traces a process from the program that it has just executed, in which it is stopped, or hands it
+ * over to the engine's caller. The process may be unknown so far. Takes ownership of c. */
 void process_executed(struct inproc_engine *e, pid_t pid, struct control *c);
+/* Traces a process that this engine or another one has handed over: as engine_ops.enter. */
+struct err *process_take(struct inproc_engine *e, pid_t pid, pid_t like, struct control *c);
 /* Notes a process that runs a new program whose libraries are not mapped yet. processes_look()
  * attaches to it when they are. */
 void process_slow(struct inproc_engine *e, pid_t pid);

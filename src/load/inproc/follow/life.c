@@ -294,6 +294,30 @@ static struct err *enter_next(struct inproc_engine *e, uint32_t i)
 	return process_enter(e, i);
 }
 
+/* Frees the data of a process that has ended, because the data of many would add up. Keeps the
+ * facts that are still needed. */
+static void ended(struct inproc_process *p)
+{
+	struct inproc_process gone = inproc_process_of(p->pid);
+
+	gone.root = p->root;
+	gone.index = p->index;
+	gone.execs = p->execs;
+	gone.ended = true;
+	gone.waiting = p->waiting; /* kept, so that files that were never mapped are reported */
+	p->waiting = NULL;
+	process_free(p);
+	*p = gone;
+}
+
+/* Gives a process that has left its program to the engine's caller. For this engine it has
+ * ended. */
+static void hand_over(struct inproc_engine *e, uint32_t i, struct control *c)
+{
+	ended(&e->processes.v[i]);
+	e->named.executed(e->named.executed_arg, e->processes.v[i].pid, c);
+}
+
 /* Attaches to the new program when one of the files with probes is mapped. */
 static void follow_exec(struct inproc_engine *e, uint32_t i)
 {
@@ -311,11 +335,16 @@ static void follow_exec(struct inproc_engine *e, uint32_t i)
 		p->exec_tries = 0;
 		return;
 	}
-	if ((!sites_any(e, p->pid) || !has_begun(e, p->pid)) && --p->exec_tries)
+	if (((!e->named.executed && !sites_any(e, p->pid)) || !has_begun(e, p->pid)) &&
+	    --p->exec_tries)
 		return;
 	tries = p->exec_tries;
 	inproc_blind(e, "process %d executed another program: probes were off while it started",
 		     (int)p->pid);
+	if (e->named.executed) {
+		hand_over(e, i, NULL);
+		return;
+	}
 	err = enter_next(e, i);
 	p = &e->processes.v[i];
 	if (err && err->code == ESRCH && tries > 1) {
@@ -352,24 +381,35 @@ static void add_executed(struct inproc_engine *e, pid_t pid)
 	events_exec_first(e, pid);
 }
 
+static struct err *check_room(const struct inproc_engine *e)
+{
+	if (e->area->process_count < WIRE_PROCESSES_MAX)
+		return NULL;
+	return err_new(ENOSPC,
+		       "more than %d processes and executed programs: the others are not traced",
+		       WIRE_PROCESSES_MAX - 1);
+}
+
 void process_executed(struct inproc_engine *e, pid_t pid, struct control *c)
 {
 	const uint32_t i = find_number(e, pid);
 	struct inproc_process *p;
 	struct err *err;
 
-	if (e->area->process_count >= WIRE_PROCESSES_MAX) {
+	if (!e->named.executed && (err = check_room(e))) {
 		control_free(c);
-		inproc_blind(
-			e,
-			"more than %d processes and executed programs: the others are not traced",
-			WIRE_PROCESSES_MAX - 1);
+		inproc_blind(e, "%s", err->text);
+		err_free(err);
 		return;
 	}
 	if (i == e->processes.n)
 		add_executed(e, pid);
 	else
 		leave_program(e, &e->processes.v[i]);
+	if (e->named.executed) {
+		hand_over(e, i, c);
+		return;
+	}
 	e->family.caught = c;
 	err = enter_next(e, i);
 	p = &e->processes.v[i];
@@ -377,6 +417,41 @@ void process_executed(struct inproc_engine *e, pid_t pid, struct control *c)
 	if (err)
 		inproc_blind(e, "%s", err->text);
 	err_free(err);
+}
+
+/* Rules about shared memory were applied to one process (wire_area.together). */
+static struct err *check_alone(const struct inproc_engine *e)
+{
+	for (uint32_t i = 0; i < e->processes.n && !e->area->together; i++)
+		if (e->processes.v[i].attached)
+			return err_new(EBUSY, "process %d is traced alone",
+				       (int)e->processes.v[i].pid);
+	return NULL;
+}
+
+struct err *process_take(struct inproc_engine *e, pid_t pid, pid_t like, struct control *c)
+{
+	const uint32_t i = e->processes.n;
+	uint32_t execs = 1; /* as of a process that has executed programs here before */
+	struct inproc_process *p;
+	struct err *err = check_room(e) ?: check_alone(e);
+
+	if (err) {
+		control_free(c);
+		return err;
+	}
+	for (uint32_t k = 0; k < i; k++)
+		if (e->processes.v[k].pid == pid && e->processes.v[k].execs >= execs)
+			execs = e->processes.v[k].execs + 1;
+	vec_push(&e->processes, inproc_process_of(pid));
+	p = vec_last(&e->processes);
+	p->root = like;
+	p->taken = true;
+	p->execs = execs;
+	e->family.caught = c;
+	unwind_add(e, pid);
+	process_remember(e, pid);
+	return process_enter(e, i);
 }
 
 void process_slow(struct inproc_engine *e, pid_t pid)
@@ -396,21 +471,6 @@ static void leave(struct inproc_engine *e, struct inproc_process *p)
 	forging_left(e, p->pid);
 	inproc_blind(e, "process %d is not traced any more, because its probes were removed",
 		     (int)p->pid);
-}
-
-/* Frees the data of a process that has ended, because the data of many would add up. Keeps the
- * facts that are still needed. */
-static void ended(struct inproc_process *p)
-{
-	struct inproc_process gone = inproc_process_of(p->pid);
-
-	gone.root = p->root;
-	gone.index = p->index;
-	gone.ended = true;
-	gone.waiting = p->waiting; /* kept, so that files that were never mapped are reported */
-	p->waiting = NULL;
-	process_free(p);
-	*p = gone;
 }
 
 void processes_look(struct inproc_engine *e)

@@ -181,6 +181,7 @@ static struct err *loads_look_at(struct inproc_engine *e, struct inproc_process 
 	bool todo = false;
 
 	late.root = p->root;
+	late.taken = p->taken;
 	if (!err && l.maps.n) { /* no mappings: the process ends, or executes another program */
 		todo = look_at_modules(&l);
 		if (look_for_files(&l)) {

@@ -291,7 +291,8 @@ static struct err *plan_probe(struct plan *pl, uint32_t index)
 	uint32_t module;
 	struct err *err;
 
-	if (p->pid && p->pid != (inproc_whole_families(pl->e) ? pl->p->root : pl->p->pid))
+	if (p->pid &&
+	    p->pid != (pl->p->taken || inproc_whole_families(pl->e) ? pl->p->root : pl->p->pid))
 		return NULL;
 	err = find_module(pl, p, &module);
 	if (err)

@@ -119,7 +119,9 @@ struct inproc_semaphore {
 
 struct inproc_process {
 	pid_t pid;
-	pid_t root;     /* the named process that this is, or that it descends from */
+	/* the named process that this is, that it descends from, or that began in its program */
+	pid_t root;
+	bool taken;     /* of process_take(): it has the probes of `root` */
 	uint32_t index; /* in wire_area.processes */
 	bool planned;   /* modules and sites are filled */
 	struct inproc_program {
@@ -255,6 +257,9 @@ struct inproc_named {
 	const struct probe_target *targets;
 	uint32_t ntargets;
 	VEC(struct control *) held; /* targets under the caller's control until attach() is done */
+	/* as in struct engine_setting */
+	void (*executed)(void *arg, int pid, struct control *c);
+	void *executed_arg;
 };
 
 /* Children and executed programs that appear while tracing (follow/). */
