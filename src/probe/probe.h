@@ -150,6 +150,14 @@ struct probe_perf {
 	bool no_user, no_kernel;
 };
 
+/* A flag of a running JVM without which it does not pass the probe: addresses in the process.
+ * src/load/java_switch.h sets it. */
+struct probe_java_switch {
+	const char *what; /* the probes that need it: "methods" */
+	uint64_t flag_at;
+	uint64_t white_box_at; /* the JVM's bool WhiteBoxAPI */
+};
+
 struct probe {
 	uint32_t id; /* the number that -l prints; the same in all runs on one boot */
 	const char *prov, *mod, *func, *name; /* interned in the probe_set */
@@ -174,6 +182,8 @@ struct probe {
 	/* Link-time address of a bool, 0: none. The program passes the probe only while it is true.
 	 * The in-process engine sets it while the probe is enabled. */
 	uint64_t flag;
+	/* NULL: none. With `flag`, the in-process engine does not need it. */
+	const struct probe_java_switch *java_switch;
 	uint64_t addr;         /* link-time address of the function (offset arguments) */
 	const uint64_t *addrs; /* kprobes: kernel addresses of every function of that name */
 	uint32_t naddrs;

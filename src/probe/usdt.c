@@ -155,6 +155,12 @@ static void add_jvm_flag(const struct match *m, struct probe *p, const struct pr
 	struct usdt_jvm_flag f = usdt_jvm_flag(po, u, !m->later);
 
 	p->flag = f.addr;
+	if (f.on.what) {
+		struct probe_java_switch *on = arena_new(&m->ps->arena, struct probe_java_switch);
+
+		*on = f.on;
+		p->java_switch = on;
+	}
 	/* a description of functions by their names must not miss calls */
 	if (f.refused && m->names && !strncmp(p->prov, "java", 4))
 		p->unavailable = arena_printf(
@@ -169,7 +175,9 @@ static void add_jvm_flag(const struct match *m, struct probe *p, const struct pr
 		p->note = arena_printf(
 			&m->ps->arena,
 			f.refused ? "%s; it fires only in a JVM that was started with -XX:+%s"
-				  : "%s; the in-process engine sets the JVM's flag %s",
+			: f.on.what && !f.addr
+				? "%s; descry's library in the JVM sets its flag %s while the probe is enabled"
+				: "%s; the in-process engine sets the JVM's flag %s",
 			p->note, f.name);
 }
 

@@ -74,9 +74,10 @@ bool usdt_flag_find(struct object *o, const char *name, uint64_t *ret);
 uint8_t usdt_flag_now(const struct process_object *po, uint64_t addr);
 /* A flag of the JVM without which it does not pass a probe. */
 struct usdt_jvm_flag {
-	const char *name;    /* NULL: the probe needs none, or the flag is set already */
-	uint64_t addr;       /* link-time address of the bool; 0: it is not to be set */
-	const char *refused; /* the reason */
+	const char *name;            /* NULL: the probe needs none, or the flag is set already */
+	uint64_t addr;               /* as struct probe's flag; 0: none */
+	const char *refused;         /* the reason why nothing sets it */
+	struct probe_java_switch on; /* of a running JVM; what NULL: none */
 };
 /* loaded: the JVM is in the process, and may have compiled functions. */
 struct usdt_jvm_flag usdt_jvm_flag(const struct process_object *po, const struct object_usdt *u,

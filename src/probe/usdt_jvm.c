@@ -3,7 +3,8 @@
  * The interpreter and the JVM's own code look at a flag each time. The compilers look at it when
  * they compile a function. So a JVM in which no code has been compiled yet passes all of these
  * probes after its flag was set. In a JVM that runs, only the probes of monitors do not depend on
- * compiled code.
+ * compiled code; for the others, the JVM must give the code up that it has (struct
+ * probe_java_switch).
  */
 #include <elf.h>
 #include <string.h>
@@ -12,21 +13,30 @@
 #include "probe/process.h"
 #include "probe/usdt.h"
 #include "program/space/mapping.h"
+#include "wire/jvm_text.h"
+
+/* From this version on, the interpreter's code has these probes only when the flag was true when
+ * the JVM began (JDK-8335946). */
+enum { JAVA_FIXED = 24 };
 
 static const struct {
-	const char *name, *flag;
+	const char *name, *flag, *what;
 	bool compiled; /* compiled code has or lacks the probe */
 } guarded[] = {
-	{ "method__entry", "DTraceMethodProbes", true },
-	{ "method__return", "DTraceMethodProbes", true },
-	{ "object__alloc", "DTraceAllocProbes", true },
-	{ "monitor__contended__enter", "DTraceMonitorProbes", false },
-	{ "monitor__contended__entered", "DTraceMonitorProbes", false },
-	{ "monitor__contended__exit", "DTraceMonitorProbes", false },
-	{ "monitor__notify", "DTraceMonitorProbes", false },
-	{ "monitor__notifyAll", "DTraceMonitorProbes", false },
-	{ "monitor__wait", "DTraceMonitorProbes", false },
-	{ "monitor__waited", "DTraceMonitorProbes", false },
+	{ "method__entry", "DTraceMethodProbes", "methods", true },
+	{ "method__return", "DTraceMethodProbes", "methods", true },
+	{ "object__alloc", "DTraceAllocProbes", "objects", true },
+#define MONITOR(name) \
+	{ \
+		"monitor__" name, "DTraceMonitorProbes", "monitors", false \
+	}
+	MONITOR("contended__enter"),
+	MONITOR("contended__entered"),
+	MONITOR("contended__exit"),
+	MONITOR("notify"),
+	MONITOR("notifyAll"),
+	MONITOR("wait"),
+	MONITOR("waited"),
 };
 
 bool usdt_flag_find(struct object *o, const char *name, uint64_t *ret)
@@ -44,23 +54,85 @@ bool usdt_flag_find(struct object *o, const char *name, uint64_t *ret)
 	return false;
 }
 
-uint8_t usdt_flag_now(const struct process_object *po, uint64_t addr)
+/* Returns the address of the object's data in the process, 0: it is not mapped. */
+static uint64_t data_at(const struct process_object *po, uint64_t addr)
 {
 	struct mappings maps = { 0 };
-	uint8_t value = 0;
-	bool read = false;
+	uint64_t at = 0, found;
 
 	err_free(mappings_read(po->pid, &maps));
-	for (uint32_t i = 0; i < maps.n && !read; i++) {
+	for (uint32_t i = 0; i < maps.n && !at; i++) {
 		const struct mapping *m = &maps.v[i];
-		uint64_t at;
 
-		read = m->exec && m->inode == po->inode &&
-		       object_text_mapping_addr(po->object, m->offset, &at) &&
-		       procmem_read(po->pid, &value, 1, addr + m->start - at) == 1;
+		if (m->exec && m->inode == po->inode &&
+		    object_text_mapping_addr(po->object, m->offset, &found))
+			at = addr + m->start - found;
 	}
 	mappings_free(&maps);
-	return read ? value : 0;
+	return at;
+}
+
+uint8_t usdt_flag_now(const struct process_object *po, uint64_t addr)
+{
+	uint64_t at = data_at(po, addr);
+	uint8_t value;
+
+	return at && procmem_read(po->pid, &value, 1, at) == 1 ? value : 0;
+}
+
+/* Returns the number of the JVM's version, 0: it is not known. */
+static uint8_t jvm_version(const struct process_object *po)
+{
+	uint64_t addr;
+
+	return usdt_flag_find(po->object, "_ZN19Abstract_VM_Version17_vm_major_versionE", &addr)
+		       ? usdt_flag_now(po, addr)
+		       : 0;
+}
+
+/* Returns true when descry's library is in the JVM: a flag that is true may be another tracer's,
+ * and false soon. */
+static bool has_library(pid_t pid)
+{
+	struct mappings maps = { 0 };
+	bool found = false;
+
+	err_free(mappings_read(pid, &maps));
+	for (uint32_t i = 0; i < maps.n && !found; i++) {
+		const char *at = maps.v[i].exec ? strstr(maps.v[i].path, JAVA_SWITCH_FOLDER) : NULL;
+
+		found = at && strstr(at, JAVA_SWITCH_FILE);
+	}
+	mappings_free(&maps);
+	return found;
+}
+
+/* Finds out how the flag of a running JVM is set. */
+static void find_switch(const struct process_object *po, struct usdt_jvm_flag *f, const char *what,
+			bool compiled)
+{
+	const uint8_t version = compiled ? jvm_version(po) : 1;
+	uint64_t addr;
+
+	if (!version || version >= JAVA_FIXED) {
+		f->refused = version ? "from Java 24 on, the interpreter of a JVM that was started "
+				       "without it lacks the probe"
+				     : "its file does not say which version it is";
+		return;
+	}
+	if (usdt_flag_find(po->object, "DisableAttachMechanism", &addr) &&
+	    usdt_flag_now(po, addr)) {
+		f->refused = "it was started with -XX:+DisableAttachMechanism, and descry reaches "
+			     "it by no other way";
+		return;
+	}
+	f->on.flag_at = data_at(po, f->addr);
+	if (usdt_flag_find(po->object, "WhiteBoxAPI", &addr))
+		f->on.white_box_at = data_at(po, addr);
+	if (f->on.flag_at && f->on.white_box_at)
+		f->on.what = what;
+	else
+		f->refused = "its file does not say where its flags are";
 }
 
 struct usdt_jvm_flag usdt_jvm_flag(const struct process_object *po, const struct object_usdt *u,
@@ -80,13 +152,15 @@ struct usdt_jvm_flag usdt_jvm_flag(const struct process_object *po, const struct
 	f.name = guarded[i].flag;
 	if (!usdt_flag_find(po->object, f.name, &f.addr)) {
 		f.refused = "its file does not say where the flag is";
-	} else if (loaded && usdt_flag_now(po, f.addr)) {
-		f = (struct usdt_jvm_flag){ 0 };
-	} else if (loaded && guarded[i].compiled) {
-		f.refused = "functions that it has compiled already would stay without the probe; "
-			    "descry sets the flag in a JVM that it starts (-c)";
-	}
-	if (f.refused)
 		f.addr = 0;
+	} else if (loaded && usdt_flag_now(po, f.addr) && !has_library(po->pid)) {
+		f = (struct usdt_jvm_flag){ 0 };
+	} else if (loaded) {
+		find_switch(po, &f, guarded[i].what, guarded[i].compiled);
+		if (guarded[i].compiled)
+			f.addr = 0;
+		else
+			f.refused = NULL; /* the in-process engine sets it */
+	}
 	return f;
 }

@@ -118,6 +118,7 @@ void session_fini(struct session *s)
 		control_free(s->executed.v[i].control);
 	vec_fini(&s->executed);
 	plan_fini(&s->plan);
+	java_switches_off(&s->java);
 	for (uint32_t i = 0; i < s->targets.n; i++)
 		target_drop(&s->targets.v[i], true);
 	vec_fini(&s->targets);

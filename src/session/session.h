@@ -14,6 +14,7 @@
 
 #include "compile/bind/bind.h"
 #include "consume/consume.h"
+#include "load/java_switch.h"
 #include "load/plan/plan.h"
 #include "session/session_budget.h"
 
@@ -87,6 +88,7 @@ struct session {
 	VEC(struct target) targets;
 	struct bound *bound;
 	struct engine_plan plan;
+	struct java_switches java; /* running JVMs that pass probes for this session */
 	struct sink *sink;
 	struct consumer *consumer;
 	struct budget budget;

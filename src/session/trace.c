@@ -242,7 +242,8 @@ struct err *session_start(struct session *s, struct sink *sink)
 	s->names_user = image_prints_user_addresses(s->plan.image);
 	s->consumer = consumer_new(e, sink, &s->options);
 	watch_mappings(s);
-	err = e->ops->attach(e);
+	err = java_switches_on(s->plan.image, s->plan.inside_only, &s->java);
+	err = err ?: e->ops->attach(e);
 	if (err)
 		return err;
 	say_probe_notes(s);
@@ -319,6 +320,7 @@ struct err *session_stop(struct session *s, struct err *e)
 		wait_for_switch(s);
 	engine_stop(engine);
 	detached = engine->ops->detach(engine);
+	java_switches_off(&s->java);
 	if (!e && s->plan.image->has_end)
 		e = fire(s, s->plan.image->end_prog);
 	caught = asked(s);

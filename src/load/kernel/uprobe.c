@@ -271,7 +271,7 @@ struct err *attach_uprobes(struct kernel_engine *k, struct instance *in)
 			}
 			if (q->nasks)
 				note_asks(k, p->probes[j]);
-			if (q->flag)
+			if (q->flag && !q->java_switch)
 				note_flag(k, p->probes[j]);
 			if (q->semaphore_shares_page)
 				note_shared_page(k, p->probes[j]);

@@ -1,0 +1,81 @@
+/* Collects the flags that the probes of an image need, JVM by JVM, and switches them on. */
+#include "load/java_switch.h"
+
+#include <inttypes.h>
+
+#include "base/out.h"
+#include "load/java_attach.h"
+#include "probe/probe.h"
+#include "wire/jvm_text.h"
+
+/* The flags of one JVM. */
+struct wanted {
+	pid_t pid;
+	const struct probe_java_switch *flags[JAVA_SWITCH_FLAGS];
+	uint32_t n;
+};
+typedef VEC(struct wanted) wanted_vec;
+
+static struct wanted *wanted_of(wanted_vec *all, pid_t pid)
+{
+	for (uint32_t i = 0; i < all->n; i++)
+		if (all->v[i].pid == pid)
+			return &all->v[i];
+	vec_push(all, (struct wanted){ .pid = pid });
+	return vec_last(all);
+}
+
+static void want(wanted_vec *all, const struct probe *p)
+{
+	struct wanted *w = wanted_of(all, p->pid);
+	uint32_t i = 0;
+
+	while (i < w->n && w->flags[i]->flag_at != p->java_switch->flag_at)
+		i++;
+	if (i == w->n && w->n < JAVA_SWITCH_FLAGS)
+		w->flags[w->n++] = p->java_switch;
+}
+
+static struct err *switch_one(const struct wanted *w, struct java_switches *ret)
+{
+	struct out text = { 0 };
+	struct err *e;
+	int fifo;
+
+	out_printf(&text, "%" PRIx64, w->flags[0]->white_box_at);
+	for (uint32_t i = 0; i < w->n; i++)
+		out_printf(&text, " %" PRIx64, w->flags[i]->flag_at);
+	out_char(&text, 0);
+	e = java_attach(w->pid, text.v, &fifo);
+	out_fini(&text);
+	if (e)
+		return err_wrap(e, "the JVM of process %d cannot be told to pass the probes of %s",
+				(int)w->pid, w->flags[0]->what);
+	vec_push(&ret->fifos, fifo);
+	return NULL;
+}
+
+struct err *java_switches_on(const struct image *img, bool inside, struct java_switches *ret)
+{
+	wanted_vec all = { 0 };
+	struct err *e = NULL;
+
+	for (uint32_t i = 0; i < img->nprobes; i++) {
+		const struct probe *p = img->probes[i].probe;
+
+		if (p && p->java_switch && !(inside && p->flag))
+			want(&all, p);
+	}
+	for (uint32_t i = 0; i < all.n && !e; i++)
+		e = switch_one(&all.v[i], ret);
+	vec_fini(&all);
+	return e;
+}
+
+void java_switches_off(struct java_switches *s)
+{
+	for (uint32_t i = 0; i < s->fifos.n; i++)
+		java_let_go(s->fifos.v[i]);
+	vec_fini(&s->fifos);
+	s->fifos.n = 0;
+}

@@ -1,0 +1,283 @@
+#!/usr/bin/env python3
+# Probes of methods and objects of a JVM that runs and was started without a flag, in both engines and with each collector: after the attach,
+# exactly the calls that the program makes are counted, of methods that were compiled and inlined before, of classes that are loaded later,
+# in several threads. After the end, also by SIGKILL, the JVM's flags are false again and its compiled code has no probes; a second attach
+# works, and two at once do. Nothing is left in /tmp. A JVM that cannot be reached is refused with the reason.
+# serial
+from live import *
+
+import socket
+
+PROGRAM = r"""
+package com.shop;
+
+import java.io.*;
+
+public class Order {
+    static volatile int sink;
+    static volatile Object kept;
+    final int base = 3;
+
+    static class Line {
+        int v;
+        Line(int v) { this.v = v; }
+    }
+    static class Later {
+        static int first(int n) { return n + 1; }
+        int second(int n) { return first(n) * 2; }
+    }
+
+    int add(int n) { return base + twice(n); }
+    static int twice(int n) { return n * 2; }
+    static int work(Order o, int n) {
+        int s = 0;
+        for (int i = 0; i < n; i++) {
+            s += o.add(i);
+            kept = new Line(i);
+        }
+        return s;
+    }
+    static int later(int n) {
+        Later l = new Later();
+        int s = 0;
+        for (int i = 0; i < n; i++)
+            s += l.second(i);
+        return s;
+    }
+    static void run(int n, int threads) throws Exception {
+        Order o = new Order();
+        Thread[] all = new Thread[threads];
+        for (int i = 0; i < threads; i++) {
+            all[i] = new Thread(() -> sink += work(o, n));
+            all[i].start();
+        }
+        for (Thread t : all)
+            t.join();
+    }
+    public static void main(String[] args) throws Exception {
+        BufferedReader in = new BufferedReader(new InputStreamReader(System.in));
+        for (int i = 0; i < 200; i++)
+            sink += work(new Order(), 10000);
+        System.out.println("ready");
+        for (String line; (line = in.readLine()) != null;) {
+            if (line.equals("later"))
+                sink += later(20000);
+            else
+                run(20000, Integer.parseInt(line));
+            System.out.println("done");
+        }
+    }
+}
+"""
+CALLS, THREADS = 20000, 3
+METHODS = """
+java$target:com.shop.Order:add:entry, java$target:com.shop.Order:twice:entry { @e[probefunc] = count(); }
+java$target:com.shop.Order:add:return, java$target:com.shop.Order:twice:return { @r[probefunc] = count(); }
+java$target:*Later::entry { @l[probefunc] = count(); }
+hotspot$target:::object-alloc /copyinstr(arg1, arg2) == "com/shop/Order$Line"/ { @o = count(); }
+"""
+AT_ENTRY = "pid$target:libjvm.so:*dtrace_method_entry*:entry { @ = count(); }"
+
+
+class Java:
+    def __init__(self, *options, **more):
+        self.p = subprocess.Popen([HOME + "/bin/java", "-Xmx128m", *options, "-cp", TMP + "/classes", "com.shop.Order"], stdin=subprocess.PIPE,
+                                  stdout=subprocess.PIPE, text=True, bufsize=1, **more)
+        check(self.p.stdout.readline() == "ready\n", options, "is ready")
+        self.pid = str(self.p.pid)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        self.p.kill()
+        self.p.wait()
+        if os.path.exists(self.socket()):
+            os.unlink(self.socket())
+
+    def socket(self):
+        return "/tmp/.java_pid" + self.pid
+
+    def do(self, what):
+        self.p.stdin.write("%s\n" % what)
+        self.p.stdin.flush()
+        return check(self.p.stdout.readline() == "done\n", what, "is done")
+
+    def flags(self):
+        """Names of the flags that are true; asked of the JVM itself."""
+        text = sh("%s/bin/jcmd %s VM.flags -all" % (HOME, self.pid)).stdout
+        found = dict(re.findall(r"\b(DTrace\w+Probes) += (true|false)\b", text))
+        check(len(found) == 3, "flags", text[:500])
+        return {k for k, v in found.items() if v == "true"}
+
+    def ends(self, name):
+        self.p.stdin.close()
+        check(self.p.wait(timeout=60) == 0, name, "the program ends well", self.p.returncode)
+
+
+def becomes(condition, secs=60):
+    end = time.monotonic() + secs
+    while not condition() and time.monotonic() < end:
+        time.sleep(0.1)
+    return condition()
+
+
+def left():
+    return [f for f in os.listdir("/tmp") if f.startswith(".descry-") or f.startswith(".attach_pid")]
+
+
+def compare(r, name, calls, later=0):
+    check(r.rc == 0 and "drop" not in r.err, name, "exit", r)
+    wanted = {"add": calls, "twice": calls}
+    check(r.aggs("e") == wanted, name, "entries", wanted, r)
+    check(r.aggs("r") == wanted, name, "returns", wanted, r)
+    check(r.aggs("o") == {(): calls}, name, "objects", calls, r)
+    check(r.aggs("l") == ({"<init>": 1, "second": later, "first": later} if later else {}), name, "a class that is loaded later", r)
+
+
+def end(s):
+    s[1].send_signal(signal.SIGINT)
+    return finish(s)
+
+
+def has_no_probes(java, name):
+    """The compiled code calls the JVM's function for the probe no more."""
+    def quiet():
+        s = tracing("--json", "-x", "engine=kernel", "-p", java.pid, "-n", AT_ENTRY)
+        java.do(1)
+        return end(s).aggs() == {}
+    return check(becomes(lambda: not java.flags()), name, "the flags are reset") and \
+        check(becomes(quiet), name, "compiled code without probes is back")
+
+
+def counted(option, engine):
+    name = "%s, %s" % (option, engine)
+    with Java(option) as java:
+        s = tracing("--json", "-x", "engine=" + engine, "-p", java.pid, "-n", METHODS)
+        check(java.flags() == {"DTraceMethodProbes", "DTraceAllocProbes"}, name, "the flags are set")
+        java.do(THREADS)
+        java.do("later")
+        compare(end(s), name, CALLS * THREADS, CALLS)
+        has_no_probes(java, name)
+        # killed, and attached again
+        s = tracing("--json", "-x", "engine=" + engine, "-p", java.pid, "-n", METHODS)
+        java.do(1)
+        s[1].kill()
+        finish(s)
+        has_no_probes(java, name + ", killed")
+        s = tracing("--json", "-x", "engine=" + engine, "-p", java.pid, "-n", METHODS)
+        java.do(2)
+        compare(end(s), name + ", again", CALLS * 2)
+        with open("/proc/%s/maps" % java.pid) as f:
+            check(len(re.findall(r" r-xp .*/jvm-", f.read())) == 1, name, "the library is there once")
+        java.ends(name)
+        check(not left(), name, "left behind", left())
+
+
+def two_at_once():
+    with Java() as java:
+        first = tracing("--json", "-x", "engine=kernel", "-p", java.pid, "-n", METHODS)
+        second = tracing("--json", "-x", "engine=kernel", "-p", java.pid, "-n", METHODS)
+        java.do(1)
+        compare(end(first), "the first of two", CALLS)
+        java.do(2)
+        compare(end(second), "the second of two", CALLS * 3)
+        has_no_probes(java, "two at once")
+
+
+def monitors():
+    """The kernel engine's probes of monitors need no flag either."""
+    with Java() as java:
+        s = tracing("-x", "engine=kernel", "-p", java.pid, "-n", "hotspot$target:::monitor-contended-enter { @ = count(); }")
+        check(java.flags() == {"DTraceMonitorProbes"}, "the flag of monitors", java.flags())
+        check(end(s).rc == 0 and becomes(lambda: not java.flags()), "the flag of monitors is reset")
+
+
+def refused(options, text, **more):
+    with Java(*options) as java:
+        r = descry("-n", "java$target:com.shop.Order:add:entry { @ = count(); }", "-p", java.pid, rc=1, **more)
+        check(text in r.err and not left(), options, r, left())
+        java.do(1)
+
+
+def impostor():
+    """Another process listens where the JVM would."""
+    with Java() as java, socket.socket(socket.AF_UNIX) as s:
+        path = java.socket()
+        s.bind(path)
+        s.listen()
+        r = descry("-n", "java$target:com.shop.Order:add:entry { @ = count(); }", "-p", java.pid, rc=1)
+        check("another process listens at its attach socket" in r.err and not left(), "impostor", r, left())
+        os.unlink(path)
+        s.setblocking(False)
+        other = s.accept()[0]
+        check(other.recv(100) == b"", "nothing is sent to it")
+        other.close()
+
+
+def interrupted():
+    """A JVM that does not answer: ^C ends the wait."""
+    with Java() as java:
+        java.p.send_signal(signal.SIGSTOP)
+        s = start("-x", "engine=kernel", "-n", "java$target:com.shop.Order:add:entry { @ = count(); }", "-p", java.pid)
+        check(becomes(lambda: ".attach_pid" + java.pid in left()), "it waits", left())
+        r = end(s)
+        check(r.rc == 1 and "cannot be told to pass the probes of methods" in r.err and not left(), "interrupted", r, left())
+
+
+def other_user():
+    if os.geteuid() or not shutil.which("setpriv"):
+        return
+    for_anybody()
+    with Java(preexec_fn=lambda: (os.setgroups([]), os.setgid(65534), os.setuid(65534))) as java:
+        if os.path.exists(java.socket()):  # of an older JVM with this number that was killed
+            os.unlink(java.socket())
+        with open(java.socket(), "w"):
+            r = descry("-n", "java$target:com.shop.Order:add:entry { @ = count(); }", "-p", java.pid, rc=1)
+            check("where it would listen, is another user's file" in r.err and not left(), "a file in the way", r, left())
+        os.unlink(java.socket())
+        s = tracing("--json", "-p", java.pid, "-n", METHODS)
+        java.do(1)
+        compare(end(s), "another user's JVM", CALLS)
+        has_no_probes(java, "another user's JVM")
+        own = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups", "--inh-caps=-all", "--bounding-set=-all", "--no-new-privs"]
+        p = subprocess.Popen(own + [DESCRY, "--json", "-x", "engine=inproc", "-p", java.pid, "-n", METHODS + 'BEGIN { printf("on"); }'],
+                             stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        begun = p.stdout.readline()
+        java.do(2)
+        p.send_signal(signal.SIGINT)
+        out, err = p.communicate(timeout=60)
+        compare(Run(own, p.returncode, (begun + out).decode(), err.decode(), 0), "the user's own JVM", CALLS * 2)
+        check(not left(), "left behind", left())
+
+
+def said():
+    with Java() as java:
+        r = descry("-l", "-v", "-n", "java$target:com.shop.Order:add:entry", "-p", java.pid)
+        check("sets its flag DTraceMethodProbes" in r.out and "fires only" not in r.out, "listing", r)
+
+
+javac = shutil.which("javac")
+if not javac:
+    skip("no javac: tools/install-deps --test installs it")
+HOME = os.path.dirname(os.path.dirname(os.path.realpath(javac)))
+if "hotspot" not in sh("readelf -n %s/lib/server/libjvm.so" % HOME).stdout:
+    skip("the JVM of %s has no USDT probes" % HOME)
+os.mkdir(TMP + "/classes")
+os.chmod(TMP, 0o755)
+with open(TMP + "/Order.java", "w", encoding="utf-8") as program:
+    program.write(PROGRAM)
+made = sh("%s/bin/javac -d %s/classes %s/Order.java" % (HOME, TMP, TMP))
+check(made.returncode == 0, "javac", made.stderr)
+for number, collector in enumerate(("-XX:+UseG1GC", "-XX:+UseSerialGC", "-XX:+UseParallelGC", "-XX:+UseZGC", "-XX:TieredStopAtLevel=1", "-Xint")):
+    for each in ("inproc", "kernel") if number == 0 else ("inproc", "kernel")[number % 2:number % 2 + 1]:
+        counted(collector, each)
+two_at_once()
+monitors()
+refused(["-XX:+DisableAttachMechanism"], "was started with -XX:+DisableAttachMechanism")
+refused(["-Xrs"], "does not handle SIGQUIT")
+impostor()
+interrupted()
+said()
+other_user()
+done()
