@@ -6,14 +6,18 @@
  *	descry: "load" with the text of wire/jvm_text.h    -> Agent_OnAttach(): the flags are true
  *	descry closes the FIFO, or it has ended, also killed  -> watch_holder(): they are false again
  *
+ *
+ * So long it also keeps some methods from being compiled (jvm_methods.h).
  * It has no C library, so it does not matter which one the JVM has. The JVM never unloads it.
  * A second text in the same JVM finds the flags true already; the last holder resets them.
  */
 #include "agent/jvm_table.h"
 #include "agent/memory.h"
 #include "agent/sys.h"
+#include "agent/jvm_methods.h"
 #include "wire/jvm_text.h"
 
+enum { CHANGED = -1, INTERPRETS = -2 };
 enum {
 	AT_FDCWD_ = -100,
 	O_CLOEXEC_NONBLOCK = 02004000,
@@ -23,9 +27,15 @@ enum {
 	/* Milliseconds. A compilation that began while a flag was true ends with the probe in its
 	 * code, so the last holder waits a little before the JVM gives its code up. */
 	COMPILED_BY_THEN = 500,
+	/* The compilers also take a method that waits for them when it is to be interpreted. */
+	LOOKS_EVERY = 20,
+	LOOKS_MAX = 100,
+	BEGUN_BEFORE = 200,
+	AGAIN_AFTER = 2000,
 };
 
 typedef void deoptimize_fn(jvm_handle jni, jvm_ref self);
+typedef int32_t queue_size_fn(jvm_handle jni, jvm_ref self, int32_t level);
 
 static struct flag {
 	volatile uint8_t *at;
@@ -37,10 +47,12 @@ static struct holder {
 	int32_t used;
 	int32_t fifo;
 	uint8_t holds[JAVA_SWITCH_FLAGS * 2];
+	struct methods methods;
 } holders[JAVA_SWITCH_HOLDERS];
 
 static uint32_t locked;
 static deoptimize_fn *deoptimize_all;
+static queue_size_fn *queue_size; /* methods that wait for a compiler */
 
 static void lock(void)
 {
@@ -62,6 +74,8 @@ static void unlock(void)
  * them to RegisterNatives(). None of them is registered.
  */
 
+static jvm_handle tools; /* jvmtiEnv *, one for all */
+
 static int equal(const char *a, const char *b)
 {
 	while (*a && *a == *b)
@@ -73,9 +87,12 @@ static int32_t take_natives(jvm_handle jni, jvm_ref class, const struct jvm_nati
 {
 	(void)jni;
 	(void)class;
-	for (int32_t i = 0; i < n; i++)
+	for (int32_t i = 0; i < n; i++) {
 		if (equal(v[i].name, "deoptimizeAll") && equal(v[i].signature, "()V"))
 			deoptimize_all = (deoptimize_fn *)(uintptr_t)v[i].function;
+		if (equal(v[i].name, "getCompileQueueSize") && equal(v[i].signature, "(I)I"))
+			queue_size = (queue_size_fn *)(uintptr_t)v[i].function;
+	}
 	return 0;
 }
 
@@ -164,7 +181,7 @@ static int find_internals(jvm_handle jni, volatile uint8_t *white_box)
 		ask_natives(jni, names[i ^ newer]);
 		*white_box = before;
 	}
-	return deoptimize_all != 0;
+	return deoptimize_all && queue_size;
 }
 
 /* --- the flags --- */
@@ -210,6 +227,7 @@ static void let_go(struct holder *h, jvm_handle jni)
 {
 	int changed;
 
+	jvm_methods_drop(tools, jni, &h->methods);
 	lock();
 	changed = drop_flags(h);
 	sys2(SYS_CLOSE, (uint64_t)h->fifo, 0);
@@ -221,10 +239,21 @@ static void let_go(struct holder *h, jvm_handle jni)
 	deoptimize_all(jni, 0);
 }
 
+/* Waits until the compilers have no method that is to be interpreted. */
+static void await_compilers(jvm_handle jni)
+{
+	enum { C1 = 1, C2 = 4 };
+
+	for (int i = 0; i < LOOKS_MAX && (queue_size(jni, 0, C1) || queue_size(jni, 0, C2)); i++)
+		sys4(SYS_POLL, 0, 0, LOOKS_EVERY, 0);
+	sys4(SYS_POLL, 0, 0, BEGUN_BEFORE, 0);
+}
+
 /* The thread of a holder. */
 static void watch_holder(jvm_handle jvmti, jvm_handle jni, void *arg)
 {
 	struct holder *h = arg;
+	uint64_t wait = h->methods.text[0] ? AGAIN_AFTER : (uint64_t)-1;
 	uint8_t byte;
 
 	(void)jvmti;
@@ -233,9 +262,12 @@ static void watch_holder(jvm_handle jvmti, jvm_handle jni, void *arg)
 			int32_t fd;
 			int16_t events, found;
 		} p = { h->fifo, POLL_IN, 0 };
-		int64_t n = sys4(SYS_POLL, (uintptr_t)&p, 1, (uint64_t)-1, 0);
+		int64_t n = sys4(SYS_POLL, (uintptr_t)&p, 1, wait, 0);
 
-		if (n == E_INTR)
+		if (!n) /* a method that took the compiler longer */
+			deoptimize_all(jni, 0);
+		wait = (uint64_t)-1;
+		if (!n || n == E_INTR)
 			continue;
 		n = sys4(SYS_READ, (uint64_t)h->fifo, (uintptr_t)&byte, 1, 0);
 		if (n != E_INTR && n != E_AGAIN)
@@ -244,20 +276,17 @@ static void watch_holder(jvm_handle jvmti, jvm_handle jni, void *arg)
 	let_go(h, jni);
 }
 
-static int start_watch(jvm_handle vm, jvm_handle jni, struct holder *h)
+static int start_watch(jvm_handle jni, struct holder *h)
 {
 	jvm_ref class, constructor, name, thread;
-	jvm_handle jvmti;
 
-	if (vm_get_env(vm, &jvmti, JVMTI_VERSION))
-		return JAVA_SWITCH_NO_JVMTI;
 	class = jni_find_class(jni, "java/lang/Thread");
 	constructor =
 		class ? jni_method(jni, JNI_GET_METHOD_ID, class, "<init>", "(Ljava/lang/String;)V")
 		      : 0;
 	name = constructor ? jni_string(jni, "descry") : 0;
 	thread = name ? jni_new(jni, class, constructor, name) : 0;
-	if (!thread || jvmti_run_thread(jvmti, thread, watch_holder, h)) {
+	if (!thread || jvmti_run_thread(tools, thread, watch_holder, h)) {
 		jni_clear(jni);
 		return JAVA_SWITCH_NO_THREAD;
 	}
@@ -281,7 +310,7 @@ static volatile uint8_t *next_address(const char **text)
 
 static struct holder *new_holder(const char **text)
 {
-	char path[JAVA_SWITCH_TEXT];
+	char path[JAVA_SWITCH_PATH];
 	struct holder *h = holders;
 	uint32_t n = 0;
 	int64_t fd;
@@ -299,7 +328,8 @@ static struct holder *new_holder(const char **text)
 	return h;
 }
 
-static int switch_on(jvm_handle vm, jvm_handle jni, const char *text)
+/* Returns CHANGED or INTERPRETS when the JVM must give up its code, else a result. */
+static int switch_on(jvm_handle jni, const char *text)
 {
 	struct holder *h = new_holder(&text);
 	volatile uint8_t *white_box = next_address(&text), *flag;
@@ -313,15 +343,18 @@ static int switch_on(jvm_handle vm, jvm_handle jni, const char *text)
 	}
 	if (find_internals(jni, white_box)) {
 		while ((flag = next_address(&text)))
-			changed |= take_flag(flag, h);
-		result = start_watch(vm, jni, h);
+			changed = take_flag(flag, h) ? CHANGED : changed;
+		if (jvm_methods_take(tools, jni, &h->methods, text))
+			changed = INTERPRETS;
+		result = start_watch(jni, h);
 	}
 	if (result) {
+		jvm_methods_drop(tools, jni, &h->methods);
 		drop_flags(h);
 		sys2(SYS_CLOSE, (uint64_t)h->fifo, 0);
 		h->used = 0;
 	}
-	return result ?: -changed;
+	return result ?: changed;
 }
 
 __attribute__((visibility("default"))) int32_t Agent_OnAttach(jvm_handle vm, const char *text,
@@ -334,13 +367,15 @@ int32_t Agent_OnAttach(jvm_handle vm, const char *text, void *reserved)
 	int result;
 
 	(void)reserved;
-	if (vm_get_env(vm, &jni, JNI_VERSION))
+	if (vm_get_env(vm, &jni, JNI_VERSION) || (!tools && vm_get_env(vm, &tools, JVMTI_VERSION)))
 		return JAVA_SWITCH_NO_JVMTI;
 	lock();
-	result = text ? switch_on(vm, jni, text) : JAVA_SWITCH_BAD_TEXT;
+	result = text ? switch_on(jni, text) : JAVA_SWITCH_BAD_TEXT;
 	unlock();
 	if (result >= 0)
 		return result;
+	if (result == INTERPRETS)
+		await_compilers(jni);
 	deoptimize_all(jni, 0);
 	return JAVA_SWITCH_ON;
 }

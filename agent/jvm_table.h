@@ -13,6 +13,9 @@ enum {
 	JNI_VERSION = 0x00010006,
 	JVMTI_VERSION = 0x30010000,
 	JVMTI_PRIORITY = 5, /* JVMTI_THREAD_NORM_PRIORITY */
+	JVMTI_ENABLE = 1,
+	JVMTI_CLASS_PREPARE = 56,
+	JVMTI_FIRST_EVENT = 50,
 };
 
 /* Indexes in the tables. */
@@ -32,7 +35,16 @@ enum {
 	JNI_EXCEPTION_CHECK = 228,
 	JNI_FUNCTIONS = 229,
 
+	JNI_DELETE_LOCAL_REF = 23,
+
 	/* numbered from 1 in the specification */
+	JVMTI_SET_EVENT_NOTIFICATION_MODE = 2 - 1,
+	JVMTI_DEALLOCATE = 47 - 1,
+	JVMTI_GET_CLASS_SIGNATURE = 48 - 1,
+	JVMTI_GET_CLASS_METHODS = 52 - 1,
+	JVMTI_GET_METHOD_NAME = 64 - 1,
+	JVMTI_GET_LOADED_CLASSES = 78 - 1,
+	JVMTI_SET_EVENT_CALLBACKS = 122 - 1,
 	JVMTI_RUN_AGENT_THREAD = 12 - 1,
 };
 
@@ -115,6 +127,67 @@ static inline int32_t jvmti_run_thread(jvm_handle jvmti, jvm_ref thread,
 	return JVM_CALL(jvmti, JVMTI_RUN_AGENT_THREAD,
 			int32_t(*)(jvm_handle, jvm_ref, void *, const void *, int32_t))(
 		jvmti, thread, (void *)(uintptr_t)start, arg, JVMTI_PRIORITY);
+}
+
+typedef void class_prepare_fn(jvm_handle jvmti, jvm_handle jni, jvm_ref thread, jvm_ref class);
+
+/* Has a function called for each class from now on, before the class is used. */
+static inline int32_t jvmti_follow_classes(jvm_handle jvmti, class_prepare_fn *call)
+{
+	void *callbacks[JVMTI_CLASS_PREPARE - JVMTI_FIRST_EVENT + 1] = { 0 };
+
+	callbacks[JVMTI_CLASS_PREPARE - JVMTI_FIRST_EVENT] = (void *)(uintptr_t)call;
+	return JVM_CALL(jvmti, JVMTI_SET_EVENT_CALLBACKS, int32_t(*)(jvm_handle, void **, int32_t))(
+		       jvmti, callbacks, sizeof(callbacks)) ||
+	       JVM_CALL(jvmti, JVMTI_SET_EVENT_NOTIFICATION_MODE,
+			int32_t(*)(jvm_handle, int32_t, int32_t, jvm_ref,
+				   ...))(jvmti, JVMTI_ENABLE, JVMTI_CLASS_PREPARE, 0);
+}
+
+static inline void jvmti_free(jvm_handle jvmti, void *p)
+{
+	JVM_CALL(jvmti, JVMTI_DEALLOCATE, int32_t(*)(jvm_handle, void *))(jvmti, p);
+}
+
+/* The results of these are freed by jvmti_free(); *ret is NULL on failure. */
+static inline void jvmti_classes(jvm_handle jvmti, int32_t *ret_n, jvm_ref **ret)
+{
+	*ret = 0;
+	JVM_CALL(jvmti, JVMTI_GET_LOADED_CLASSES, int32_t(*)(jvm_handle, int32_t *, jvm_ref **))
+	(jvmti, ret_n, ret);
+}
+
+static inline void jvmti_methods(jvm_handle jvmti, jvm_ref class, int32_t *ret_n, jvm_ref **ret)
+{
+	*ret = 0;
+	JVM_CALL(jvmti, JVMTI_GET_CLASS_METHODS,
+		 int32_t(*)(jvm_handle, jvm_ref, int32_t *, jvm_ref **))
+	(jvmti, class, ret_n, ret);
+}
+
+static inline char *jvmti_class_name(jvm_handle jvmti, jvm_ref class)
+{
+	char *name = 0;
+
+	JVM_CALL(jvmti, JVMTI_GET_CLASS_SIGNATURE,
+		 int32_t(*)(jvm_handle, jvm_ref, char **, char **))
+	(jvmti, class, &name, 0);
+	return name;
+}
+
+static inline char *jvmti_method_name(jvm_handle jvmti, jvm_ref method)
+{
+	char *name = 0;
+
+	JVM_CALL(jvmti, JVMTI_GET_METHOD_NAME,
+		 int32_t(*)(jvm_handle, jvm_ref, char **, char **, char **))
+	(jvmti, method, &name, 0, 0);
+	return name;
+}
+
+static inline void jni_drop(jvm_handle jni, jvm_ref local)
+{
+	JVM_CALL(jni, JNI_DELETE_LOCAL_REF, void (*)(jvm_handle, jvm_ref))(jni, local);
 }
 
 #endif

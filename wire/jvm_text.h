@@ -3,7 +3,13 @@
  *
  * The text that the JVM passes to Agent_OnAttach(): the path of a FIFO, the address of the JVM's
  * bool WhiteBoxAPI, and the addresses of the bools that are to be true; numbers in hexadecimal,
- * separated by blanks. The bools are true until the last writer has closed the FIFO.
+ * separated by blanks. The bools are true until the last writer has closed the FIFO. So long the
+ * JVM also does not compile some methods, so that their arguments are in frames of the interpreter:
+ *
+ *	FIFO WHITEBOX FLAG... @ACCESS;CLASS.METHOD;CLASS.METHOD
+ *
+ * ACCESS is the place of the access flags in the JVM's Method. A name may have a * at its beginning
+ * and one at its end.
  */
 #ifndef DESCRY_WIRE_JVM_TEXT_H
 #define DESCRY_WIRE_JVM_TEXT_H
@@ -14,7 +20,8 @@
 
 enum {
 	JAVA_SWITCH_FLAGS = 4,    /* in one text, at most */
-	JAVA_SWITCH_TEXT = 512,   /* bytes of it, at most, with the NUL */
+	JAVA_SWITCH_TEXT = 900,   /* bytes of it, at most, with the NUL; the JVM takes 1,024 */
+	JAVA_SWITCH_PATH = 64,    /* of them for the FIFO */
 	JAVA_SWITCH_HOLDERS = 16, /* at the same time, in one JVM */
 };
 

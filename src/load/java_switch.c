@@ -1,6 +1,7 @@
 /* Collects the flags that the probes of an image need, JVM by JVM, and switches them on. */
 #include "load/java_switch.h"
 
+#include <errno.h>
 #include <inttypes.h>
 
 #include "base/out.h"
@@ -13,6 +14,8 @@ struct wanted {
 	pid_t pid;
 	const struct probe_java_switch *flags[JAVA_SWITCH_FLAGS];
 	uint32_t n;
+	struct out methods; /* whose arguments are read */
+	uint32_t access_at;
 };
 typedef VEC(struct wanted) wanted_vec;
 
@@ -25,6 +28,15 @@ static struct wanted *wanted_of(wanted_vec *all, pid_t pid)
 	return vec_last(all);
 }
 
+/* Classes have slashes in the JVM. */
+static void want_method(struct out *to, const struct probe *p)
+{
+	out_char(to, ';');
+	for (const char *c = p->mod; *c; c++)
+		out_char(to, *c == '.' ? '/' : *c);
+	out_printf(to, ".%s", p->func);
+}
+
 static void want(wanted_vec *all, const struct probe *p)
 {
 	struct wanted *w = wanted_of(all, p->pid);
@@ -34,6 +46,10 @@ static void want(wanted_vec *all, const struct probe *p)
 		i++;
 	if (i == w->n && w->n < JAVA_SWITCH_FLAGS)
 		w->flags[w->n++] = p->java_switch;
+	if (p->java_switch->access_at && p->typed_used >> PROBE_JAVA_WORD) {
+		w->access_at = p->java_switch->access_at;
+		want_method(&w->methods, p);
+	}
 }
 
 static struct err *switch_one(const struct wanted *w, struct java_switches *ret)
@@ -45,6 +61,14 @@ static struct err *switch_one(const struct wanted *w, struct java_switches *ret)
 	out_printf(&text, "%" PRIx64, w->flags[0]->white_box_at);
 	for (uint32_t i = 0; i < w->n; i++)
 		out_printf(&text, " %" PRIx64, w->flags[i]->flag_at);
+	if (w->methods.n)
+		out_printf(&text, " @%" PRIx32 "%.*s", w->access_at, (int)w->methods.n,
+			   w->methods.v);
+	if (text.n >= JAVA_SWITCH_TEXT - JAVA_SWITCH_PATH) {
+		out_fini(&text);
+		return err_new(E2BIG, "arguments of too many methods of process %d are read",
+			       (int)w->pid);
+	}
 	out_char(&text, 0);
 	e = java_attach(w->pid, text.v, &fifo);
 	out_fini(&text);
@@ -68,6 +92,8 @@ struct err *java_switches_on(const struct image *img, bool inside, struct java_s
 	}
 	for (uint32_t i = 0; i < all.n && !e; i++)
 		e = switch_one(&all.v[i], ret);
+	for (uint32_t i = 0; i < all.n; i++)
+		out_fini(&all.v[i].methods);
 	vec_fini(&all);
 	return e;
 }

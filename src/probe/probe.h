@@ -139,6 +139,8 @@ struct probe_args {
 };
 
 enum { PROBE_FILTER_ARG = 9 };
+/* args[] of java123:CLASS:METHOD:entry from this one on are words of the method's arguments. */
+enum { PROBE_JAVA_WORD = 7, PROBE_JAVA_WORDS = 9 };
 enum { PROBE_ID_DYNAMIC = 100000 }; /* first id of pid and usdt probes */
 
 struct provider;
@@ -156,6 +158,10 @@ struct probe_java_switch {
 	const char *what; /* the probes that need it: "methods" */
 	uint64_t flag_at;
 	uint64_t white_box_at; /* the JVM's bool WhiteBoxAPI */
+	/* The interpreter's code, by which a frame of it is known, and the place of the access
+	 * flags in the JVM's Method. 0: arguments of methods cannot be read. */
+	uint64_t interpreter, interpreter_size;
+	uint32_t access_at;
 };
 
 struct probe {
@@ -184,6 +190,7 @@ struct probe {
 	uint64_t flag;
 	/* NULL: none. With `flag`, the in-process engine does not need it. */
 	const struct probe_java_switch *java_switch;
+	uint32_t typed_used;   /* bits: args[] that clauses use */
 	uint64_t addr;         /* link-time address of the function (offset arguments) */
 	const uint64_t *addrs; /* kprobes: kernel addresses of every function of that name */
 	uint32_t naddrs;

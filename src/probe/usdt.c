@@ -649,6 +649,14 @@ static struct err *usdt_args(struct probe_set *ps, const struct probe *p, struct
 		ret->typed[i].type = a->source == ARG_NONE ? T_INT64 : next_type(ps, &types, a);
 		ret->ntyped = i + 1;
 	}
+	if (p->java_switch && p->java_switch->access_at && ret->ntyped == PROBE_JAVA_WORD &&
+	    !strcmp(p->name, "entry"))
+		for (uint32_t i = 0; i < PROBE_JAVA_WORDS; i++)
+			ret->typed[ret->ntyped++] = (struct probe_arg){
+				.source = ARG_EXPR,
+				.type = T_INT64,
+				.expr = usdt_java_word(&ps->arena, p->java_switch, i),
+			};
 	return NULL;
 }
 

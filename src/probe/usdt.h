@@ -67,6 +67,8 @@ const char *usdt_names_condition(struct arena *a, const struct usdt_names *names
 				 const char *func);
 
 /* --- usdt_jvm.c --- */
+/* Returns the D text of a word of a method's arguments. */
+const char *usdt_java_word(struct arena *a, const struct probe_java_switch *on, uint32_t word);
 /* Finds a variable by which a program knows whether to pass a probe. The in-process engine writes
  * there, so it must be data of this file. */
 bool usdt_flag_find(struct object *o, const char *name, uint64_t *ret);

@@ -7,17 +7,20 @@
  * probe_java_switch).
  */
 #include <elf.h>
+#include <inttypes.h>
 #include <string.h>
 
 #include "base/procmem.h"
 #include "probe/process.h"
 #include "probe/usdt.h"
+#include "program/runtime/jvm/jvm.h"
 #include "program/space/mapping.h"
+#include "wire/language.h"
 #include "wire/jvm_text.h"
 
 /* From this version on, the interpreter's code has these probes only when the flag was true when
  * the JVM began (JDK-8335946). */
-enum { JAVA_FIXED = 24 };
+enum { JAVA_FIXED = 24, READS_MAX = 8 << 20 };
 
 static const struct {
 	const char *name, *flag, *what;
@@ -107,6 +110,41 @@ static bool has_library(pid_t pid)
 	return found;
 }
 
+/* Finds out how to read the arguments of a method at its entry. */
+static void find_frames(pid_t pid, struct probe_java_switch *on)
+{
+	struct wire_language wire = { 0 };
+	size_t budget = READS_MAX;
+	struct space *space = NULL;
+	struct runtime *r = NULL;
+
+	err_free(space_live(pid, &space));
+	if (space)
+		err_free(runtime_find_met(space, &budget, &r));
+	if (r && r->type == &runtime_jvm && !strncmp(r->version, "17.", 3) &&
+	    r->type->wire(r, &wire)) {
+		on->interpreter = wire.java.interpreter;
+		on->interpreter_size = wire.java.interpreter_size;
+		on->access_at = ((struct jvm *)r)->layout.method_access.at;
+	}
+	if (r)
+		r->type->free(r);
+	space_free(space);
+}
+
+/* The JVM's function that has the probe begins with a frame of its own (uregs[4] is rbp). It
+ * returns to its caller, and saves the caller's rbp. If the interpreter is the caller, its frame
+ * has the address of the first word at -56; the others follow below (frame_x86.hpp). */
+const char *usdt_java_word(struct arena *a, const struct probe_java_switch *on, uint32_t word)
+{
+	return arena_printf(a,
+			    "*(int64_t *)copyin(*(uint64_t *)copyin(uregs[4] + 8, 8) - %#" PRIx64
+			    " < %#" PRIx64
+			    " ? *(uint64_t *)copyin(*(uint64_t *)copyin(uregs[4], 8) - 56, 8) - "
+			    "%u : 0, 8)",
+			    on->interpreter, on->interpreter_size, word * 8);
+}
+
 /* Finds out how the flag of a running JVM is set. */
 static void find_switch(const struct process_object *po, struct usdt_jvm_flag *f, const char *what,
 			bool compiled)
@@ -129,9 +167,12 @@ static void find_switch(const struct process_object *po, struct usdt_jvm_flag *f
 	f->on.flag_at = data_at(po, f->addr);
 	if (usdt_flag_find(po->object, "WhiteBoxAPI", &addr))
 		f->on.white_box_at = data_at(po, addr);
-	if (f->on.flag_at && f->on.white_box_at)
+	if (f->on.flag_at && f->on.white_box_at) {
 		f->on.what = what;
-	else
+		if (!strcmp(what, "methods"))
+			find_frames(po->pid, &f->on);
+	}
+	if (!f->on.what)
 		f->refused = "its file does not say where its flags are";
 }
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # Probes of methods and objects of a JVM that runs and was started without a flag, in both engines and with each collector: after the attach,
 # exactly the calls that the program makes are counted, of methods that were compiled and inlined before, of classes that are loaded later,
-# in several threads. After the end, also by SIGKILL, the JVM's flags are false again and its compiled code has no probes; a second attach
+# in several threads. The arguments of methods are right. After the end, also by SIGKILL, the JVM's flags are false again and its compiled code has no probes; a second attach
 # works, and two at once do. Nothing is left in /tmp. A JVM that cannot be reached is refused with the reason.
 # serial
 from live import *
@@ -37,6 +37,15 @@ public class Order {
         }
         return s;
     }
+    int price(int n, long cents, String name) { return n + (int) (cents >> 3) + name.length(); }
+    static int half(long n, int m) { return (int) n / 2 + m; }
+    static int priced(int n) {
+        Order o = new Order();
+        int s = 0;
+        for (int i = 0; i < n; i++)
+            s += o.price(i, -1L - i, "order " + i) + half(i, -i);
+        return s;
+    }
     static int later(int n) {
         Later l = new Later();
         int s = 0;
@@ -57,11 +66,13 @@ public class Order {
     public static void main(String[] args) throws Exception {
         BufferedReader in = new BufferedReader(new InputStreamReader(System.in));
         for (int i = 0; i < 200; i++)
-            sink += work(new Order(), 10000);
+            sink += work(new Order(), 10000) + priced(1000);
         System.out.println("ready");
         for (String line; (line = in.readLine()) != null;) {
             if (line.equals("later"))
                 sink += later(20000);
+            else if (line.equals("priced"))
+                sink += priced(20000);
             else
                 run(20000, Integer.parseInt(line));
             System.out.println("done");
@@ -185,6 +196,50 @@ def two_at_once():
         has_no_probes(java, "two at once")
 
 
+def compiled(java, method):
+    # the third number is 0 for code that is in use
+    return re.search(r"^ *\d+ +\d+ +0 com\.shop\.Order\.%s\(" % method, sh("%s/bin/jcmd %s Compiler.codelist" % (HOME, java.pid)).stdout, re.M)
+
+
+def arguments(option, engine):
+    name = "arguments, %s, %s" % (option, engine)
+    more = '''BEGIN { printf("on"); }
+        java$target:com.shop.Order:price:entry { @n = sum((int)args[8]); @c = sum(args[10]); @p = count(); }
+        java$target:com.shop.Order:*alf:entry { @h = sum(args[8]); @m = sum((int)args[9]); }
+        java$target:com.shop.Order*:seco*:entry { @l = sum((int)args[8]); }
+        java$target:com.shop.Order:twice:entry { @t = count(); } ERROR { @e = count(); }'''
+    with Java(option) as java:
+        check(becomes(lambda: java.do("priced") and compiled(java, "price")), name, "it is compiled before")
+        for killed in (True, False):
+            s = tracing("--json", "-x", "engine=" + engine, "-p", java.pid, "-n", more)
+            check(not compiled(java, "price"), name, "it is interpreted")
+            for what in ("priced", "later", 1, "priced"):
+                java.do(what)
+            if killed:
+                s[1].kill()
+                finish(s)
+            else:
+                r = end(s)
+                total = sum(range(CALLS))
+                check(r.rc == 0 and not r.aggs("e") and "drop" not in r.err, name, r)
+                check(r.aggs("p") == {(): CALLS * 2} and r.aggs("n") == {(): total * 2} and r.aggs("c") == {(): (-CALLS - total) * 2}, name, r)
+                check(r.aggs("h") == {(): total * 2} and r.aggs("m") == {(): -total * 2}, name, "a static method", r)
+                check(r.aggs("l") == {(): total} and r.aggs("t") == {(): CALLS}, name, "a class that is loaded later", r)
+            has_no_probes(java, name)
+            check(becomes(lambda: java.do("priced") and compiled(java, "price")), name, "it is compiled again")
+
+
+def strings():
+    """The text of a String, as doc/providers.md reads it."""
+    with Java() as java:
+        s = tracing("-p", java.pid, "-n", '''inline uint64_t bytes[int64_t s] = *(uint32_t *)copyin(s + 20, 4);
+            inline string text[int64_t s] = copyinstr(bytes[s] + 16, *(uint32_t *)copyin(bytes[s] + 12, 4));
+            java$target:com.shop.Order:price:entry /(int)args[8] == 1234/ { printf("<%s>", text[args[11]]); }''')
+        java.do("priced")
+        r = end(s)
+        check("<order 1234>" in r.out and "error" not in r.err, "text", r)
+
+
 def monitors():
     """The kernel engine's probes of monitors need no flag either."""
     with Java() as java:
@@ -273,6 +328,9 @@ for number, collector in enumerate(("-XX:+UseG1GC", "-XX:+UseSerialGC", "-XX:+Us
     for each in ("inproc", "kernel") if number == 0 else ("inproc", "kernel")[number % 2:number % 2 + 1]:
         counted(collector, each)
 two_at_once()
+for collector, each in (("-XX:+UseG1GC", "inproc"), ("-XX:+UseZGC", "kernel")):
+    arguments(collector, each)
+strings()
 monitors()
 refused(["-XX:+DisableAttachMechanism"], "was started with -XX:+DisableAttachMechanism")
 refused(["-Xrs"], "does not handle SIGQUIT")

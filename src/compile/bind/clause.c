@@ -400,6 +400,7 @@ static bool group_probes(struct bind_cx *cx, const struct node *n, const struct 
 		bool fresh;
 
 		memset(&args, 0, sizeof(args));
+		p->typed_used |= use->typed;
 		if (use->plain || use->typed || filter_has_args(p))
 			err = probe_args(cx->probes, p, &args);
 		if (err)

@@ -1,0 +1,188 @@
+/* Sets and clears bits in the JVM's Methods by which its compilers leave them alone. */
+#include "agent/jvm_methods.h"
+#include "agent/memory.h"
+#include "agent/sys.h"
+
+/* Java 17 (accessFlags.hpp, method.hpp): bits of a Method's access flags, the place of its other
+ * flags from these on, and bits there. The JVM does not use the last one; with it, this library has
+ * set NOT_INLINED. */
+enum { NOT_COMPILED = 0x06000000, FLAGS_AT = 10, NOT_INLINED = 4, BY_DESCRY = 0x8000 };
+
+static struct methods *first;
+static uint64_t access_at;
+static uint32_t locked;
+
+/* Nothing waits under this lock: the JVM may call class_prepared() in any thread. */
+static void methods_lock(void)
+{
+	while (__atomic_exchange_n(&locked, 1, __ATOMIC_ACQUIRE))
+		sys2(SYS_SCHED_YIELD, 0, 0);
+}
+
+static void methods_unlock(void)
+{
+	__atomic_store_n(&locked, 0, __ATOMIC_RELEASE);
+}
+
+static uint32_t length(const char *s, char end)
+{
+	uint32_t n = 0;
+
+	while (s[n] && s[n] != end)
+		n++;
+	return n;
+}
+
+static int matches(const char *p, uint32_t n, const char *s, uint32_t len)
+{
+	const int before = n && *p == '*';
+	int behind;
+
+	p += before;
+	n -= (uint32_t)before;
+	behind = n && p[n - 1] == '*';
+	n -= (uint32_t)behind;
+	for (uint32_t at = 0; at + n <= len; at++) {
+		uint32_t i = 0;
+
+		while (i < n && p[i] == s[at + i])
+			i++;
+		if (i == n && (behind || at + n == len || (!n && before)))
+			return 1;
+		if (!before)
+			break;
+	}
+	return 0;
+}
+
+/* class: "Lcom/shop/Order;". method: NULL for any. */
+static int in_text(const char *text, const char *class, const char *method)
+{
+	while (*text == ';') {
+		const char *of_class = ++text, *of_method;
+		uint32_t n = length(text, '.'), k;
+
+		text += n + (text[n] == '.');
+		of_method = text;
+		k = length(text, ';');
+		text += k;
+		if (matches(of_class, n, class + 1, length(class + 1, ';')) &&
+		    (!method || matches(of_method, k, method, length(method, 0))))
+			return 1;
+	}
+	return 0;
+}
+
+static int is_wanted(const char *class, const char *method)
+{
+	int found = 0;
+
+	methods_lock();
+	for (const struct methods *m = first; m && !found; m = m->next)
+		found = in_text(m->text, class, method);
+	methods_unlock();
+	return found;
+}
+
+/* A jmethodID is the address of a word that has the Method's. */
+static void mark(jvm_ref method, int wanted)
+{
+	uint32_t *access = (uint32_t *)(*(uint64_t *)method + access_at);
+	uint16_t *flags = (uint16_t *)(*(uint64_t *)method + access_at + FLAGS_AT);
+
+	if (wanted) {
+		__atomic_or_fetch(access, NOT_COMPILED, __ATOMIC_RELAXED);
+		if (!(*flags & NOT_INLINED))
+			__atomic_or_fetch(flags, NOT_INLINED | BY_DESCRY, __ATOMIC_RELAXED);
+		return;
+	}
+	__atomic_and_fetch(access, ~(uint32_t)NOT_COMPILED, __ATOMIC_RELAXED);
+	if (*flags & BY_DESCRY)
+		__atomic_and_fetch(flags, (uint16_t) ~(NOT_INLINED | BY_DESCRY), __ATOMIC_RELAXED);
+}
+
+/* dropped: only methods of this text; NULL: those of all. */
+static void mark_class(jvm_handle tools, jvm_ref class, const char *dropped)
+{
+	char *name = jvmti_class_name(tools, class);
+	jvm_ref *methods = 0;
+	int32_t n = 0;
+
+	if (name && *name == 'L' && (dropped ? in_text(dropped, name, 0) : is_wanted(name, 0)))
+		jvmti_methods(tools, class, &n, &methods);
+	for (int32_t i = 0; methods && i < n; i++) {
+		char *method = jvmti_method_name(tools, methods[i]);
+		int wanted = method && is_wanted(name, method);
+
+		if (method && (wanted || (dropped && in_text(dropped, name, method))))
+			mark(methods[i], wanted);
+		if (method)
+			jvmti_free(tools, method);
+	}
+	if (methods)
+		jvmti_free(tools, methods);
+	if (name)
+		jvmti_free(tools, name);
+}
+
+static void mark_classes(jvm_handle tools, jvm_handle jni, const char *dropped)
+{
+	jvm_ref *classes;
+	int32_t n = 0;
+
+	jvmti_classes(tools, &n, &classes);
+	for (int32_t i = 0; classes && i < n; i++) {
+		mark_class(tools, classes[i], dropped);
+		jni_drop(jni, classes[i]);
+	}
+	if (classes)
+		jvmti_free(tools, classes);
+}
+
+static void class_prepared(jvm_handle tools, jvm_handle jni, jvm_ref thread, jvm_ref class)
+{
+	(void)jni;
+	(void)thread;
+	if (__atomic_load_n(&first, __ATOMIC_RELAXED))
+		mark_class(tools, class, 0);
+}
+
+int jvm_methods_take(jvm_handle tools, jvm_handle jni, struct methods *m, const char *text)
+{
+	uint64_t at = 0;
+	uint32_t n;
+
+	m->text[0] = 0;
+	if (*text != '@')
+		return 0;
+	while (*++text && *text != ';')
+		at = at << 4 | (uint64_t)(*text <= '9' ? *text - '0' : *text - 'a' + 10);
+	n = length(text, 0);
+	if (!n || n >= sizeof(m->text))
+		return 0;
+	access_at = at;
+	mem_copy(m->text, text, n + 1);
+	methods_lock();
+	m->next = first;
+	first = m;
+	methods_unlock();
+	jvmti_follow_classes(tools, class_prepared);
+	mark_classes(tools, jni, 0);
+	return 1;
+}
+
+void jvm_methods_drop(jvm_handle tools, jvm_handle jni, struct methods *m)
+{
+	struct methods **at = &first;
+
+	if (!m->text[0])
+		return;
+	methods_lock();
+	while (*at && *at != m)
+		at = &(*at)->next;
+	if (*at)
+		*at = m->next;
+	methods_unlock();
+	mark_classes(tools, jni, m->text);
+	m->text[0] = 0;
+}
