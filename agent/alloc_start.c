@@ -1,5 +1,7 @@
 /* What the preloaded recorder of allocations does rarely: looks up the next object's functions,
  * finds the memory of the tracer, and gets rings and room in them. */
+#include <elf.h>
+
 #include "agent/alloc_order.h"
 #include "agent/alloc_walk.h"
 #include "agent/environment.h"
@@ -19,6 +21,8 @@ struct dl_info {
 /* The static linker defines the beginning of this object. */
 extern const uint8_t __ehdr_start[] HIDDEN;
 int dladdr(const void *addr, struct dl_info *ret) WEAK;
+int dladdr1(const void *addr, struct dl_info *ret, void **extra, int flags) WEAK;
+enum { RTLD_DL_SYMENT_ = 1 };
 /* glibc before 2.34 has dlsym(3) in another object, which may be missing. */
 void *__libc_malloc(size_t size) WEAK;
 void *__libc_calloc(size_t n, size_t size) WEAK;
@@ -98,6 +102,21 @@ void *alloc_next_unless_libc(const char *name)
 	return next;
 }
 
+/* Returns true when the program's calls of malloc(3) go to another object than this one. */
+static bool calls_other_malloc(void)
+{
+	const void *addr = dlsym(RTLD_DEFAULT_, "malloc");
+	struct dl_info with;
+	const Elf64_Sym *symbol;
+
+	if (!dladdr1 || !dladdr1(addr, &with, (void **)&symbol, RTLD_DL_SYMENT_))
+		return false;
+	/* A program at a fixed address that takes the address of malloc() defines it as that of an
+	 * entry of its own PLT, which leads here: its symbol is in no section. */
+	return with.base != (const void *)__ehdr_start &&
+	       (!symbol || symbol->st_shndx != SHN_UNDEF);
+}
+
 static void find_next(void)
 {
 	struct next *n = &state.next;
@@ -123,9 +142,7 @@ static void find_next(void)
 	if (n->_Znwm && dladdr && dladdr(*(void **)&n->malloc, &with) &&
 	    dladdr(*(void **)&n->_Znwm, &operators))
 		state.operators = with.base == operators.base;
-	/* the address of malloc() here is also that of the program's */
-	if (dladdr && dladdr(dlsym(RTLD_DEFAULT_, "malloc"), &with))
-		state.hidden = with.base != (const void *)__ehdr_start;
+	state.hidden = calls_other_malloc();
 	if (dlerror) /* the program must not see that a name is missing */
 		dlerror();
 }

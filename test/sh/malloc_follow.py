@@ -163,6 +163,12 @@ int main(void) { return malloc(10) == NULL; }""")
     check(subprocess.run(["cc", "-o", os.path.join(TMP, "own"), os.path.join(TMP, "own.c")]).returncode == 0, "cc own")
     p, first, others = record("sh", "-c", "'%s'; exit 4" % os.path.join(TMP, "own"), rc=4)
     check(re.search(r"a\.\d+\.dma: the program has an allocator of its own", p.stderr) and len(p.stderr.split("allocator of its own")) == 2, "own", p.stderr)
+    # a program at a fixed address that takes the address of malloc() has none, though its symbol for that has an address
+    with open(os.path.join(TMP, "plt.c"), "w") as f:
+        f.write("#include <stdlib.h>\nint main(void) { void *(*volatile f)(size_t) = malloc; return f(10) == NULL; }")
+    check(subprocess.run(["cc", "-O0", "-fno-pie", "-no-pie", "-o", os.path.join(TMP, "plt"), os.path.join(TMP, "plt.c")]).returncode == 0, "cc plt")
+    p, first, others = record(os.path.join(TMP, "plt"))
+    check("allocator of its own" not in p.stderr, "plt", p.stderr)
 
 # the processes that stay are recorded to their end, or to ^C
 for how in "end", "^C":
