@@ -22,11 +22,11 @@ uint64_t procdir_start(pid_t pid);
 
 /* Sets ret to numbers that a program keeps from execve(2) to its end, and that the next program of
  * the process has by chance only: where its code and its stack begin (/proc/PID/stat). Returns
- * false when this process may not know them, or there is none. */
+ * false when this process may not know them, or there is no such process. */
 bool procdir_program(pid_t pid, uint64_t ret[2]);
 
-/* Returns where the memory begins that brk(2) lengthens (/proc/PID/stat), or 0 when this process may
- * not know. */
+/* Returns where the memory begins that brk(2) lengthens (/proc/PID/stat), or 0 when this process
+ * may not know. */
 uint64_t procdir_heap(pid_t pid);
 
 /* Returns true when no thread of the process will run code of its program again: there is no such
