@@ -79,7 +79,12 @@ static uint64_t bad_address(void)
 
 /* --- attacks: one round each, with counts of their results --- */
 
-static uint64_t code_opened, code_written, facts_written, bells, seen[4096], nseen;
+static uint64_t facts_written, bells, seen[4096], nseen;
+
+/* Counters that another process adds to, in memory that it shares. */
+static struct {
+	uint64_t opened, written;
+} * code;
 
 /* Machine code for the tracer to run: it makes a file named OWNED. A page of nops is in front of
  * it. */
@@ -113,7 +118,9 @@ static void rewrite_code(int fd)
 	if (fstat(fd, &st))
 		return;
 	for (off_t at = 0; at < st.st_size && at < 1 << 22; at += (off_t)sizeof(page))
-		code_written += pwrite(fd, page, sizeof(page), at) == sizeof(page);
+		__atomic_add_fetch(&code->written,
+				   pwrite(fd, page, sizeof(page), at) == sizeof(page),
+				   __ATOMIC_SEQ_CST);
 }
 
 /* Attacks the descriptors of the tracer's files, which are open here for a moment while it
@@ -140,7 +147,7 @@ static int grabber(void *arg)
 			if (again < 0)
 				again = fcntl(fd, F_DUPFD_CLOEXEC, 100); /* perhaps later */
 			else
-				__atomic_add_fetch(&code_opened, 1, __ATOMIC_SEQ_CST);
+				__atomic_add_fetch(&code->opened, 1, __ATOMIC_SEQ_CST);
 			if (again >= 0 && nhave < 16)
 				have[nhave++] = again;
 		}
@@ -175,15 +182,17 @@ static void attack_code(void)
 		snprintf(path, sizeof(path), "/proc/self/map_files/%lx-%lx", m.lo, m.hi);
 		fd = open(path, O_RDWR | O_CLOEXEC);
 		if (fd >= 0) {
-			code_opened++;
+			__atomic_add_fetch(&code->opened, 1, __ATOMIC_SEQ_CST);
 			rewrite_code(fd);
 			close(fd);
 		}
 		if (!mprotect((void *)m.lo, 4096, PROT_READ | PROT_WRITE | PROT_EXEC))
-			code_opened++;
+			__atomic_add_fetch(&code->opened, 1, __ATOMIC_SEQ_CST);
 		for (uint64_t at = m.lo; at < m.hi && at < m.lo + (1 << 21); at += sizeof(page))
-			code_written += pwrite(own_mem, page, sizeof(page), (off_t)at) ==
-					sizeof(page);
+			__atomic_add_fetch(&code->written,
+					   pwrite(own_mem, page, sizeof(page), (off_t)at) ==
+						   sizeof(page),
+					   __ATOMIC_SEQ_CST);
 	}
 }
 
@@ -660,8 +669,8 @@ static void *attack(void *arg)
 		}
 	}
 	printf("opened %lu\nwritten %lu\nfacts %lu\nrings %lu\nbells %lu\n",
-	       __atomic_load_n(&code_opened, __ATOMIC_SEQ_CST), code_written, facts_written, nrings,
-	       bells);
+	       __atomic_load_n(&code->opened, __ATOMIC_SEQ_CST),
+	       __atomic_load_n(&code->written, __ATOMIC_SEQ_CST), facts_written, nrings, bells);
 	for (uint64_t i = 0; i < nseen; i++)
 		printf("seen %lx\n", seen[i]);
 	printf("end 0\n");
@@ -690,12 +699,13 @@ int main(int argc, char **argv)
 	sigaction(SIGSEGV, &sa, NULL);
 	sigaction(SIGBUS, &sa, NULL);
 	own_mem = open("/proc/self/mem", O_RDWR | O_CLOEXEC);
+	code = mmap(NULL, sizeof(*code), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (code == MAP_FAILED)
+		return 2;
 	if (!strcmp(a->name, "code")) {
 		static uint8_t stack[65536] __attribute__((aligned(16)));
 
-		/* shares memory too, so that it can report; another process for ptrace(2)
-		 * nevertheless */
-		clone(grabber, stack + sizeof(stack), CLONE_FILES | CLONE_VM | SIGCHLD, NULL);
+		clone(grabber, stack + sizeof(stack), CLONE_FILES | SIGCHLD, NULL);
 	}
 	printf("ready\n");
 	fflush(stdout);
