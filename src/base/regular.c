@@ -73,6 +73,22 @@ int regular_open_program(const char *path)
 	return open_regular(path, true);
 }
 
+int regular_open_fifo(int dir, const char *name, uid_t owner)
+{
+	cleanup_close int at = openat(dir, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	char link[32];
+	struct stat st;
+
+	if (at < 0 || fstat(at, &st))
+		return -1;
+	if (!S_ISFIFO(st.st_mode) || st.st_uid != owner) {
+		errno = EPERM;
+		return -1;
+	}
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", at);
+	return open(link, O_RDWR | O_NONBLOCK | O_CLOEXEC);
+}
+
 char *regular_read(int fd, size_t most, size_t *ret_len)
 {
 	char *text = xmalloc(most + 1);

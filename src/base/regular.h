@@ -3,6 +3,7 @@
 #define DESCRY_BASE_REGULAR_H
 
 #include <stddef.h>
+#include <sys/types.h>
 
 /* Opens a regular file for reading. Returns -1 for anything else, which it does not open: the open
  * of a FIFO waits for ever, that of a device may have an effect, and a read of /proc/kmsg takes
@@ -12,6 +13,10 @@ int regular_open(const char *path);
 /* The same for a file that is read as a program, which may be one of /proc, such as that of a
  * process's executable. On failure sets errno, ENOEXEC for what is no regular file. */
 int regular_open_program(const char *path);
+/* Opens the owner's FIFO `name` of the folder `dir`, with both directions, so that the open waits
+ * for no reader and the reader has a writer. Returns -1 and sets errno for anything else, which it
+ * does not open: root of a container can put a device there that only this process may open. */
+int regular_open_fifo(int dir, const char *name, uid_t owner);
 /* Reads at most the next `most` bytes of a file, which may grow meanwhile. The text is
  * NUL-terminated. The caller frees it. */
 char *regular_read(int fd, size_t most, size_t *ret_len);

@@ -27,6 +27,7 @@
 #include "base/clock.h"
 #include "base/io.h"
 #include "base/mem.h"
+#include "base/regular.h"
 #include "program/space/mapping.h"
 #include "wire/jvm_text.h"
 
@@ -39,7 +40,7 @@ enum {
 	LOOKS_MS = 20,
 	ENDED_MS = 2000,
 	ANSWER_SIZE = 2048,
-	LOADED_SIZE = 80,
+	NAME_SIZE = 32,
 };
 
 /* A process's rights and numbers, from /proc/PID/status. */
@@ -65,10 +66,9 @@ struct java_child {
 	const char *addresses;
 	uint64_t end; /* CLOCK_MONOTONIC */
 	int tmp, dir; /* the folder for temporary files, and descry's own in it */
-	char tmp_path[16], dir_name[32];
-	char name[32];            /* of the library; other bytes have another name */
-	char loaded[LOADED_SIZE]; /* its path when the JVM has loaded it before; "": not so */
-	bool understood;          /* the library has answered, not the JVM */
+	char tmp_path[16], dir_name[NAME_SIZE];
+	char name[NAME_SIZE];   /* of the library; other bytes have another name */
+	char before[NAME_SIZE]; /* folder's name when the JVM seems to have loaded it; "": not so */
 	struct java_answer answer;
 };
 
@@ -222,23 +222,33 @@ static void remove_files(struct java_child *c)
 	c->dir = -1;
 }
 
+/* Makes a folder that only the JVM's user can change. Its name is the earlier one where that is
+ * free: the C library does not load a library again that has the same path. */
+static bool make_folder(struct java_child *c)
+{
+	uint64_t random;
+
+	memcpy(c->dir_name, c->before, sizeof(c->dir_name));
+	if (*c->dir_name && !mkdirat(c->tmp, c->dir_name, 0700))
+		return true;
+	if (getrandom(&random, sizeof(random), 0) != sizeof(random))
+		return false;
+	snprintf(c->dir_name, sizeof(c->dir_name), "%s%016llx", &JAVA_SWITCH_FOLDER[1],
+		 (unsigned long long)random);
+	return !mkdirat(c->tmp, c->dir_name, 0700);
+}
+
 /* Makes the folder with the library and the FIFO, below `path`. */
 static bool make_files_in(struct java_child *c, const char *path)
 {
 	struct statvfs fs;
-	uint64_t random;
 
 	c->tmp = open_inside(c, path);
-	if (c->tmp < 0 || fstatvfs(c->tmp, &fs) || fs.f_flag & ST_NOEXEC ||
-	    getrandom(&random, sizeof(random), 0) != sizeof(random))
+	if (c->tmp < 0 || fstatvfs(c->tmp, &fs) || fs.f_flag & ST_NOEXEC || !make_folder(c))
 		goto failed;
 	snprintf(c->tmp_path, sizeof(c->tmp_path), "%s", path);
-	snprintf(c->dir_name, sizeof(c->dir_name), "%s%016llx", &JAVA_SWITCH_FOLDER[1],
-		 (unsigned long long)random);
-	if (mkdirat(c->tmp, c->dir_name, 0700))
-		goto failed;
 	c->dir = openat(c->tmp, c->dir_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (c->dir >= 0 && (*c->loaded || write_library(c)) && !mkfifoat(c->dir, "end", 0600))
+	if (c->dir >= 0 && write_library(c) && !mkfifoat(c->dir, "end", 0600))
 		return true;
 	remove_files(c);
 failed:
@@ -334,12 +344,9 @@ static int connect_jvm(struct java_child *c, int tmp)
 static bool send_request(struct java_child *c, int fd)
 {
 	char text[JAVA_SWITCH_TEXT * 2];
-	char own[LOADED_SIZE];
-	int n;
-
-	snprintf(own, sizeof(own), "%s/%s/%s", c->tmp_path, c->dir_name, c->name);
-	n = snprintf(text, sizeof(text), "1%cload%c%s%ctrue%c%s/%s/end %s", 0, 0,
-		     *c->loaded ? c->loaded : own, 0, 0, c->tmp_path, c->dir_name, c->addresses);
+	const int n = snprintf(text, sizeof(text), "1%cload%c%s/%s/%s%ctrue%c%s/%s/end %s", 0, 0,
+			       c->tmp_path, c->dir_name, c->name, 0, 0, c->tmp_path, c->dir_name,
+			       c->addresses);
 
 	if (n < 0 || (size_t)n >= sizeof(text) ||
 	    send(fd, text, (size_t)n + 1, MSG_NOSIGNAL) != n + 1) {
@@ -387,8 +394,7 @@ static void understand(struct java_child *c, const char *answer)
 	const char *line = strchr(answer, '\n'), *code = strstr(answer, "return code: ");
 	unsigned long n = 0;
 
-	c->understood = answer[0] == '0' && code;
-	if (c->understood) {
+	if (answer[0] == '0' && code) {
 		n = strtoul(code + strlen("return code: "), NULL, 10);
 		c->answer.ok = n == JAVA_SWITCH_ON;
 		if (n && n < ARRAY_SIZE(reasons))
@@ -421,20 +427,11 @@ static void attach_child(struct java_child *c, int *ret_fifo)
 	if (!become(c) || !make_files(c))
 		return;
 	tmp = open_inside(c, "/tmp");
-	/* with both directions open, this waits for no reader, and the reader has a writer */
-	*ret_fifo = openat(c->dir, "end", O_RDWR | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC);
-	if (tmp < 0 || *ret_fifo < 0) {
+	*ret_fifo = regular_open_fifo(c->dir, "end", c->owner->uid);
+	if (tmp < 0 || *ret_fifo < 0)
 		refuse(c, errno, "its /tmp");
-	} else if (wake(c, tmp)) {
+	else if (wake(c, tmp))
 		request(c, tmp);
-		if (*c->loaded && !c->answer.ok && !c->understood) {
-			*c->loaded = *c->answer.text = 0;
-			if (write_library(c))
-				request(c, tmp);
-			else
-				refuse(c, errno, "its library cannot be written");
-		}
-	}
 	remove_files(c);
 }
 
@@ -472,11 +469,17 @@ static bool take_result(int socket, struct java_answer *ret, int *ret_fifo)
 			    .msg_control = control.space,
 			    .msg_controllen = sizeof(control.space) };
 	bool got = recvmsg(socket, &m, MSG_CMSG_CLOEXEC | MSG_DONTWAIT) == sizeof(*ret);
+	struct stat st;
 
 	*ret_fifo = -1;
 	if (got && m.msg_controllen >= CMSG_LEN(sizeof(int)) &&
 	    control.head.cmsg_type == SCM_RIGHTS)
 		memcpy(ret_fifo, CMSG_DATA(&control.head), sizeof(int));
+	if (*ret_fifo >= 0 && (fstat(*ret_fifo, &st) || !S_ISFIFO(st.st_mode))) {
+		close(*ret_fifo);
+		*ret_fifo = -1;
+		got = false;
+	}
 	ret->text[sizeof(ret->text) - 1] = 0;
 	return got;
 }
@@ -540,11 +543,12 @@ static struct err *attach_as(struct java_child *c, int *ret_fifo)
 	return e;
 }
 
-/* Names the library, and finds out whether the JVM has it. A path that the JVM has made up can only
- * make it load another library of its own. */
-static void find_loaded(struct java_child *c)
+/* Names the library, and finds the folder from which the JVM has loaded it before. Another user may
+ * have made the name up, by a file that the JVM maps. So the path is never used as it stands: it
+ * names the folder that the child makes, with the library in it. */
+static void find_before(struct java_child *c)
 {
-	static const char front[] = JAVA_SWITCH_FOLDER, gone[] = " (deleted)";
+	static const char gone[] = " (deleted)";
 	struct mappings maps = { 0 };
 	uint64_t hash = 0xcbf29ce484222325; /* FNV-1a */
 
@@ -553,17 +557,17 @@ static void find_loaded(struct java_child *c)
 	snprintf(c->name, sizeof(c->name), "%s%016llx.so", &JAVA_SWITCH_FILE[1],
 		 (unsigned long long)hash);
 	err_free(mappings_read(c->pid, &maps));
-	for (uint32_t i = 0; i < maps.n && !*c->loaded; i++) {
-		const char *path = maps.v[i].path, *dir = strstr(path, front), *name = NULL;
+	for (uint32_t i = 0; i < maps.n && !*c->before; i++) {
+		const char *dir = maps.v[i].exec ? strstr(maps.v[i].path, JAVA_SWITCH_FOLDER)
+						 : NULL;
+		const char *digits = dir ? dir + sizeof(JAVA_SWITCH_FOLDER) - 1 : "", *end;
 
-		if (dir)
-			name = dir + sizeof(front) - 1 +
-			       strspn(dir + sizeof(front) - 1, "0123456789abcdef");
-		if (name && *name == '/' && !strncmp(name + 1, c->name, strlen(c->name)) &&
-		    !strcmp(name + 1 + strlen(c->name), gone) &&
-		    (size_t)(name - path) + 1 + strlen(c->name) < sizeof(c->loaded))
-			snprintf(c->loaded, sizeof(c->loaded), "%.*s/%s", (int)(name - path), path,
-				 c->name);
+		end = digits + strspn(digits, "0123456789abcdef");
+		if (end - digits == 16 && *end == '/' &&
+		    !strncmp(end + 1, c->name, strlen(c->name)) &&
+		    !strcmp(end + 1 + strlen(c->name), gone))
+			snprintf(c->before, sizeof(c->before), "%.*s", (int)(end - dir - 1),
+				 dir + 1);
 	}
 	mappings_free(&maps);
 }
@@ -585,7 +589,7 @@ struct err *java_attach(pid_t pid, const char *addresses, int *ret_fifo)
 		e = err_new(0, "it does not handle SIGQUIT, by which a JVM is asked to listen: it "
 			       "runs with -Xrs, or has not begun");
 	if (!e)
-		find_loaded(&c);
+		find_before(&c);
 	e = e ?: attach_as(&c, ret_fifo);
 	if (c.pidfd >= 0) {
 		vec_fini(&owner.groups);

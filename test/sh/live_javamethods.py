@@ -12,6 +12,8 @@ PROGRAM = r"""
 package com.shop;
 
 import java.io.*;
+import java.nio.channels.FileChannel;
+import java.nio.file.Path;
 
 public class Order {
     static volatile int sink;
@@ -73,6 +75,10 @@ public class Order {
                 sink += later(20000);
             else if (line.equals("priced"))
                 sink += priced(20000);
+            else if (line.startsWith("/"))
+                try (FileChannel f = FileChannel.open(Path.of(line))) {
+                    kept = f.map(FileChannel.MapMode.READ_ONLY, 0, f.size());
+                }
             else
                 run(20000, Integer.parseInt(line));
             System.out.println("done");
@@ -270,6 +276,32 @@ def impostor():
         other.close()
 
 
+def made_up():
+    """A file that the JVM only maps has a path like the library's, and somebody puts another library there: the JVM does not load it."""
+    with Java() as java:
+        end(tracing("--json", "-x", "engine=kernel", "-p", java.pid, "-n", METHODS))
+        with open("/proc/%s/maps" % java.pid) as f:
+            name = re.search(r"/(jvm-[0-9a-f]+\.so) ", f.read()).group(1)
+    folder = TMP + "/.descry-" + 16 * "1"
+    os.mkdir(folder)
+    path, loaded = os.path.join(folder, name), TMP + "/loaded"
+    with open(path, "w") as f:
+        f.write("x")
+    with open(TMP + "/other.c", "w") as f:
+        f.write('#include <fcntl.h>\n__attribute__((constructor)) static void run(void) { creat("%s", 0600); }\n' % loaded)
+    with Java() as java:
+        java.do(path)
+        os.unlink(path)
+        with open("/proc/%s/maps" % java.pid) as f:
+            check(path + " (deleted)" in f.read(), "the file is mapped")
+        check(sh("cc -shared -fPIC -o %s %s/other.c" % (path, TMP)).returncode == 0, "cc")
+        s = tracing("--json", "-x", "engine=kernel", "-p", java.pid, "-n", METHODS)
+        java.do(1)
+        compare(end(s), "a made up path", CALLS)
+        check(not os.path.exists(loaded) and not left(), "the JVM loads what another user has put there", left())
+    shutil.rmtree(folder)
+
+
 def interrupted():
     """A JVM that does not answer: ^C ends the wait."""
     with Java() as java:
@@ -335,6 +367,7 @@ monitors()
 refused(["-XX:+DisableAttachMechanism"], "was started with -XX:+DisableAttachMechanism")
 refused(["-Xrs"], "does not handle SIGQUIT")
 impostor()
+made_up()
 interrupted()
 said()
 other_user()
