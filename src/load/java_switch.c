@@ -5,6 +5,7 @@
 #include <inttypes.h>
 
 #include "base/out.h"
+#include "base/procmem.h"
 #include "load/java_attach.h"
 #include "probe/probe.h"
 #include "wire/jvm_text.h"
@@ -79,6 +80,36 @@ static struct err *switch_one(const struct wanted *w, struct java_switches *ret)
 	return NULL;
 }
 
+static void watch_flag(struct java_switches *s, const struct probe *p)
+{
+	const struct probe_java_switch *on = p->java_switch;
+
+	for (uint32_t i = 0; i < s->flags.n; i++)
+		if (s->flags.v[i].pid == p->pid && s->flags.v[i].at == on->flag_at)
+			return;
+	vec_push(&s->flags,
+		 ((struct java_switched){ .pid = p->pid, .at = on->flag_at, .what = on->what }));
+}
+
+bool java_switches_lost(struct java_switches *s, struct java_switched *ret)
+{
+	for (uint32_t i = 0; i < s->flags.n; i++) {
+		struct java_switched *f = &s->flags.v[i];
+		uint8_t on;
+
+		if (f->state == JAVA_FLAG_OFF || procmem_read(f->pid, &on, 1, f->at) != 1)
+			continue;
+		if (on)
+			f->state = JAVA_FLAG_ON;
+		if (on || f->state == JAVA_FLAG_UNSEEN)
+			continue;
+		f->state = JAVA_FLAG_OFF;
+		*ret = *f;
+		return true;
+	}
+	return false;
+}
+
 struct err *java_switches_on(const struct image *img, bool inside, struct java_switches *ret)
 {
 	wanted_vec all = { 0 };
@@ -87,7 +118,10 @@ struct err *java_switches_on(const struct image *img, bool inside, struct java_s
 	for (uint32_t i = 0; i < img->nprobes; i++) {
 		const struct probe *p = img->probes[i].probe;
 
-		if (p && p->java_switch && !(inside && p->flag))
+		if (!p || !p->java_switch)
+			continue;
+		watch_flag(ret, p);
+		if (!(inside && p->flag))
 			want(&all, p);
 	}
 	for (uint32_t i = 0; i < all.n && !e; i++)
@@ -103,5 +137,6 @@ void java_switches_off(struct java_switches *s)
 	for (uint32_t i = 0; i < s->fifos.n; i++)
 		java_let_go(s->fifos.v[i]);
 	vec_fini(&s->fifos);
-	s->fifos.n = 0;
+	vec_fini(&s->flags);
+	s->fifos.n = s->flags.n = 0;
 }

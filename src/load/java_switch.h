@@ -13,11 +13,24 @@
 
 struct java_switches {
 	VEC(int) fifos; /* java_attach() */
+	VEC(struct java_switched) flags;
+};
+
+/* A flag that the probes need. */
+struct java_switched {
+	pid_t pid;
+	uint64_t at;
+	const char *what;                                             /* of probe_java_switch */
+	enum { JAVA_FLAG_UNSEEN, JAVA_FLAG_ON, JAVA_FLAG_OFF } state; /* off: was reported */
 };
 
 /* Switches on what the image's probes need. inside: the in-process engine runs it, and sets the
  * flags that no compiled code depends on. On failure, *ret has what is on nevertheless. */
 struct err *java_switches_on(const struct image *img, bool inside, struct java_switches *ret);
+/* Finds the next flag that somebody else has reset since: of two tracers of a JVM that do not know
+ * of each other, the first one to end does so. Returns false when there is none; reports each
+ * once. */
+bool java_switches_lost(struct java_switches *s, struct java_switched *ret);
 void java_switches_off(struct java_switches *s);
 
 #endif

@@ -15,6 +15,7 @@
 #include "probe/usdt.h"
 #include "program/runtime/jvm/jvm.h"
 #include "program/space/mapping.h"
+#include "wire/inproc.h"
 #include "wire/language.h"
 #include "wire/jvm_text.h"
 
@@ -93,9 +94,9 @@ static uint8_t jvm_version(const struct process_object *po)
 		       : 0;
 }
 
-/* Returns true when descry's library is in the JVM: a flag that is true may be another tracer's,
- * and false soon. */
-static bool has_library(pid_t pid)
+/* Returns true when descry's library is in the JVM, or an in-process tracer: a flag that is true
+ * may be another tracer's, and false soon. */
+static bool is_traced(pid_t pid)
 {
 	struct mappings maps = { 0 };
 	bool found = false;
@@ -104,7 +105,8 @@ static bool has_library(pid_t pid)
 	for (uint32_t i = 0; i < maps.n && !found; i++) {
 		const char *at = maps.v[i].exec ? strstr(maps.v[i].path, JAVA_SWITCH_FOLDER) : NULL;
 
-		found = at && strstr(at, JAVA_SWITCH_FILE);
+		found = (at && strstr(at, JAVA_SWITCH_FILE)) ||
+			mapping_is_memfd(&maps.v[i], WIRE_MEMFD_CODE);
 	}
 	mappings_free(&maps);
 	return found;
@@ -194,7 +196,7 @@ struct usdt_jvm_flag usdt_jvm_flag(const struct process_object *po, const struct
 	if (!usdt_flag_find(po->object, f.name, &f.addr)) {
 		f.refused = "its file does not say where the flag is";
 		f.addr = 0;
-	} else if (loaded && usdt_flag_now(po, f.addr) && !has_library(po->pid)) {
+	} else if (loaded && usdt_flag_now(po, f.addr) && !is_traced(po->pid)) {
 		f = (struct usdt_jvm_flag){ 0 };
 	} else if (loaded) {
 		find_switch(po, &f, guarded[i].what, guarded[i].compiled);

@@ -214,6 +214,19 @@ static void say_unlearned(struct session *s)
 			(unsigned long long)n, n == 1 ? "" : "s", n == 1 ? "" : "s");
 }
 
+/* Says which probes of JVMs do not fire any more. */
+static void say_switched_off(struct session *s)
+{
+	struct java_switched f;
+
+	while (java_switches_lost(&s->java, &f))
+		session_say(
+			s,
+			"another tracer has reset the flag by which process %d passes the probes of %s: "
+			"they have not fired since then",
+			(int)f.pid, f.what);
+}
+
 static void say_budget(void *arg, const char *text)
 {
 	session_say(arg, "%s", text);
@@ -293,8 +306,10 @@ bool session_poll_all(struct session *const *s, uint32_t n, int timeout_ms, stru
 	for (uint32_t i = 0; i < n; i++)
 		engine_tell_machine(s[i]->plan.engine);
 	*ret_err = sessions_pass(s, n);
-	for (uint32_t i = 0; i < n; i++)
+	for (uint32_t i = 0; i < n; i++) {
+		say_switched_off(s[i]);
 		tidy(s[i]);
+	}
 	/* After exit(), the last pass handles the records that this pass kept back to wait for
 	 * older ones. */
 	return budget_holds(&first->budget, e) && !engine_exiting(e) && !*ret_err;
@@ -318,6 +333,7 @@ struct err *session_stop(struct session *s, struct err *e)
 
 	if (!e && (engine_exiting(engine) || consumer_exited(s->consumer, &s->status)))
 		wait_for_switch(s);
+	say_switched_off(s);
 	engine_stop(engine);
 	detached = engine->ops->detach(engine);
 	java_switches_off(&s->java);

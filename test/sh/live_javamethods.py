@@ -4,6 +4,7 @@
 # in several threads. The arguments of methods are right. After the end, also by SIGKILL, the JVM's flags are false again and its compiled code has no probes; a second attach
 # works, and two at once do. Nothing is left in /tmp. A JVM that cannot be reached is refused with the reason.
 # serial
+# timeout: 600
 from live import *
 
 import socket
@@ -254,6 +255,22 @@ def monitors():
         check(end(s).rc == 0 and becomes(lambda: not java.flags()), "the flag of monitors is reset")
 
 
+def flag_lost(first, second):
+    """Two tracers of different engines do not know of each other: the first one to end resets the flag, and the other one says so."""
+    ticks = tempfile.mktemp(dir=TMP)
+    with Java() as java:
+        one = tracing("-q", "-x", "engine=" + first, "-p", java.pid, "-n", "hotspot$target:::monitor-wait { @ = count(); }")
+        two = tracing("-q", "-x", "engine=" + second, "-p", java.pid, "-n",
+                      'hotspot$target:::monitor-waited { @ = count(); } tick-100ms { system("echo >> %s"); }' % ticks)
+        check(becomes(lambda: os.path.exists(ticks) and os.path.getsize(ticks) > 1), first, second, "the second looks at the flag")
+        r = end(one)
+        check(r.rc == 0 and not r.err, first, second, "the first says nothing", r)
+        check(becomes(lambda: not java.flags()), "the flag is reset")
+        r = end(two)
+        check(r.rc == 0 and "another tracer has reset the flag by which process %s passes the probes of monitors" % java.pid in r.err,
+              first, second, "the second says it", r)
+
+
 def refused(options, text, **more):
     with Java(*options) as java:
         r = descry("-n", "java$target:com.shop.Order:add:entry { @ = count(); }", "-p", java.pid, rc=1, **more)
@@ -364,6 +381,8 @@ for collector, each in (("-XX:+UseG1GC", "inproc"), ("-XX:+UseZGC", "kernel")):
     arguments(collector, each)
 strings()
 monitors()
+flag_lost("inproc", "kernel")
+flag_lost("kernel", "inproc")
 refused(["-XX:+DisableAttachMechanism"], "was started with -XX:+DisableAttachMechanism")
 refused(["-Xrs"], "does not handle SIGQUIT")
 impostor()
