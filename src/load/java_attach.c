@@ -29,6 +29,7 @@
 #include "base/mem.h"
 #include "base/regular.h"
 #include "program/space/mapping.h"
+#include "program/target/target.h"
 #include "wire/jvm_text.h"
 
 extern const uint8_t descry_jvm[], descry_jvm_end[];
@@ -39,6 +40,8 @@ enum {
 	ENDS_S = 60, /* the child is ended then */
 	LOOKS_MS = 20,
 	ENDED_MS = 2000,
+	STOPS_MS = 2000,
+	OPENS_MAX = 20,
 	ANSWER_SIZE = 2048,
 	NAME_SIZE = 32,
 };
@@ -48,8 +51,8 @@ struct java_owner {
 	uid_t uid;
 	gid_t gid;
 	VEC(gid_t) groups;
-	int number; /* its pid in its own namespace */
-	bool quits; /* SIGQUIT would end it */
+	int number;        /* its pid in its own namespace */
+	char unasked[160]; /* the reason why it is sent no SIGQUIT; "": it is */
 };
 
 /* The child's answer; with `ok`, the descriptor of the FIFO comes with it. */
@@ -111,7 +114,10 @@ static struct err *read_owner(pid_t pid, struct java_owner *ret)
 		return e;
 	ret->uid = (uid_t)nth(status_field(status, "\nUid:"), 1, 10);
 	ret->gid = (gid_t)nth(status_field(status, "\nGid:"), 1, 10);
-	ret->quits = !(nth(status_field(status, "\nSigCgt:"), 0, 16) & 1ull << (SIGQUIT - 1));
+	if (!(nth(status_field(status, "\nSigCgt:"), 0, 16) & 1ull << (SIGQUIT - 1)))
+		snprintf(ret->unasked, sizeof(ret->unasked),
+			 "it does not handle SIGQUIT, by which a JVM is asked to listen: it runs "
+			 "with -Xrs, or has not begun");
 	for (p = status_field(status, "\nNSpid:"); *p && *p != '\n'; p = end) {
 		p += strspn(p, " \t");
 		ret->number = (int)strtol(p, &end, 10);
@@ -129,6 +135,50 @@ static struct err *read_owner(pid_t pid, struct java_owner *ret)
 			break;
 	}
 	return NULL;
+}
+
+static bool is_jvms(const struct mappings *maps, uint64_t addr)
+{
+	for (uint32_t i = 0; i < maps->n; i++) {
+		const struct mapping *m = &maps->v[i];
+		const char *name = m->path ? strrchr(m->path, '/') : NULL;
+
+		if (addr >= m->start && addr < m->end)
+			return m->exec && name &&
+			       (!strncmp(name, "/libjvm.so", 10) ||
+				!strncmp(name, "/libjsig.so", 11));
+	}
+	return false;
+}
+
+/* A program with a JVM in it may handle SIGQUIT itself: it ends servers. */
+static void check_handler(pid_t pid, struct java_owner *ret)
+{
+	const struct mappings *maps = NULL;
+	struct control *c = NULL;
+	uint64_t handler = 0;
+	struct err *e = control_open(pid, &c);
+
+	if (*ret->unasked) {
+		err_free(e);
+		control_free(c);
+		return;
+	}
+	e = e ?: control_stop_to_call(c, STOPS_MS);
+	e = e ?: control_signal_handler(c, SIGQUIT, &handler);
+	e = e ?: control_maps(c, &maps);
+	if (e)
+		snprintf(ret->unasked, sizeof(ret->unasked),
+			 "the handler of SIGQUIT, by which it is asked to listen, cannot be read "
+			 "(%s); `jcmd %d VM.version` makes it listen",
+			 e->text, (int)pid);
+	else if (!is_jvms(maps, handler))
+		snprintf(
+			ret->unasked, sizeof(ret->unasked),
+			"the program handles SIGQUIT itself, by which a JVM is asked to listen: start "
+			"it with -XX:+StartAttachListener");
+	err_free(e);
+	control_free(c);
 }
 
 /* --- the child: system calls only, because the parent may have threads --- */
@@ -196,7 +246,13 @@ static int open_inside(const struct java_child *c, const char *path)
 	struct open_how how = { .flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC,
 				.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS };
 
-	return (int)syscall(SYS_openat2, c->root, path, &how, sizeof(how));
+	int fd = -1, tries = 0;
+
+	/* EAGAIN: somebody renamed or mounted meanwhile */
+	do
+		fd = (int)syscall(SYS_openat2, c->root, path, &how, sizeof(how));
+	while (fd < 0 && errno == EAGAIN && ++tries < OPENS_MAX);
+	return fd;
 }
 
 static bool write_library(const struct java_child *c)
@@ -295,6 +351,10 @@ static bool wake(struct java_child *c, int tmp)
 
 	if (there || *c->answer.text)
 		return there;
+	if (*c->owner->unasked) {
+		refuse(c, 0, "%s", c->owner->unasked);
+		return false;
+	}
 	snprintf(name, sizeof(name), ".attach_pid%d", c->owner->number);
 	fd = openat(tmp, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	made = fd >= 0;
@@ -469,13 +529,16 @@ static bool take_result(int socket, struct java_answer *ret, int *ret_fifo)
 			    .msg_control = control.space,
 			    .msg_controllen = sizeof(control.space) };
 	bool got = recvmsg(socket, &m, MSG_CMSG_CLOEXEC | MSG_DONTWAIT) == sizeof(*ret);
-	struct stat st;
+	struct statx st;
 
 	*ret_fifo = -1;
 	if (got && m.msg_controllen >= CMSG_LEN(sizeof(int)) &&
 	    control.head.cmsg_type == SCM_RIGHTS)
 		memcpy(ret_fifo, CMSG_DATA(&control.head), sizeof(int));
-	if (*ret_fifo >= 0 && (fstat(*ret_fifo, &st) || !S_ISFIFO(st.st_mode))) {
+	/* a server of a file system is not asked */
+	if (*ret_fifo >= 0 &&
+	    (statx(*ret_fifo, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_TYPE, &st) ||
+	     !S_ISFIFO(st.stx_mode))) {
 		close(*ret_fifo);
 		*ret_fifo = -1;
 		got = false;
@@ -493,6 +556,20 @@ static void make_plain(char *s)
 			*s = '?';
 }
 
+/* A server of a file system that does not answer keeps a killed process too. */
+static bool child_ends(pid_t child)
+{
+	const uint64_t end = now_ns() + ENDED_MS * 1000000ull;
+	pid_t got;
+
+	while ((got = waitpid(child, NULL, WNOHANG)) != child && now_ns() < end) {
+		if (got < 0 && errno != EINTR)
+			return true;
+		nap_ns(1000000);
+	}
+	return got == child;
+}
+
 /* Waits for the child's answer; a signal to this process ends the wait. */
 static struct err *await_child(pid_t child, int socket, int *ret_fifo)
 {
@@ -504,8 +581,11 @@ static struct err *await_child(pid_t child, int socket, int *ret_fifo)
 	/* It removes its files first. */
 	if (!got && !kill(child, SIGTERM) && poll(&p, 1, ENDED_MS) <= 0)
 		kill(child, SIGKILL);
-	while (waitpid(child, NULL, 0) < 0 && errno == EINTR)
-		;
+	if (!child_ends(child))
+		return err_new(ETIMEDOUT,
+			       "process %d, which speaks to it, waits for a file system that does "
+			       "not answer",
+			       (int)child);
 	if (!got)
 		return ready < 0    ? err_errno(at, "waiting for its answer")
 		       : ready == 0 ? err_new(ETIMEDOUT, "it does not answer")
@@ -585,11 +665,10 @@ struct err *java_attach(pid_t pid, const char *addresses, int *ret_fifo)
 	c.owner = &owner;
 	if (!e && c.root < 0)
 		e = err_errno(errno, "%s", root);
-	if (!e && owner.quits)
-		e = err_new(0, "it does not handle SIGQUIT, by which a JVM is asked to listen: it "
-			       "runs with -Xrs, or has not begun");
-	if (!e)
+	if (!e) {
+		check_handler(pid, &owner);
 		find_before(&c);
+	}
 	e = e ?: attach_as(&c, ret_fifo);
 	if (c.pidfd >= 0) {
 		vec_fini(&owner.groups);

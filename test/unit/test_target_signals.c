@@ -55,6 +55,48 @@ static void test_signals_arrive(void **state)
 	munmap((void *)taken, 4096);
 }
 
+/* --- handlers --- */
+
+static void has_handlers(void *arg)
+{
+	struct sigaction sa = { .sa_sigaction = take, .sa_flags = SA_SIGINFO };
+	volatile sig_atomic_t *ready = arg;
+
+	sigaction(SIGQUIT, &sa, NULL);
+	signal(SIGHUP, SIG_IGN);
+	signal(SIGUSR2, SIG_DFL);
+	*ready = 1;
+	sleeps(NULL);
+}
+
+static uint64_t handler_of(struct control *c, int sig)
+{
+	uint64_t at = 2;
+
+	ok(control_signal_handler(c, sig, &at));
+	return at;
+}
+
+static void test_handlers(void **state)
+{
+	volatile sig_atomic_t *ready =
+		mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	pid_t pid = child_of(has_handlers, (void *)ready);
+	struct control *c;
+	uint64_t at;
+
+	while (!*ready)
+		usleep(100);
+	c = stopped(pid);
+	assert_int_equal(handler_of(c, SIGQUIT), (uintptr_t)take);
+	assert_int_equal(handler_of(c, SIGHUP), (uintptr_t)SIG_IGN);
+	assert_int_equal(handler_of(c, SIGUSR2), (uintptr_t)SIG_DFL);
+	assert_true(err_drop(control_signal_handler(c, 1000, &at)));
+	control_free(c);
+	end(pid);
+	munmap((void *)ready, 4096);
+}
+
 /* --- signal frames --- */
 
 static uint64_t *seen;
@@ -234,6 +276,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_signals_arrive),
+		cmocka_unit_test(test_handlers),
 		cmocka_unit_test(test_signal_frames),
 		cmocka_unit_test(test_forged_frames),
 	};
