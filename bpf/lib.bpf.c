@@ -18,3 +18,4 @@
 #include "unwind.bpf.h"
 #include "language.bpf.h"
 #include "ruby.bpf.h"
+#include "java_value.bpf.h"

@@ -136,6 +136,10 @@ struct wire_firing {
 	/* what Ruby's frames say; texts: addresses in the process */ \
 	X(d_ruby, 5, \
 	  "frame, 0 (or iseq, method entry), WIRE_RUBY_IS_*, address of its symbols, text for none -> text, line") \
+	/* values of Java (wire/java_value.h); addresses in the process */ \
+	X(d_java_arg, 4, \
+	  "rbp of the function with the probe, the interpreter's code, its size, places and what is wanted -> address of the word, bit 0: an int; 0: none") \
+	X(d_java_text, 5, "dst, size, String, places, base of references -> 0, -EFAULT") \
 	/* strings read at the system call's return (wire/late.h) */ \
 	X(d_late_number, 1, "struct wire_state * -> a new non-zero number for wire_record.late") \
 	X(d_late_add, 5, \

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <string.h>
 
 #include "base/out.h"
 #include "base/procmem.h"
@@ -38,6 +39,12 @@ static void want_method(struct out *to, const struct probe *p)
 	out_printf(to, ".%s", p->func);
 }
 
+/* Returns true for java123:CLASS:METHOD:entry, whose args[] are the method's. */
+static bool is_method(const struct probe *p)
+{
+	return !strncmp(p->prov, "java", 4) && !strcmp(p->name, "entry");
+}
+
 static void want(wanted_vec *all, const struct probe *p)
 {
 	struct wanted *w = wanted_of(all, p->pid);
@@ -47,7 +54,7 @@ static void want(wanted_vec *all, const struct probe *p)
 		i++;
 	if (i == w->n && w->n < JAVA_SWITCH_FLAGS)
 		w->flags[w->n++] = p->java_switch;
-	if (p->java_switch->access_at && p->typed_used >> PROBE_JAVA_WORD) {
+	if (p->java_switch->access_at && p->typed_used && is_method(p)) {
 		w->access_at = p->java_switch->access_at;
 		want_method(&w->methods, p);
 	}

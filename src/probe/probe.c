@@ -36,6 +36,7 @@ void probe_set_fini(struct probe_set *ps)
 	fbt_free(ps->fbt);
 	plt_free(ps->plt);
 	usdt_questions_free(ps->questions);
+	usdt_javas_free(ps->javas);
 	text_free(ps->decoded.text);
 	vec_fini(&ps->notes);
 	vec_fini(&ps->targets);

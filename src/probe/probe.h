@@ -139,8 +139,6 @@ struct probe_args {
 };
 
 enum { PROBE_FILTER_ARG = 9 };
-/* args[] of java123:CLASS:METHOD:entry from this one on are words of the method's arguments. */
-enum { PROBE_JAVA_WORD = 7, PROBE_JAVA_WORDS = 9 };
 enum { PROBE_ID_DYNAMIC = 100000 }; /* first id of pid and usdt probes */
 
 struct provider;
@@ -158,9 +156,7 @@ struct probe_java_switch {
 	const char *what; /* the probes that need it: "methods" */
 	uint64_t flag_at;
 	uint64_t white_box_at; /* the JVM's bool WhiteBoxAPI */
-	/* The interpreter's code, by which a frame of it is known, and the place of the access
-	 * flags in the JVM's Method. 0: arguments of methods cannot be read. */
-	uint64_t interpreter, interpreter_size;
+	/* Place of the access flags in the JVM's Method. 0: arguments of methods cannot be read. */
 	uint32_t access_at;
 };
 
@@ -248,6 +244,7 @@ struct probe_set {
 	struct usdt_machine *machine;     /* private to usdt_machine.c, likewise */
 	struct usdt_python_file *pythons; /* private to usdt_python.c, likewise */
 	struct usdt_ruby_file *rubies;    /* private to usdt_ruby.c, likewise */
+	struct usdt_java *javas;          /* private to usdt_java.c, likewise */
 	struct plt *plt;                  /* private to plt.c, likewise */
 	struct usdt_questions *questions; /* private to usdt_questions.c, likewise */
 	/* Returns why BPF trampolines cannot run programs on the kernel's functions (NULL: they

@@ -152,7 +152,7 @@ static void classify(struct probe_set *ps, struct probe *p, const struct process
 static void add_jvm_flag(const struct match *m, struct probe *p, const struct process_object *po,
 			 const struct object_usdt *u)
 {
-	struct usdt_jvm_flag f = usdt_jvm_flag(po, u, !m->later);
+	struct usdt_jvm_flag f = usdt_jvm_flag(m->ps, po, u, !m->later);
 
 	p->flag = f.addr;
 	if (f.on.what) {
@@ -649,14 +649,8 @@ static struct err *usdt_args(struct probe_set *ps, const struct probe *p, struct
 		ret->typed[i].type = a->source == ARG_NONE ? T_INT64 : next_type(ps, &types, a);
 		ret->ntyped = i + 1;
 	}
-	if (p->java_switch && p->java_switch->access_at && ret->ntyped == PROBE_JAVA_WORD &&
-	    !strcmp(p->name, "entry"))
-		for (uint32_t i = 0; i < PROBE_JAVA_WORDS; i++)
-			ret->typed[ret->ntyped++] = (struct probe_arg){
-				.source = ARG_EXPR,
-				.type = T_INT64,
-				.expr = usdt_java_word(&ps->arena, p->java_switch, i),
-			};
+	if (!strncmp(p->prov, "java", 4) && !strcmp(p->name, "entry"))
+		usdt_java_args(ps, p, ret);
 	return NULL;
 }
 

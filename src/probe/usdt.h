@@ -66,9 +66,16 @@ const struct usdt_names *usdt_names(const struct object_usdt *u);
 const char *usdt_names_condition(struct arena *a, const struct usdt_names *names, const char *mod,
 				 const char *func);
 
+/* --- usdt_java.c --- */
+/* Returns the place of the access flags in a Method, 0: arguments of methods cannot be read in this
+ * JVM. */
+uint32_t usdt_java_access(struct probe_set *ps, pid_t pid);
+/* Sets args[] of the methods that a description names. */
+void usdt_java_args(struct probe_set *ps, const struct probe *p, struct probe_args *ret);
+/* NULL: nothing. */
+void usdt_javas_free(struct usdt_java *v);
+
 /* --- usdt_jvm.c --- */
-/* Returns the D text of a word of a method's arguments. */
-const char *usdt_java_word(struct arena *a, const struct probe_java_switch *on, uint32_t word);
 /* Finds a variable by which a program knows whether to pass a probe. The in-process engine writes
  * there, so it must be data of this file. */
 bool usdt_flag_find(struct object *o, const char *name, uint64_t *ret);
@@ -82,8 +89,8 @@ struct usdt_jvm_flag {
 	struct probe_java_switch on; /* of a running JVM; what NULL: none */
 };
 /* loaded: the JVM is in the process, and may have compiled functions. */
-struct usdt_jvm_flag usdt_jvm_flag(const struct process_object *po, const struct object_usdt *u,
-				   bool loaded);
+struct usdt_jvm_flag usdt_jvm_flag(struct probe_set *ps, const struct process_object *po,
+				   const struct object_usdt *u, bool loaded);
 
 /* --- usdt_ruby.c --- */
 /* The probes that Ruby passes only while a TracePoint is enabled. */

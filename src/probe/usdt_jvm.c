@@ -13,15 +13,13 @@
 #include "base/procmem.h"
 #include "probe/process.h"
 #include "probe/usdt.h"
-#include "program/runtime/jvm/jvm.h"
 #include "program/space/mapping.h"
 #include "wire/inproc.h"
-#include "wire/language.h"
 #include "wire/jvm_text.h"
 
 /* From this version on, the interpreter's code has these probes only when the flag was true when
  * the JVM began (JDK-8335946). */
-enum { JAVA_FIXED = 24, READS_MAX = 8 << 20 };
+enum { JAVA_FIXED = 24 };
 
 static const struct {
 	const char *name, *flag, *what;
@@ -112,44 +110,9 @@ static bool is_traced(pid_t pid)
 	return found;
 }
 
-/* Finds out how to read the arguments of a method at its entry. */
-static void find_frames(pid_t pid, struct probe_java_switch *on)
-{
-	struct wire_language wire = { 0 };
-	size_t budget = READS_MAX;
-	struct space *space = NULL;
-	struct runtime *r = NULL;
-
-	err_free(space_live(pid, &space));
-	if (space)
-		err_free(runtime_find_met(space, &budget, &r));
-	if (r && r->type == &runtime_jvm && !strncmp(r->version, "17.", 3) &&
-	    r->type->wire(r, &wire)) {
-		on->interpreter = wire.java.interpreter;
-		on->interpreter_size = wire.java.interpreter_size;
-		on->access_at = ((struct jvm *)r)->layout.method_access.at;
-	}
-	if (r)
-		r->type->free(r);
-	space_free(space);
-}
-
-/* The JVM's function that has the probe begins with a frame of its own (uregs[4] is rbp). It
- * returns to its caller, and saves the caller's rbp. If the interpreter is the caller, its frame
- * has the address of the first word at -56; the others follow below (frame_x86.hpp). */
-const char *usdt_java_word(struct arena *a, const struct probe_java_switch *on, uint32_t word)
-{
-	return arena_printf(a,
-			    "*(int64_t *)copyin(*(uint64_t *)copyin(uregs[4] + 8, 8) - %#" PRIx64
-			    " < %#" PRIx64
-			    " ? *(uint64_t *)copyin(*(uint64_t *)copyin(uregs[4], 8) - 56, 8) - "
-			    "%u : 0, 8)",
-			    on->interpreter, on->interpreter_size, word * 8);
-}
-
 /* Finds out how the flag of a running JVM is set. */
-static void find_switch(const struct process_object *po, struct usdt_jvm_flag *f, const char *what,
-			bool compiled)
+static void find_switch(struct probe_set *ps, const struct process_object *po,
+			struct usdt_jvm_flag *f, const char *what, bool compiled)
 {
 	const uint8_t version = compiled ? jvm_version(po) : 1;
 	uint64_t addr;
@@ -172,14 +135,14 @@ static void find_switch(const struct process_object *po, struct usdt_jvm_flag *f
 	if (f->on.flag_at && f->on.white_box_at) {
 		f->on.what = what;
 		if (!strcmp(what, "methods"))
-			find_frames(po->pid, &f->on);
+			f->on.access_at = usdt_java_access(ps, po->pid);
 	}
 	if (!f->on.what)
 		f->refused = "its file does not say where its flags are";
 }
 
-struct usdt_jvm_flag usdt_jvm_flag(const struct process_object *po, const struct object_usdt *u,
-				   bool loaded)
+struct usdt_jvm_flag usdt_jvm_flag(struct probe_set *ps, const struct process_object *po,
+				   const struct object_usdt *u, bool loaded)
 {
 	struct usdt_jvm_flag f = { 0 };
 	size_t i = 0;
@@ -199,7 +162,7 @@ struct usdt_jvm_flag usdt_jvm_flag(const struct process_object *po, const struct
 	} else if (loaded && usdt_flag_now(po, f.addr) && !is_traced(po->pid)) {
 		f = (struct usdt_jvm_flag){ 0 };
 	} else if (loaded) {
-		find_switch(po, &f, guarded[i].what, guarded[i].compiled);
+		find_switch(ps, po, &f, guarded[i].what, guarded[i].compiled);
 		if (guarded[i].compiled)
 			f.addr = 0;
 		else

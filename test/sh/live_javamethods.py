@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # Probes of methods and objects of a JVM that runs and was started without a flag, in both engines and with each collector: after the attach,
 # exactly the calls that the program makes are counted, of methods that were compiled and inlined before, of classes that are loaded later,
-# in several threads. The arguments of methods are right. After the end, also by SIGKILL, the JVM's flags are false again and its compiled code has no probes; a second attach
+# in several threads. live_javaargs.py has their arguments. After the end, also by SIGKILL, the JVM's flags are false again and its compiled code has no probes; a second attach
 # works, and two at once do. Nothing is left in /tmp. A JVM that cannot be reached is refused with the reason.
 # serial
 # timeout: 600
-from live import *
+from java_target import *
 
 import socket
 
@@ -40,15 +40,6 @@ public class Order {
         }
         return s;
     }
-    int price(int n, long cents, String name) { return n + (int) (cents >> 3) + name.length(); }
-    static int half(long n, int m) { return (int) n / 2 + m; }
-    static int priced(int n) {
-        Order o = new Order();
-        int s = 0;
-        for (int i = 0; i < n; i++)
-            s += o.price(i, -1L - i, "order " + i) + half(i, -i);
-        return s;
-    }
     static int later(int n) {
         Later l = new Later();
         int s = 0;
@@ -69,13 +60,11 @@ public class Order {
     public static void main(String[] args) throws Exception {
         BufferedReader in = new BufferedReader(new InputStreamReader(System.in));
         for (int i = 0; i < 200; i++)
-            sink += work(new Order(), 10000) + priced(1000);
+            sink += work(new Order(), 10000);
         System.out.println("ready");
         for (String line; (line = in.readLine()) != null;) {
             if (line.equals("later"))
                 sink += later(20000);
-            else if (line.equals("priced"))
-                sink += priced(20000);
             else if (line.startsWith("/"))
                 try (FileChannel f = FileChannel.open(Path.of(line))) {
                     kept = f.map(FileChannel.MapMode.READ_ONLY, 0, f.size());
@@ -97,53 +86,6 @@ hotspot$target:::object-alloc /copyinstr(arg1, arg2) == "com/shop/Order$Line"/ {
 AT_ENTRY = "pid$target:libjvm.so:*dtrace_method_entry*:entry { @ = count(); }"
 
 
-class Java:
-    def __init__(self, *options, **more):
-        self.p = subprocess.Popen([HOME + "/bin/java", "-Xmx128m", *options, "-cp", TMP + "/classes", "com.shop.Order"], stdin=subprocess.PIPE,
-                                  stdout=subprocess.PIPE, text=True, bufsize=1, **more)
-        check(self.p.stdout.readline() == "ready\n", options, "is ready")
-        self.pid = str(self.p.pid)
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *error):
-        self.p.kill()
-        self.p.wait()
-        if os.path.exists(self.socket()):
-            os.unlink(self.socket())
-
-    def socket(self):
-        return "/tmp/.java_pid" + self.pid
-
-    def do(self, what):
-        self.p.stdin.write("%s\n" % what)
-        self.p.stdin.flush()
-        return check(self.p.stdout.readline() == "done\n", what, "is done")
-
-    def flags(self):
-        """Names of the flags that are true; asked of the JVM itself."""
-        text = sh("%s/bin/jcmd %s VM.flags -all" % (HOME, self.pid)).stdout
-        found = dict(re.findall(r"\b(DTrace\w+Probes) += (true|false)\b", text))
-        check(len(found) == 3, "flags", text[:500])
-        return {k for k, v in found.items() if v == "true"}
-
-    def ends(self, name):
-        self.p.stdin.close()
-        check(self.p.wait(timeout=60) == 0, name, "the program ends well", self.p.returncode)
-
-
-def becomes(condition, secs=60):
-    end = time.monotonic() + secs
-    while not condition() and time.monotonic() < end:
-        time.sleep(0.1)
-    return condition()
-
-
-def left():
-    return [f for f in os.listdir("/tmp") if f.startswith(".descry-") or f.startswith(".attach_pid")]
-
-
 def compare(r, name, calls, later=0):
     check(r.rc == 0 and "drop" not in r.err, name, "exit", r)
     wanted = {"add": calls, "twice": calls}
@@ -151,11 +93,6 @@ def compare(r, name, calls, later=0):
     check(r.aggs("r") == wanted, name, "returns", wanted, r)
     check(r.aggs("o") == {(): calls}, name, "objects", calls, r)
     check(r.aggs("l") == ({"<init>": 1, "second": later, "first": later} if later else {}), name, "a class that is loaded later", r)
-
-
-def end(s):
-    s[1].send_signal(signal.SIGINT)
-    return finish(s)
 
 
 def has_no_probes(java, name):
@@ -201,50 +138,6 @@ def two_at_once():
         java.do(2)
         compare(end(second), "the second of two", CALLS * 3)
         has_no_probes(java, "two at once")
-
-
-def compiled(java, method):
-    # the third number is 0 for code that is in use
-    return re.search(r"^ *\d+ +\d+ +0 com\.shop\.Order\.%s\(" % method, sh("%s/bin/jcmd %s Compiler.codelist" % (HOME, java.pid)).stdout, re.M)
-
-
-def arguments(option, engine):
-    name = "arguments, %s, %s" % (option, engine)
-    more = '''BEGIN { printf("on"); }
-        java$target:com.shop.Order:price:entry { @n = sum((int)args[8]); @c = sum(args[10]); @p = count(); }
-        java$target:com.shop.Order:*alf:entry { @h = sum(args[8]); @m = sum((int)args[9]); }
-        java$target:com.shop.Order*:seco*:entry { @l = sum((int)args[8]); }
-        java$target:com.shop.Order:twice:entry { @t = count(); } ERROR { @e = count(); }'''
-    with Java(option) as java:
-        check(becomes(lambda: java.do("priced") and compiled(java, "price")), name, "it is compiled before")
-        for killed in (True, False):
-            s = tracing("--json", "-x", "engine=" + engine, "-p", java.pid, "-n", more)
-            check(not compiled(java, "price"), name, "it is interpreted")
-            for what in ("priced", "later", 1, "priced"):
-                java.do(what)
-            if killed:
-                s[1].kill()
-                finish(s)
-            else:
-                r = end(s)
-                total = sum(range(CALLS))
-                check(r.rc == 0 and not r.aggs("e") and "drop" not in r.err, name, r)
-                check(r.aggs("p") == {(): CALLS * 2} and r.aggs("n") == {(): total * 2} and r.aggs("c") == {(): (-CALLS - total) * 2}, name, r)
-                check(r.aggs("h") == {(): total * 2} and r.aggs("m") == {(): -total * 2}, name, "a static method", r)
-                check(r.aggs("l") == {(): total} and r.aggs("t") == {(): CALLS}, name, "a class that is loaded later", r)
-            has_no_probes(java, name)
-            check(becomes(lambda: java.do("priced") and compiled(java, "price")), name, "it is compiled again")
-
-
-def strings():
-    """The text of a String, as doc/providers.md reads it."""
-    with Java() as java:
-        s = tracing("-p", java.pid, "-n", '''inline uint64_t bytes[int64_t s] = *(uint32_t *)copyin(s + 20, 4);
-            inline string text[int64_t s] = copyinstr(bytes[s] + 16, *(uint32_t *)copyin(bytes[s] + 12, 4));
-            java$target:com.shop.Order:price:entry /(int)args[8] == 1234/ { printf("<%s>", text[args[11]]); }''')
-        java.do("priced")
-        r = end(s)
-        check("<order 1234>" in r.out and "error" not in r.err, "text", r)
 
 
 def monitors():
@@ -361,25 +254,11 @@ def said():
         check("sets its flag DTraceMethodProbes" in r.out and "fires only" not in r.out, "listing", r)
 
 
-javac = shutil.which("javac")
-if not javac:
-    skip("no javac: tools/install-deps --test installs it")
-HOME = os.path.dirname(os.path.dirname(os.path.realpath(javac)))
-if "hotspot" not in sh("readelf -n %s/lib/server/libjvm.so" % HOME).stdout:
-    skip("the JVM of %s has no USDT probes" % HOME)
-os.mkdir(TMP + "/classes")
-os.chmod(TMP, 0o755)
-with open(TMP + "/Order.java", "w", encoding="utf-8") as program:
-    program.write(PROGRAM)
-made = sh("%s/bin/javac -d %s/classes %s/Order.java" % (HOME, TMP, TMP))
-check(made.returncode == 0, "javac", made.stderr)
+java_compile(PROGRAM)
 for number, collector in enumerate(("-XX:+UseG1GC", "-XX:+UseSerialGC", "-XX:+UseParallelGC", "-XX:+UseZGC", "-XX:TieredStopAtLevel=1", "-Xint")):
     for each in ("inproc", "kernel") if number == 0 else ("inproc", "kernel")[number % 2:number % 2 + 1]:
         counted(collector, each)
 two_at_once()
-for collector, each in (("-XX:+UseG1GC", "inproc"), ("-XX:+UseZGC", "kernel")):
-    arguments(collector, each)
-strings()
 monitors()
 flag_lost("inproc", "kernel")
 flag_lost("kernel", "inproc")

@@ -40,6 +40,21 @@ static void read_user(struct gen *g, struct ir_val dst, struct ir_val size, stru
 	ir_place(f, ok);
 }
 
+/* Generates __java_arg(): an int fills half of its word, in which bit 0 of the address marks it. */
+static struct ir_val java_argument(struct gen *g, const struct node *n)
+{
+	struct ir_fn *f = g->f;
+	uint32_t word = ir_new_object(f, 8, "java");
+	struct ir_val frame = num(g, n, 0), code = num(g, n, 1), size = num(g, n, 2), at, shift;
+
+	at = ir_routine(f, "d_java_arg", 4, frame, code, size, num(g, n, 3));
+	gen_fault_if(g, at, IF_EQ, IR_I(0), WIRE_FAULT_BADADDR, IR_I(0), n->loc);
+	read_user(g, ir_stack(f, word, 0), IR_I(8), ir_bin(f, ALU_AND, at, IR_I(~1ll)), n->loc);
+	shift = ir_bin(f, ALU_SHL, ir_bin(f, ALU_AND, at, IR_I(1)), IR_I(5));
+	return ir_bin(f, ALU_SAR, ir_bin(f, ALU_SHL, ir_load_stack(f, word, 0, 8, false), shift),
+		      shift);
+}
+
 /* Takes n bytes of the firing's dynamic scratch memory. Returns their offset from SCRATCH_DYN. The
  * verifier knows the offset and the size only to be at most dynsize. The area therefore has twice
  * dynsize, so that offset + size stays inside it. */
@@ -437,6 +452,7 @@ struct ir_val gen_subr(struct gen *g, const struct node *n)
 	case SUBR_CPU_MHZ:
 		return cpu_table(g, num(g, n, 0), &g->target->cpu_mhz, &g->clocks_at,
 				 g->target->find_clocks);
+	case SUBR_JAVA_ARG: return java_argument(g, n);
 	case SUBR_LOAD:
 		return state_number(g, num(g, n, 0), offsetof(struct wire_state, load), 4, 2);
 	case SUBR_MEMORY:
@@ -614,6 +630,11 @@ static void put_string(struct gen *g, const struct node *n, struct ir_val dst, i
 		a = num(g, n, 0);
 		r = ir_routine(f, id == SUBR_DENTRY_PATH ? "d_dentry_path" : "d_mount_point", 4,
 			       out, IR_I(size), a, offsets(g));
+		break;
+	case SUBR_JAVA_TEXT:
+		a = num(g, n, 0);
+		b = num(g, n, 1);
+		r = ir_routine(f, "d_java_text", 5, out, IR_I(size), a, b, num(g, n, 2));
 		break;
 	case SUBR_PSARGS:
 		a = num(g, n, 0);

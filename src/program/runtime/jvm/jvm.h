@@ -130,6 +130,8 @@ struct jvm_heap {
 
 enum { JVM_HEAPS_MAX = 8 };
 
+struct jvm_values_layout;
+
 struct jvm {
 	struct runtime runtime; /* first */
 	struct object *object;
@@ -145,6 +147,8 @@ struct jvm {
 	bool dense;    /* compiled code has a place for each instruction: DebugNonSafepoints */
 	uint64_t work; /* bytes of line tables that may still be searched */
 	size_t budget; /* bytes of names and tables that may still be read */
+	/* private to values.c; NULL: not read */
+	const struct jvm_values_layout *values;
 };
 
 /* Key of a Method in a process that runs; with its id. */
@@ -274,6 +278,29 @@ bool jvm_wire(struct runtime *r, struct wire_language *ret);
 const void *jvm_learn(struct runtime *r, uint64_t address, uint64_t entry, uint64_t id);
 uint32_t jvm_describe(struct runtime *r, const void *code, uint32_t at, uint32_t i,
 		      struct runtime_frame *ret);
+
+/* --- values.c --- */
+enum { JVM_PARAMETERS_MAX = 15 };
+/* Kinds of parameters, beside the letters of signatures ('[': any array). */
+enum { JVM_STRING = 's', JVM_DIFFERENT = '?' };
+/* How references are written in objects: 8 bytes; 4 bytes, shifted, with a base; of ZGC. */
+enum jvm_references { JVM_WIDE, JVM_NARROW, JVM_COLOURED };
+/* Places of members in a String and in its array. */
+struct jvm_string {
+	uint8_t value, coder;
+	uint8_t length, data;
+	enum jvm_references references;
+	uint8_t shift; /* of ZGC: the first bit of the colour */
+	uint64_t base; /* of ZGC: the table of the parts from which objects are moved */
+	uint8_t part_entries, part_size; /* see wire/java_value.h */
+};
+/* Reads what the others need, and the place of a signature in a ConstMethod. Returns false when
+ * this JVM lacks something. */
+bool jvm_values_read(struct jvm *j, struct jvm_string *ret_string, uint32_t *ret_signature);
+/* Sets the kinds of the parameters of all methods that are loaded and match the patterns; a class
+ * is com/shop/Order. 0: no method has that many. */
+void jvm_parameters(struct jvm *j, const char *class, const char *method,
+		    char ret[JVM_PARAMETERS_MAX]);
 
 /* --- frames.c --- */
 bool jvm_step(struct runtime *r, const struct space_thread *t, struct unwind_cursor *c,

@@ -1,0 +1,172 @@
+/* args[] of java123:CLASS:METHOD:entry: args[0] is `this`, args[1] and so on are the method's
+ * arguments in the types of its signature, a String as text. They are D texts that read the frame
+ * of the method (bpf/java_value.bpf.h).
+ *
+ * The signature is looked up when the program is compiled, in the classes that are loaded. A type
+ * on which the methods do not agree, or which no method has, is not known; the program then finds
+ * out at each firing whether an argument is a number of 32 or 64 bits. It also checks the types
+ * that are known: a class that is loaded later may have others.
+ */
+#include <inttypes.h>
+#include <string.h>
+
+#include "probe/usdt.h"
+#include "program/runtime/jvm/jvm.h"
+#include "wire/java_value.h"
+#include "wire/language.h"
+
+enum { READS_MAX = 64 << 20 };
+
+/* A JVM. */
+struct usdt_java {
+	pid_t pid;
+	size_t budget;
+	struct space *space;
+	struct runtime *r; /* NULL: arguments cannot be read */
+	struct wire_language wire;
+	struct jvm_string string;
+	uint32_t signature_at;
+	struct usdt_java *next;
+};
+
+static struct jvm *jvm_of(const struct usdt_java *v)
+{
+	return (struct jvm *)v->r;
+}
+
+/* Only Java 17 is known to keep a method from being compiled by the bits of agent/jvm_methods.c. */
+static bool is_known(struct usdt_java *v)
+{
+	return v->r->type == &runtime_jvm && !strncmp(v->r->version, "17.", 3) &&
+	       v->r->type->wire(v->r, &v->wire) &&
+	       jvm_values_read(jvm_of(v), &v->string, &v->signature_at);
+}
+
+static void java_close(struct usdt_java *v)
+{
+	if (v->r)
+		v->r->type->free(v->r);
+	space_free(v->space);
+	v->r = NULL;
+	v->space = NULL;
+}
+
+static struct usdt_java *java_find(struct probe_set *ps, pid_t pid)
+{
+	struct usdt_java *v = ps->javas;
+
+	while (v && v->pid != pid)
+		v = v->next;
+	if (v)
+		return v;
+	v = arena_new(&ps->arena, struct usdt_java);
+	v->pid = pid;
+	v->budget = READS_MAX;
+	v->next = ps->javas;
+	ps->javas = v;
+	err_free(space_live(pid, &v->space));
+	if (v->space)
+		err_free(runtime_find_met(v->space, &v->budget, &v->r));
+	if (!v->r || !is_known(v))
+		java_close(v);
+	return v;
+}
+
+void usdt_javas_free(struct usdt_java *v)
+{
+	for (; v; v = v->next)
+		java_close(v);
+}
+
+uint32_t usdt_java_access(struct probe_set *ps, pid_t pid)
+{
+	const struct usdt_java *v = java_find(ps, pid);
+
+	return v->r ? jvm_of(v)->layout.method_access.at : 0;
+}
+
+static uint64_t packed(uint64_t byte, uint32_t place)
+{
+	return (byte & 0xff) << 8 * place;
+}
+
+/* Returns the D text of a parameter's value, 0: `this`. The JVM's function that has the probe
+ * begins with a frame of its own. */
+static const char *value_text(struct arena *a, const struct usdt_java *v, uint32_t n, char kind)
+{
+	const struct jvm_layout *l = &jvm_of(v)->layout;
+	uint64_t members = packed(l->method_const.at, WIRE_JAVA_METHOD_CONST) |
+			   packed(l->method_access.at, WIRE_JAVA_METHOD_ACCESS) |
+			   packed(l->const_constants.at, WIRE_JAVA_CONST_CONSTANTS) |
+			   packed(v->signature_at, WIRE_JAVA_CONST_SIGNATURE) |
+			   packed(l->size.constants, WIRE_JAVA_CONSTANTS_SIZE) |
+			   packed(l->symbol_text.at, WIRE_JAVA_SYMBOL_TEXT) |
+			   packed(n, WIRE_JAVA_WANTED) | packed((uint8_t)kind, WIRE_JAVA_KIND);
+
+	return arena_printf(a, "__java_arg(uregs[%d], %#" PRIx64 ", %" PRIu64 ", %#" PRIx64 ")",
+			    UREG_RBP, v->wire.java.interpreter, v->wire.java.interpreter_size,
+			    members);
+}
+
+static const char *string_text(struct arena *a, const struct usdt_java *v, const char *value)
+{
+	static const uint8_t references[] = { [JVM_WIDE] = WIRE_JAVA_WIDE,
+					      [JVM_NARROW] = WIRE_JAVA_NARROW,
+					      [JVM_COLOURED] = WIRE_JAVA_COLOURED };
+	const struct jvm_string *s = &v->string;
+	uint64_t form = packed(s->value, WIRE_JAVA_STRING_VALUE) |
+			packed(s->coder, WIRE_JAVA_STRING_CODER) |
+			packed(s->length, WIRE_JAVA_ARRAY_LENGTH) |
+			packed(s->data, WIRE_JAVA_ARRAY_DATA) | packed(s->shift, WIRE_JAVA_SHIFT) |
+			packed(references[s->references], WIRE_JAVA_REFERENCES) |
+			packed(s->part_entries, WIRE_JAVA_PART_ENTRIES) |
+			packed(s->part_size, WIRE_JAVA_PART_SIZE);
+
+	return arena_printf(a, "__java_text(%s, %#" PRIx64 ", %#" PRIx64 ")", value, form, s->base);
+}
+
+/* float and double are their bits, because D does not calculate with them. */
+static type_id type_of_kind(char kind)
+{
+	switch (kind) {
+	case 'Z': return T_UINT8;
+	case 'B': return T_INT8;
+	case 'C': return T_UINT16;
+	case 'S': return T_INT16;
+	case 'I': return T_INT32;
+	case 'F': return T_UINT32;
+	case 'D': return T_UINT64;
+	case JVM_STRING: return T_STRING;
+	default: return T_INT64;
+	}
+}
+
+void usdt_java_args(struct probe_set *ps, const struct probe *p, struct probe_args *ret)
+{
+	const struct usdt_java *v = java_find(ps, p->pid);
+	char kinds[JVM_PARAMETERS_MAX];
+	char *class = arena_strdup(&ps->arena, p->mod);
+
+	ret->ntyped = 0;
+	if (!v->r || !p->java_switch || !p->java_switch->access_at)
+		return;
+	for (char *c = class; *c; c++)
+		if (*c == '.')
+			*c = '/';
+	jvm_parameters(jvm_of(v), class, p->func, kinds);
+	_Static_assert(JVM_PARAMETERS_MAX < ARRAY_SIZE(ret->typed), "and `this`");
+	for (uint32_t i = 0; i <= JVM_PARAMETERS_MAX; i++) {
+		char kind = i ? kinds[i - 1] : 0;
+		struct probe_arg *a = &ret->typed[ret->ntyped++];
+
+		if (kind == JVM_DIFFERENT)
+			kind = WIRE_JAVA_ANY;
+		*a = (struct probe_arg){
+			.source = ARG_EXPR,
+			.type = type_of_kind(kind),
+			.expr = value_text(&ps->arena, v, i, kind),
+		};
+		if (kind == JVM_STRING)
+			a->expr = string_text(&ps->arena, v, a->expr);
+	}
+}

@@ -1,0 +1,287 @@
+/* What programs need to read Java's values: the parameters of methods, and the structure of a
+ * String. */
+#include <stddef.h>
+#include <string.h>
+
+#include "base/glob.h"
+#include "program/runtime/jvm/jvm.h"
+
+enum {
+	CLASSES_MAX = 1 << 18,
+	LOADERS_MAX = 1 << 16,
+	METHODS_MAX = 1 << 16, /* of a class */
+	NAME_SIZE = 4096,
+	POINTERS_AT = 8, /* of Array<Method*> */
+	/* FieldInfo: numbers of 2 bytes, behind the length of an Array<u2> */
+	FIELDS_AT = 4,
+	FIELDS_MAX = 64,
+	FIELD_NAME = 1,
+	FIELD_OFFSET = 4,
+	FIELD_WORDS = 6,
+	FIELD_TAG_BITS = 2,
+	/* arrayOopDesc */
+	LENGTH_AT = 16,
+	LENGTH_AT_NARROW = 12,
+};
+
+/* X(name, required, type, member) */
+#define VALUE_MEMBERS(X) \
+	X(const_signature, 1, "ConstMethod", "_signature_index") \
+	X(class_methods, 1, "InstanceKlass", "_methods") \
+	X(class_next, 1, "Klass", "_next_link") \
+	X(class_layout, 1, "Klass", "_layout_helper") \
+	X(class_fields, 1, "InstanceKlass", "_fields") \
+	X(class_nfields, 1, "InstanceKlass", "_java_fields_count") \
+	X(loader_next, 1, "ClassLoaderData", "_next") \
+	X(loader_classes, 1, "ClassLoaderData", "_klasses") \
+	X(z_offset_mask, 0, "ZGlobalsForVMStructs", "_ZAddressOffsetMask") \
+	X(z_heap, 0, "ZCollectedHeap", "_heap") \
+	X(z_moving, 0, "ZHeap", "_forwarding_table") \
+	X(z_map, 0, "ZForwardingTable", "_map") \
+	X(z_table, 0, "ZGranuleMapForForwarding", "_map") \
+	X(z_part, 0, "ZForwarding", "_virtual") \
+	X(z_part_shift, 0, "ZForwarding", "_object_alignment_shift") \
+	X(z_part_entries, 0, "ZForwarding", "_entries") \
+	X(z_start, 0, "ZVirtualMemory", "_start") \
+	X(z_length, 0, "ZAttachedArrayForForwarding", "_length")
+
+#define VALUE_VARIABLES(X) \
+	X(loaders, 1, "ClassLoaderDataGraph", "_head") \
+	X(oop_base, 1, "CompressedOops", "_narrow_oop._base") \
+	X(oop_shift, 1, "CompressedOops", "_narrow_oop._shift") \
+	X(string, 1, "vmClasses", "_klasses[static_cast<int>(vmClassID::String_klass_knum)]") \
+	X(heap, 1, "Universe", "_collectedHeap") \
+	X(z_globals, 0, "ZGlobalsForVMStructs", "_instance_p")
+
+#define VALUE_SIZES(X) X(z_part_size, "ZForwarding")
+
+struct jvm_values_layout {
+#define X(name, ...) struct jvm_member name;
+	VALUE_MEMBERS(X)
+#undef X
+#define X(name, ...) uint64_t name;
+	VALUE_VARIABLES(X)
+#undef X
+#define X(name, ...) uint64_t name;
+	VALUE_SIZES(X)
+#undef X
+};
+
+static const struct jvm_wanted_member value_members[] = {
+#define X(name, required, type, member) \
+	{ { type, "" }, { member, "" }, offsetof(struct jvm_values_layout, name), required },
+	VALUE_MEMBERS(X)
+#undef X
+};
+
+static const struct jvm_wanted_value value_variables[] = {
+#define X(name, required, type, member) \
+	{ type, member, offsetof(struct jvm_values_layout, name), required },
+	VALUE_VARIABLES(X)
+#undef X
+};
+
+static const struct jvm_wanted_value value_sizes[] = {
+#define X(name, type) { type, NULL, offsetof(struct jvm_values_layout, name), false },
+	VALUE_SIZES(X)
+#undef X
+};
+
+static const struct jvm_member whole_word = { 0, 8 }, half_word = { 0, 4 };
+
+/* Copies the text of a Symbol. Returns false when it is too long. */
+static bool symbol_copy(const struct jvm *j, uint64_t symbol, char ret[NAME_SIZE])
+{
+	uint64_t n = jvm_get(j, symbol, j->layout.symbol_length);
+
+	if (!n || n >= NAME_SIZE ||
+	    space_read_some(j->runtime.space, symbol + j->layout.symbol_text.at, ret,
+			    (uint32_t)n) != n)
+		return false;
+	ret[n] = 0;
+	return true;
+}
+
+static bool constant_copy(const struct jvm *j, uint64_t constants, uint64_t index,
+			  char ret[NAME_SIZE])
+{
+	uint64_t v;
+
+	return index && index < jvm_get(j, constants, j->layout.constants_length) &&
+	       jvm_word(j, constants + j->layout.size.constants + index * 8, &v) &&
+	       symbol_copy(j, v, ret);
+}
+
+/* --- parameters --- */
+
+/* Takes the next parameter of a signature. Returns its kind, 0: there is none. */
+static char next_parameter(const char **at)
+{
+	static const char string[] = "Ljava/lang/String;";
+	const char *p = *at + strspn(*at, "[");
+	char kind = p > *at ? '[' : strncmp(p, string, sizeof(string) - 1) ? *p : JVM_STRING;
+
+	if (!*p || *p == ')')
+		return 0;
+	p = *p == 'L' ? strchr(p, ';') : p;
+	if (!p)
+		return 0;
+	*at = p + 1;
+	return kind;
+}
+
+/* Adds the parameters of a method to those that were found before. */
+static void parameters_add(const char *signature, char ret[JVM_PARAMETERS_MAX])
+{
+	const char *at = signature + (*signature == '(');
+
+	for (uint32_t i = 0; i < JVM_PARAMETERS_MAX; i++) {
+		char kind = next_parameter(&at);
+
+		if (!kind)
+			return;
+		ret[i] = !ret[i] || ret[i] == kind ? kind : JVM_DIFFERENT;
+	}
+}
+
+static void class_parameters(struct jvm *j, uint64_t class, const char *method,
+			     char ret[JVM_PARAMETERS_MAX])
+{
+	const struct jvm_values_layout *l = j->values;
+	uint64_t methods = jvm_get(j, class, l->class_methods), n;
+	char text[NAME_SIZE];
+
+	n = methods ? jvm_get(j, methods, half_word) : 0;
+	for (uint64_t i = 0; i < n && i < METHODS_MAX && jvm_afford(j, 64); i++) {
+		uint64_t at = jvm_get(j, methods + POINTERS_AT + i * 8, whole_word);
+		uint64_t constant = jvm_get(j, at, j->layout.method_const);
+		uint64_t constants = jvm_get(j, constant, j->layout.const_constants);
+
+		if (!constant_copy(j, constants, jvm_get(j, constant, j->layout.const_name),
+				   text) ||
+		    !glob_match(method, text))
+			continue;
+		if (constant_copy(j, constants, jvm_get(j, constant, l->const_signature), text))
+			parameters_add(text, ret);
+	}
+}
+
+/* Interfaces and arrays have no layout of instances: an interface's methods may have code, too. */
+static bool has_methods(struct jvm *j, uint64_t class)
+{
+	int64_t layout;
+
+	return jvm_read(j, class, j->values->class_layout, &layout) && layout >= 0;
+}
+
+void jvm_parameters(struct jvm *j, const char *class, const char *method,
+		    char ret[JVM_PARAMETERS_MAX])
+{
+	const struct jvm_values_layout *l = j->values;
+	uint64_t loader = jvm_get(j, l->loaders, whole_word);
+	uint32_t classes = 0;
+	char text[NAME_SIZE];
+
+	memset(ret, 0, JVM_PARAMETERS_MAX);
+	for (uint32_t i = 0; loader && i < LOADERS_MAX; i++) {
+		uint64_t at = jvm_get(j, loader, l->loader_classes);
+
+		for (; at && !(at & 7) && classes < CLASSES_MAX && jvm_afford(j, 16); classes++) {
+			if (symbol_copy(j, jvm_get(j, at, j->layout.class_name), text) &&
+			    glob_match(class, text) && has_methods(j, at))
+				class_parameters(j, at, method, ret);
+			at = jvm_get(j, at, l->class_next);
+		}
+		loader = jvm_get(j, loader, l->loader_next);
+	}
+}
+
+/* --- String --- */
+
+/* Returns the place of a field, 0: there is none. */
+static uint32_t field_at(const struct jvm *j, uint64_t class, const char *name)
+{
+	const struct jvm_values_layout *l = j->values;
+	uint64_t constants = jvm_get(j, class, j->layout.class_constants),
+		 fields = jvm_get(j, class, l->class_fields),
+		 n = jvm_get(j, class, l->class_nfields);
+	char text[NAME_SIZE];
+
+	for (uint64_t i = 0; fields && i < n && i < FIELDS_MAX; i++) {
+		uint16_t w[FIELD_WORDS];
+
+		if (space_read_some(j->runtime.space, fields + FIELDS_AT + i * sizeof(w), w,
+				    sizeof(w)) != sizeof(w))
+			return 0;
+		if (constant_copy(j, constants, w[FIELD_NAME], text) && !strcmp(text, name))
+			return (w[FIELD_OFFSET] | (uint32_t)w[FIELD_OFFSET + 1] << 16) >>
+			       FIELD_TAG_BITS;
+	}
+	return 0;
+}
+
+/* References of ZGC are coloured above the bits of an offset in the heap. */
+static bool coloured(const struct jvm *j, struct jvm_string *s)
+{
+	const struct jvm_values_layout *l = j->values;
+	uint64_t globals = jvm_get(j, l->z_globals, whole_word), mask,
+		 heap = jvm_get(j, l->heap, whole_word);
+
+	mask = jvm_get(j, jvm_get(j, globals, l->z_offset_mask), whole_word);
+	if (!mask || mask & (mask + 1) || !l->z_heap.width || !l->z_moving.width ||
+	    !l->z_map.width || !l->z_table.width || !l->z_part_entries.width || !l->z_part.width ||
+	    l->z_part.at + l->z_start.at || l->z_part_shift.at + 8 != l->z_part_entries.at ||
+	    l->z_part_size > UINT8_MAX)
+		return false;
+	s->part_entries = (uint8_t)(l->z_part_entries.at + l->z_length.at);
+	s->part_size = (uint8_t)((l->z_part_size + 7) & ~7ull);
+	s->shift = (uint8_t)__builtin_popcountll(mask);
+	s->base = jvm_get(j, heap + l->z_heap.at + l->z_moving.at + l->z_map.at, l->z_table);
+	s->references = JVM_COLOURED;
+	return s->base != 0;
+}
+
+static bool read_string(const struct jvm *j, struct jvm_string *ret)
+{
+	const struct jvm_values_layout *l = j->values;
+	uint64_t class = jvm_get(j, l->string, whole_word);
+	struct jvm_string s = { 0 };
+
+	s.value = (uint8_t)field_at(j, class, "value");
+	s.coder = (uint8_t)field_at(j, class, "coder");
+	s.length = jvm_option(j, "UseCompressedClassPointers") ? LENGTH_AT_NARROW : LENGTH_AT;
+	s.data = (uint8_t)((s.length + 4 + 7) & ~7u);
+	if (!s.value || !s.coder)
+		return false;
+	if (jvm_option(j, "UseZGC")) {
+		if (!coloured(j, &s))
+			return false;
+	} else if (jvm_option(j, "UseCompressedOops")) {
+		s.references = JVM_NARROW;
+		s.base = jvm_get(j, l->oop_base, whole_word);
+		s.shift = (uint8_t)(jvm_get(j, l->oop_shift, half_word) & 31);
+	}
+	*ret = s;
+	return true;
+}
+
+bool jvm_values_read(struct jvm *j, struct jvm_string *ret_string, uint32_t *ret_signature)
+{
+	static const struct jvm_wanted wanted = {
+		.members = value_members,
+		.nmembers = ARRAY_SIZE(value_members),
+		.variables = value_variables,
+		.nvariables = ARRAY_SIZE(value_variables),
+		.sizes = value_sizes,
+		.nsizes = ARRAY_SIZE(value_sizes),
+	};
+	struct jvm_values_layout *l = arena_new(&j->names, struct jvm_values_layout);
+
+	j->values = l;
+	if (!jvm_tables_read(j, &wanted, l) || !read_string(j, ret_string)) {
+		j->values = NULL;
+		return false;
+	}
+	*ret_signature = l->const_signature.at;
+	return true;
+}
