@@ -47,27 +47,29 @@ static bool contents_grow(struct graph *g)
 void graph_content(struct graph *g, const void *p, size_t n)
 {
 	struct graph_duplicate *d;
-	uint32_t place, last = g->nobjects - 1;
+	const struct graph_kind *kind;
+	uint32_t place;
 	uint64_t hash;
 
 	if (!g->wanted.contents || g->failed || !g->nobjects)
 		return;
 	if (g->ncontents >= g->content_cap / 2 && !contents_grow(g))
 		return;
-	hash = hash_pair(hash_bytes(p, n), g->class[last]) ?: 1;
+	kind = graph_kind_at(g, g->made.kind[g->nobjects - 1]);
+	hash = hash_pair(hash_bytes(p, n), kind->class) ?: 1;
 	place = content_place(g, hash);
 	d = &g->contents[place];
 	if (!d->n) {
 		g->content_hash[place] = hash;
 		g->ncontents++;
-		d->class = g->class[last];
-		d->example = g->addresses[last];
+		d->class = kind->class;
+		d->example = g->made.addresses[g->nobjects - 1];
 		d->length = n;
 		d->head_n = (uint8_t)(n < sizeof(d->head) ? n : sizeof(d->head));
 		memcpy(d->head, p, d->head_n);
 	}
 	d->n++;
-	d->bytes += g->sizes[last] < SIZE_IN_LIST ? g->sizes[last] : 0;
+	d->bytes += kind->size <= GRAPH_SIZE_MAX ? kind->size : 0;
 }
 
 size_t graph_duplicates(const struct graph *g, struct graph_duplicate **ret)

@@ -1,22 +1,31 @@
 /* Reachability, immediate dominators and retained sizes.
  *
  * Semi-NCA (Georgiadis: "Linear-time algorithms for dominators and related problems", 2005) on the
- * numbers of a depth-first walk from a root above all roots, whose number is 0. An edge from a
- * smaller to a larger number gives its semidominator at once; only the others are kept for the
- * second pass. Nearest common ancestors are found by jump pointers, so that no input takes more
+ * numbers of a depth-first walk from a root above all roots, whose number is 0. A reference from a
+ * smaller to a larger number gives its semidominator in the walk; only the others are kept. No
+ * semidominator is less than a root's, so that none to roots are kept: most classes are roots, and
+ * each object refers to one. Nearest common ancestors are found by jump pointers, so that no input takes more
  * than O(n log n) steps there.
  */
+#include "base/parallel.h"
 #include "graph_private.h"
 
 struct dominators {
 	struct graph *g;
 	uint32_t n; /* objects that are reached, and the root above all: numbers are below n */
-	uint32_t *number;  /* of an object; 0: not reached */
-	uint32_t *object;  /* by number */
-	uint32_t *parent;  /* in the tree of the walk, by number */
-	uint32_t *next;    /* edges that the walk has taken; then the semidominator */
-	uint32_t *offset;  /* of edges that come from larger numbers, by number */
-	uint32_t *sources; /* of those */
+	uint32_t *number;      /* of an object; 0: not reached */
+	uint32_t *object;      /* by number */
+	uint32_t *parent;      /* in the tree of the walk, by number */
+	uint32_t *semi;        /* the semidominator, by number */
+	uint32_t *offset;      /* of edges that come from larger numbers, by number */
+	uint32_t *sources;     /* of those */
+	unsigned parts;        /* threads */
+	struct graph_list way; /* struct way: from the root that is walked to the last object */
+};
+
+struct way {
+	uint32_t number;
+	uint32_t next; /* edge that is walked next */
 };
 
 static void visit(struct dominators *d, graph_id id, uint32_t parent)
@@ -24,38 +33,47 @@ static void visit(struct dominators *d, graph_id id, uint32_t parent)
 	d->number[id] = d->n;
 	d->object[d->n] = id;
 	d->parent[d->n] = parent;
-	d->next[d->n] = 0;
+	/* still the bits of roots */
+	d->semi[d->n] = graph_bit(d->g->reached, id) ? 0 : parent;
+	*(struct way *)graph_list_add(d->g, &d->way, sizeof(struct way), 1) =
+		(struct way){ d->n, 0 };
 	d->n++;
 }
 
 static void walk_from(struct dominators *d, graph_id root)
 {
-	uint32_t at;
 	graph_id to;
 
 	if (d->number[root])
 		return;
 	visit(d, root, 0);
-	for (at = d->n - 1; at;) {
-		if (!graph_edge_at(d->g, d->object[at], d->next[at], &to)) {
-			at = d->parent[at];
+	while (d->way.n) {
+		struct way *way = (struct way *)d->way.v + d->way.n - 1;
+		uint32_t from = way->number, number;
+
+		if (!graph_edge_at(d->g, d->object[from], way->next, &to)) {
+			d->way.n--;
 			continue;
 		}
-		d->next[at]++;
-		if (d->number[to])
-			continue;
-		visit(d, to, at);
-		at = d->n - 1;
+		way->next++;
+		number = d->number[to];
+		if (!number)
+			visit(d, to, from);
+		else if (from > number)
+			d->offset[number] += d->semi[number] != 0;
+		else if (from < d->semi[number])
+			d->semi[number] = from;
 	}
 }
 
-/* The first pass over edges: semidominators by smaller numbers, and counts of the others. With
- * `fill`, the second: the others themselves. */
-static void edges_take(struct dominators *d, bool fill)
+/* Keeps the edges from larger numbers by their targets. */
+static void sources_fill(void *arg, unsigned part)
 {
-	struct graph *g = d->g;
+	struct dominators *d = arg;
+	const struct graph *g = d->g;
+	graph_id end = (graph_id)((uint64_t)g->nobjects * (part + 1) / d->parts);
 
-	for (graph_id id = 0; id < g->nobjects; id++) {
+	for (graph_id id = (graph_id)((uint64_t)g->nobjects * part / d->parts); id < end; id++) {
 		uint32_t from = d->number[id];
 		graph_id target;
 
@@ -64,34 +82,25 @@ static void edges_take(struct dominators *d, bool fill)
 		for (uint32_t k = 0; graph_edge_at(g, id, k, &target); k++) {
 			uint32_t to = d->number[target];
 
-			if (from > to && fill)
-				d->sources[d->offset[to]++] = from;
-			else if (from > to)
-				d->offset[to]++;
-			else if (from < d->next[to])
-				d->next[to] = from;
+			if (from > to && d->semi[to])
+				d->sources[__atomic_fetch_add(&d->offset[to], 1, __ATOMIC_RELAXED)] =
+					from;
 		}
 	}
 }
 
-static void edges_prepare(struct dominators *d)
+static void sources_make(struct dominators *d)
 {
 	uint32_t sum = 0;
 
-	for (uint32_t w = 1; w < d->n; w++)
-		d->next[w] = d->parent[w];
-	for (size_t i = 0; i < d->g->nroots; i++)
-		d->next[d->number[d->g->roots[i].id]] = 0;
-	d->offset = graph_alloc(&d->g->memory, ((size_t)d->n + 1) * sizeof(*d->offset));
-	edges_take(d, false);
 	for (uint32_t w = 0; w <= d->n; w++) {
 		uint32_t count = w < d->n ? d->offset[w] : 0;
 
 		d->offset[w] = sum;
 		sum += count;
 	}
-	d->sources = graph_alloc(&d->g->memory, ((size_t)sum + 1) * sizeof(*d->sources));
-	edges_take(d, true);
+	d->sources = graph_alloc_unset(&d->g->memory, ((size_t)sum + 1) * sizeof(*d->sources));
+	parallel_run(sources_fill, d, d->parts);
 	/* Each offset now is the end of its edges, and the beginning of the next number's. */
 }
 
@@ -122,27 +131,29 @@ static uint32_t least_above(uint32_t *ancestor, uint32_t *least, uint32_t v, uin
 	return best;
 }
 
-static void semidominators(struct dominators *d, uint32_t *ancestor, uint32_t *least)
+/* The offset of a number's edges is needed no more when the least semidominator takes its place. */
+static void semidominators(struct dominators *d, uint32_t *ancestor)
 {
-	uint32_t *semi = d->next;
+	uint32_t *semi = d->semi, *least = d->offset, end = d->offset[d->n - 1];
 
 	for (uint32_t w = d->n - 1; w > 0; w--) {
-		uint32_t s = semi[w];
+		uint32_t s = semi[w], begin = d->offset[w - 1];
 
-		for (uint32_t i = d->offset[w - 1]; i < d->offset[w]; i++) {
+		for (uint32_t i = begin; i < end; i++) {
 			uint32_t v = least_above(ancestor, least, d->sources[i], w);
 
 			if (v < s)
 				s = v;
 		}
 		semi[w] = least[w] = s;
+		end = begin;
 	}
 }
 
 /* Makes parent[] the immediate dominators. `jump` and `depth` are room for as many numbers. */
 static void nearest_ancestors(struct dominators *d, uint32_t *jump, uint32_t *depth)
 {
-	uint32_t *dom = d->parent, *semi = d->next;
+	uint32_t *dom = d->parent, *semi = d->semi;
 
 	jump[0] = depth[0] = 0;
 	for (uint32_t w = 1; w < d->n; w++) {
@@ -197,55 +208,68 @@ static void sizes_retained(struct dominators *d)
 	struct graph *g = d->g;
 	struct graph_reach *r = &g->reach;
 	const uint32_t *dom = d->parent;
+	size_t room = ((size_t)g->nobjects + 1) * sizeof(*g->dominator);
 
 	g->retained = graph_alloc(&g->memory, ((size_t)g->nobjects + 1) * sizeof(*g->retained));
-	for (uint32_t w = 1; w < d->n; w++) {
+	for (uint32_t w = d->n - 1; w > 0; w--) {
 		graph_id id = d->object[w];
+		uint64_t size = graph_size_at(g, id);
 
-		g->retained[id] = graph_size(g, id);
-		r->bytes += g->retained[id];
-	}
-	for (uint32_t w = d->n - 1; w > 0; w--)
+		/* All that it dominates has larger numbers. */
+		g->retained[id] += size;
+		r->bytes += size;
 		if (dom[w])
-			g->retained[d->object[dom[w]]] += g->retained[d->object[w]];
-	g->dominator = graph_alloc(&g->memory, ((size_t)g->nobjects + 1) * sizeof(*g->dominator));
-	memset(g->dominator, 0xff, ((size_t)g->nobjects + 1) * sizeof(*g->dominator));
+			g->retained[d->object[dom[w]]] += g->retained[id];
+	}
+	g->dominator = graph_alloc_unset(&g->memory, room);
+	memset(g->dominator, 0xff, room);
 	for (uint32_t w = 1; w < d->n; w++)
 		if (dom[w])
 			g->dominator[d->object[w]] = d->object[dom[w]];
 	r->objects = d->n - 1;
 }
 
+static void walk_all(struct dominators *d)
+{
+	struct graph *g = d->g;
+	size_t words = (size_t)g->nobjects / 64 + 1;
+
+	g->reached = graph_alloc(&g->memory, words * sizeof(*g->reached));
+	for (size_t i = 0; i < g->nroots; i++)
+		graph_bit_set(g->reached, g->roots[i].id);
+	for (size_t i = 0; i < g->nroots; i++)
+		walk_from(d, g->roots[i].id);
+	graph_release(d->way.v);
+	for (uint32_t w = 1; w < d->n; w++)
+		graph_bit_set(g->reached, d->object[w]);
+}
+
 void graph_dominators(struct graph *g)
 {
+	struct graph_memory *m = &g->memory;
 	size_t room = ((size_t)g->nobjects + 1) * sizeof(uint32_t);
-	struct dominators d = { .g = g, .n = 1 };
-	uint32_t *ancestor, *least;
+	struct dominators d = { .g = g, .n = 1, .parts = graph_threads(g) };
+	uint32_t *ancestor;
 
 	if (g->dominator)
 		return;
-	d.number = graph_alloc(&g->memory, room);
-	d.object = graph_alloc(&g->memory, room);
-	d.parent = graph_alloc(&g->memory, room);
-	d.next = graph_alloc(&g->memory, room);
-	for (size_t i = 0; i < g->nroots; i++)
-		walk_from(&d, g->roots[i].id);
-	edges_prepare(&d);
-	g->reached = graph_alloc(&g->memory, ((size_t)g->nobjects / 64 + 1) * sizeof(*g->reached));
-	for (graph_id id = 0; id < g->nobjects; id++)
-		if (d.number[id])
-			graph_bit_set(g->reached, id);
+	d.number = graph_alloc(m, room);
+	d.object = graph_alloc_unset(m, room);
+	d.parent = graph_alloc_unset(m, room);
+	d.semi = graph_alloc_unset(m, room);
+	d.offset = graph_alloc(m, room + sizeof(*d.offset));
+	d.object[0] = d.parent[0] = d.semi[0] = 0;
+	walk_all(&d);
+	sources_make(&d);
 	graph_release(d.number);
-	ancestor = graph_alloc(&g->memory, d.n * sizeof(*ancestor));
+	ancestor = graph_alloc_unset(m, d.n * sizeof(*ancestor));
 	memcpy(ancestor, d.parent, d.n * sizeof(*ancestor));
-	least = graph_alloc(&g->memory, d.n * sizeof(*least));
-	semidominators(&d, ancestor, least);
-	graph_release(d.offset);
+	semidominators(&d, ancestor);
 	graph_release(d.sources);
-	nearest_ancestors(&d, ancestor, least);
+	nearest_ancestors(&d, ancestor, d.offset);
 	graph_release(ancestor);
-	graph_release(least);
-	graph_release(d.next);
+	graph_release(d.offset);
+	graph_release(d.semi);
 	sizes_retained(&d);
 	graph_release(d.object);
 	graph_release(d.parent);

@@ -1,7 +1,11 @@
 /* graph_finish(): from objects by arrival to the compact form by address. */
+#include <assert.h>
 #include <errno.h>
 
+#include "base/parallel.h"
 #include "graph_private.h"
+
+enum { OBJECTS_OF_THREADS = 1 << 17 }; /* fewer are not worth a thread */
 
 static int compare_apart(const void *x, const void *y)
 {
@@ -17,58 +21,98 @@ static int compare_roots(const void *x, const void *y)
 	return COMPARE(a->id, b->id);
 }
 
-static int compare_big_sizes(const void *x, const void *y)
+unsigned graph_threads(const struct graph *g)
 {
-	const struct graph_big_size *a = x, *b = y;
-
-	return COMPARE(a->at, b->at);
+	return g->nobjects < OBJECTS_OF_THREADS ? 1 : parallel_threads();
 }
 
-/* Gives each object by arrival its id; GRAPH_NONE: its address is taken. Returns NULL when arrival
- * is the order of addresses. */
-static graph_id *ids_by_arrival(struct graph *g)
+/* The parts of a graph whose objects get their ids. */
+struct finishing {
+	struct graph *g;
+	struct graph_part *parts;
+	unsigned n;
+	uint32_t *labels, *to; /* of all parts, by id */
+};
+
+/* The ids take the place of the addresses. */
+static graph_id *part_ids(const struct graph_part *p)
 {
-	uint64_t *seen = graph_alloc(&g->memory, (g->nobjects / 64 + 1) * sizeof(*seen));
-	graph_id *ids = graph_alloc(&g->memory, ((size_t)g->nobjects + 1) * sizeof(*ids));
-	bool same = true;
+	return (graph_id *)(void *)p->addresses;
+}
 
-	for (uint32_t i = 0; i < g->nobjects; i++) {
-		graph_id id = graph_index_find(&g->index, g->addresses[i]);
+static uint64_t address_at(const struct graph_part *p, uint32_t i)
+{
+	uint64_t address;
 
-		if (graph_bit(seen, id)) {
-			id = GRAPH_NONE;
+	memcpy(&address, (const char *)p->addresses + i * sizeof(address), sizeof(address));
+	return address;
+}
+
+static void ids_find(void *arg, unsigned part)
+{
+	struct finishing *f = arg;
+	struct graph_part *p = &f->parts[part];
+	graph_id *ids = part_ids(p);
+
+	for (uint32_t i = 0; i < p->n; i++) {
+		graph_id id = graph_index_find(&f->g->index, address_at(p, i));
+
+		memcpy(&ids[i], &id, sizeof(id));
+	}
+}
+
+/* Gives each object by arrival its id; GRAPH_NONE: its address is taken. */
+static void ids_by_arrival(struct finishing *f)
+{
+	struct graph *g = f->g;
+	uint64_t objects = 0, *seen;
+
+	parallel_run(ids_find, f, f->n);
+	for (unsigned k = 0; k < f->n; k++) {
+		struct graph_part *p = &f->parts[k];
+
+		objects += p->n;
+		p->addresses = graph_realloc(&g->memory, p->addresses, p->n * sizeof(graph_id));
+	}
+	if (g->index.n == objects)
+		return;
+	seen = graph_alloc(&g->memory, (g->index.n / 64 + 1) * sizeof(*seen));
+	for (unsigned k = 0; k < f->n; k++) {
+		graph_id *ids = part_ids(&f->parts[k]);
+
+		for (uint32_t i = 0; i < f->parts[k].n; i++) {
+			if (!graph_bit(seen, ids[i])) {
+				graph_bit_set(seen, ids[i]);
+				continue;
+			}
+			ids[i] = GRAPH_NONE;
 			g->totals.repeated++;
-		} else {
-			graph_bit_set(seen, id);
 		}
-		ids[i] = id;
-		same &= id == i;
 	}
 	graph_release(seen);
-	graph_release(g->addresses);
-	g->addresses = NULL;
-	if (!same)
-		return ids;
-	graph_release(ids);
-	return NULL;
 }
 
-/* Turns the coded addresses of edges into ids, in place. */
-static void edges_resolve(struct graph *g, const graph_id *ids)
+/* Turns the coded addresses of a part's references into ids, in place, and notes how many each
+ * object has. */
+static void edges_resolve(void *arg, unsigned part)
 {
-	uint32_t *to = g->to.v, *labels = g->labels.v;
+	struct finishing *f = arg;
+	struct graph *g = f->g;
+	struct graph_part *p = &f->parts[part];
+	uint32_t *to = p->to.v, *labels = p->labels.v;
+	const graph_id *ids = part_ids(p);
 	size_t at = 0, kept = 0, edge = 0;
 
-	for (uint32_t i = 0; i < g->nobjects; i++) {
+	for (uint32_t i = 0; i < p->n; i++) {
 		size_t first = kept;
 
-		for (uint32_t k = 0; k < g->degree[i]; k++, edge++) {
-			graph_id id = graph_index_find(&g->index, graph_decode(g, &at));
+		for (uint32_t k = 0; k < p->degree[i]; k++, edge++) {
+			graph_id id = graph_index_find(&g->index, graph_decode(p, &at));
 
-			if (ids && ids[i] == GRAPH_NONE)
+			if (ids[i] == GRAPH_NONE)
 				continue;
 			if (id == GRAPH_NONE) {
-				g->totals.dangling++;
+				p->dangling++;
 				continue;
 			}
 			to[kept] = id;
@@ -76,80 +120,97 @@ static void edges_resolve(struct graph *g, const graph_id *ids)
 				labels[kept] = labels[edge];
 			kept++;
 		}
-		g->degree[i] = (uint32_t)(kept - first);
+		if (ids[i] != GRAPH_NONE)
+			g->offset[ids[i]] = (uint32_t)(kept - first);
 	}
-	g->to.n = kept;
-	g->to.v = graph_realloc(&g->memory, g->to.v, (kept + 1) * sizeof(*to));
-	if (labels)
-		g->labels.v = graph_realloc(&g->memory, g->labels.v, (kept + 1) * sizeof(*to));
+	p->to.n = kept;
 }
 
-/* Copies the runs of an array of edges to where the objects' offsets are. */
-static uint32_t *edges_move(struct graph *g, const graph_id *ids, uint32_t *v)
+/* Copies the references and kinds of a part to where they belong by the ids. */
+static void part_move(void *arg, unsigned part)
 {
-	uint32_t *moved = graph_alloc(&g->memory, (g->to.n + 1) * sizeof(*moved));
+	struct finishing *f = arg;
+	const struct graph *g = f->g;
+	const struct graph_part *p = &f->parts[part];
+	const graph_id *ids = part_ids(p);
+	const uint32_t *to = p->to.v, *labels = p->labels.v;
 	size_t at = 0;
 
-	for (uint32_t i = 0; i < g->nobjects; i++) {
-		if (ids[i] != GRAPH_NONE)
-			memcpy(moved + g->offset[ids[i]], v + at, g->degree[i] * sizeof(*v));
-		at += g->degree[i];
+	for (uint32_t i = 0; i < p->n; i++) {
+		uint32_t offset, n;
+
+		if (ids[i] == GRAPH_NONE)
+			continue;
+		g->kind[ids[i]] = p->kind[i];
+		offset = g->offset[ids[i]];
+		n = g->offset[ids[i] + 1] - offset;
+		for (uint32_t k = 0; k < n; k++)
+			f->to[offset + k] = to[at + k];
+		for (uint32_t k = 0; labels && k < n; k++)
+			f->labels[offset + k] = labels[at + k];
+		at += n;
 	}
-	graph_release(v);
-	return moved;
 }
 
-static uint32_t *objects_move(struct graph *g, const graph_id *ids, uint32_t *v)
+static bool in_order(const struct graph_part *p)
 {
-	uint32_t *moved = graph_alloc(&g->memory, ((size_t)g->index.n + 1) * sizeof(*moved));
+	const graph_id *ids = part_ids(p);
 
-	for (uint32_t i = 0; i < g->nobjects; i++)
-		if (ids[i] != GRAPH_NONE)
-			moved[ids[i]] = v[i];
-	graph_release(v);
-	return moved;
+	for (uint32_t i = 0; i < p->n; i++)
+		if (ids[i] != i)
+			return false;
+	return true;
 }
 
-/* Puts objects and their edges in the order of ids. ids NULL: they are. */
-static void objects_order(struct graph *g, graph_id *ids)
+static void offsets_sum(struct graph *g)
 {
-	uint32_t kept = 0, sum = 0;
+	uint32_t sum = 0;
 
-	g->offset = graph_alloc(&g->memory, ((size_t)g->index.n + 1) * sizeof(*g->offset));
-	for (uint32_t i = 0; i < g->nobjects; i++) {
-		graph_id id = ids ? ids[i] : i;
-
-		if (id != GRAPH_NONE)
-			g->offset[id] = g->degree[i];
-	}
 	for (uint32_t i = 0; i <= g->index.n; i++) {
 		uint32_t degree = i < g->index.n ? g->offset[i] : 0;
 
 		g->offset[i] = sum;
 		sum += degree;
 	}
-	if (ids) {
-		g->to.v = edges_move(g, ids, g->to.v);
-		if (g->labels.v)
-			g->labels.v = edges_move(g, ids, g->labels.v);
+}
+
+/* Puts objects and their references in the order of ids. */
+static void objects_order(struct finishing *f)
+{
+	struct graph *g = f->g;
+	struct graph_part *p = f->parts;
+	size_t n = (size_t)g->index.n;
+	bool same;
+
+	ids_by_arrival(f);
+	g->offset = graph_alloc_unset(&g->memory, (n + 1) * sizeof(*g->offset));
+	parallel_run(edges_resolve, f, f->n);
+	offsets_sum(g);
+	for (unsigned k = 0; k < f->n; k++) {
+		g->to.n += p[k].to.n;
+		g->totals.dangling += p[k].dangling;
+		graph_release(p[k].degree);
+		p[k].degree = NULL;
 	}
-	graph_release(g->degree);
-	g->degree = NULL;
-	graph_values_order(g, ids);
-	graph_numbers_order(g, ids);
-	if (!ids)
+	same = f->n == 1 && in_order(p);
+	graph_values_order(g, same || !f->n ? NULL : part_ids(p));
+	graph_numbers_order(g, same || !f->n ? NULL : part_ids(p));
+	if (same) {
+		g->kind = graph_realloc(&g->memory, p->kind, n * sizeof(*p->kind));
+		g->to.v = graph_realloc(&g->memory, p->to.v, (g->to.n + 1) * sizeof(uint32_t));
+		if (p->labels.v)
+			g->labels.v = graph_realloc(&g->memory, p->labels.v,
+						    (g->to.n + 1) * sizeof(uint32_t));
+		p->kind = NULL;
+		p->to.v = p->labels.v = NULL;
 		return;
-	g->class = objects_move(g, ids, g->class);
-	g->sizes = objects_move(g, ids, g->sizes);
-	for (uint32_t i = 0; i < g->big_sizes.n; i++) {
-		g->big_sizes.v[kept] = g->big_sizes.v[i];
-		g->big_sizes.v[kept].at = ids[g->big_sizes.v[i].at];
-		kept += g->big_sizes.v[kept].at != GRAPH_NONE;
 	}
-	g->big_sizes.n = kept;
-	if (kept)
-		qsort(g->big_sizes.v, kept, sizeof(*g->big_sizes.v), compare_big_sizes);
-	graph_release(ids);
+	g->kind = graph_alloc_unset(&g->memory, (n + 1) * sizeof(*g->kind));
+	g->to.v = f->to = graph_alloc_unset(&g->memory, (g->to.n + 1) * sizeof(*f->to));
+	if (g->wanted.labels)
+		g->labels.v = f->labels =
+			graph_alloc_unset(&g->memory, (g->to.n + 1) * sizeof(*f->labels));
+	parallel_run(part_move, f, f->n);
 }
 
 /* Turns the addresses of references that are kept apart into ids, and sorts them. */
@@ -277,13 +338,36 @@ static struct err *counts_finish(struct graph *g)
 	return NULL;
 }
 
+/* Takes the parts together. */
+static struct err *parts_finish(struct graph *g)
+{
+	struct graph_part parts[PARALLEL_MAX];
+	struct finishing f = { .g = g, .parts = parts };
+	uint64_t objects = g->made.n;
+
+	for (uint32_t i = 0; i < g->joined.n; i++)
+		objects += g->joined.v[i].n;
+	assert(g->joined.n < PARALLEL_MAX);
+	if (objects > GRAPH_OBJECTS_MAX)
+		return err_new(EFBIG, "the heap has more than %u objects", GRAPH_OBJECTS_MAX);
+	if (g->made.n)
+		parts[f.n++] = g->made;
+	for (uint32_t i = 0; i < g->joined.n; i++)
+		parts[f.n++] = g->joined.v[i];
+	g->made = (struct graph_part){ 0 };
+	g->joined.n = 0;
+	graph_index_make(&g->index, &g->memory, parts, f.n);
+	objects_order(&f);
+	for (unsigned k = 0; k < f.n; k++)
+		graph_part_free(&parts[k]);
+	g->nobjects = g->index.n;
+	return NULL;
+}
+
 struct err *graph_finish(struct graph *g)
 {
 	struct err *e = g->failed;
-	graph_id *ids;
 
-	if (!e)
-		graph_index_make(&g->index, &g->memory, g->addresses, g->nobjects);
 	g->failed = NULL;
 	if (e)
 		return e;
@@ -291,23 +375,20 @@ struct err *graph_finish(struct graph *g)
 		classes_finish(g);
 		return counts_finish(g);
 	}
-	ids = ids_by_arrival(g);
-	edges_resolve(g, ids);
-	objects_order(g, ids);
-	g->nobjects = g->index.n;
-	e = more_insert(g);
+	e = parts_finish(g) ?: more_insert(g);
 	if (e)
 		return e;
 	g->weak.n = apart_resolve(g, g->weak.v, g->weak.n);
 	roots_resolve(g);
 	classes_finish(g);
+	graph_kinds_finish(g);
 	g->totals.objects = g->nobjects;
 	g->totals.edges = g->to.n;
 	g->totals.weak_edges = g->weak.n;
 	g->totals.roots = g->nroots;
 	/* all other sums are of a part of the objects */
 	for (uint32_t i = 0; i < g->nobjects; i++) {
-		g->totals.bytes += graph_size(g, i);
+		g->totals.bytes += graph_size_at(g, i);
 		if (g->totals.bytes > GRAPH_BYTES_MAX)
 			return damaged_sizes(i + 1, g->nobjects);
 	}

@@ -39,10 +39,10 @@ static void rows_end(const struct graph *g, struct graph_row *v,
 
 static void row_add(const struct graph *g, struct graph_row *v, graph_id id)
 {
-	struct graph_row *r = &v[g->class[id]];
+	struct graph_row *r = &v[graph_class_at(g, id)];
 
 	r->n++;
-	r->bytes += graph_size(g, id);
+	r->bytes += graph_size_at(g, id);
 }
 
 void graph_histogram(struct graph *g, enum graph_which which, struct graph_rows *ret)
@@ -72,7 +72,7 @@ void graph_histogram_retained(struct graph *g, struct graph_rows *ret)
 
 	graph_descent_init(&d, g, GRAPH_NONE);
 	while (graph_descent_next(&d, &id, &entered)) {
-		uint32_t class = g->class[id];
+		uint32_t class = graph_class_at(g, id);
 
 		if (!entered) {
 			inside[class]--;

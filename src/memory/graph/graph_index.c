@@ -1,6 +1,7 @@
 /* Addresses of objects as ranks: a bit for each place where an object may begin, and counts of the
  * bits. Sorted addresses where the objects lie too far apart for that.
  */
+#include "base/parallel.h"
 #include "graph_private.h"
 
 enum { PAGE_WASTE = 16 }; /* bytes an object that cells may take before addresses are sorted */
@@ -38,48 +39,67 @@ static void page_insert(struct graph_index *x, uint64_t page, uint32_t number)
 	x->hashed[i].number = number;
 }
 
-/* Lists the pages that have objects, in order. Returns false when their cells would take too
- * much. */
-static bool pages_list(struct graph_index *x, const uint64_t *addresses, uint32_t n)
+/* A list of pages, some of which are there twice. */
+struct page_list {
+	uint64_t *v;
+	size_t n, cap;
+	size_t most; /* that the cells may take */
+};
+
+static void pages_sort(struct page_list *l)
 {
-	size_t cap = 1024, used = 0, most = (size_t)n * PAGE_WASTE / PAGE_CELLS / sizeof(*x->cells);
-	uint64_t *v = xmalloc(cap * sizeof(*v)), last = UINT64_MAX;
 	size_t kept = 0;
 
-	most += 64;
-	for (uint32_t i = 0; i < n; i++) {
-		uint64_t page = (addresses[i] - x->base) >> x->shift >> PAGE_BITS;
+	qsort(l->v, l->n, sizeof(*l->v), compare_u64);
+	for (size_t k = 0; k < l->n; k++)
+		if (!k || l->v[k] != l->v[k - 1])
+			l->v[kept++] = l->v[k];
+	l->n = kept;
+}
 
-		if (page == last)
-			continue;
-		last = page;
-		if (used == cap) {
-			/* Repeated pages go, so that objects in no order need no more room. */
-			qsort(v, used, sizeof(*v), compare_u64);
-			kept = 0;
-			for (size_t k = 0; k < used; k++)
-				if (!k || v[k] != v[k - 1])
-					v[kept++] = v[k];
-			used = kept;
-			if (kept > most) {
-				free(v);
-				return false;
-			}
-			if (kept > cap / 2) {
-				cap *= 2;
-				v = xrealloc(v, cap * sizeof(*v));
-			}
+/* Returns false when the cells would take too much. */
+static bool page_note(struct page_list *l, uint64_t page)
+{
+	if (l->n == l->cap) {
+		/* Repeated pages go, so that objects in no order need no more room. */
+		pages_sort(l);
+		if (l->n > l->most)
+			return false;
+		if (l->n > l->cap / 2) {
+			l->cap *= 2;
+			l->v = xrealloc(l->v, l->cap * sizeof(*l->v));
 		}
-		v[used++] = page;
 	}
-	qsort(v, used, sizeof(*v), compare_u64);
-	kept = 0;
-	for (size_t k = 0; k < used; k++)
-		if (!k || v[k] != v[k - 1])
-			v[kept++] = v[k];
-	x->page_at = v;
-	x->nused = (uint32_t)kept;
-	return kept <= most;
+	l->v[l->n++] = page;
+	return true;
+}
+
+/* Lists the pages that have objects, in order. Returns false when their cells would take too
+ * much. */
+static bool pages_list(struct graph_index *x, const struct graph_part *parts, unsigned nparts,
+		       size_t n)
+{
+	struct page_list l = { .cap = 1024 };
+	bool ok = true;
+
+	l.most = n * PAGE_WASTE / PAGE_CELLS / sizeof(*x->cells) + 64;
+	l.v = xmalloc(l.cap * sizeof(*l.v));
+	for (unsigned k = 0; k < nparts; k++) {
+		uint64_t last = UINT64_MAX;
+
+		for (uint32_t i = 0; ok && i < parts[k].n; i++) {
+			uint64_t page = (parts[k].addresses[i] - x->base) >> x->shift >> PAGE_BITS;
+
+			if (page == last)
+				continue;
+			last = page;
+			ok = page_note(&l, page);
+		}
+	}
+	pages_sort(&l);
+	x->page_at = l.v;
+	x->nused = (uint32_t)l.n;
+	return ok && l.n <= l.most;
 }
 
 static void pages_make(struct graph_index *x)
@@ -100,23 +120,54 @@ static void pages_make(struct graph_index *x)
 		page_insert(x, x->page_at[k], k + 1);
 }
 
-static void cells_fill(struct graph_index *x, struct graph_memory *m, const uint64_t *addresses,
-		       uint32_t n)
-{
-	uint32_t rank = 0;
-	uint64_t last = UINT64_MAX;
-	struct graph_cell *page_cells = NULL;
+struct filling {
+	struct graph_index *x;
+	const struct graph_part *parts;
+};
 
-	x->cells = graph_alloc(m, (size_t)x->nused * PAGE_CELLS * sizeof(*x->cells));
-	for (uint32_t i = 0; i < n; i++) {
-		uint64_t slot = (addresses[i] - x->base) >> x->shift;
+static void bits_add(struct graph_cell *cell, uint32_t bits)
+{
+	if (cell)
+		__atomic_fetch_or(&cell->bits, bits, __ATOMIC_RELAXED);
+}
+
+/* Sets the bits of a part's objects. Those of neighbours are set together. */
+static void cells_fill(void *arg, unsigned part)
+{
+	const struct filling *f = arg;
+	const struct graph_index *x = f->x;
+	const struct graph_part *p = &f->parts[part];
+	struct graph_cell *page_cells = NULL, *cell = NULL;
+	uint64_t last = UINT64_MAX;
+	uint32_t bits = 0;
+
+	for (uint32_t i = 0; i < p->n; i++) {
+		uint64_t slot = (p->addresses[i] - x->base) >> x->shift;
+		struct graph_cell *at;
 
 		if (slot >> PAGE_BITS != last) {
 			last = slot >> PAGE_BITS;
 			page_cells = x->cells + (size_t)(page_find(x, last) - 1) * PAGE_CELLS;
 		}
-		page_cells[slot / CELL_SLOTS % PAGE_CELLS].bits |= 1u << slot % CELL_SLOTS;
+		at = page_cells + slot / CELL_SLOTS % PAGE_CELLS;
+		if (at != cell) {
+			bits_add(cell, bits);
+			cell = at;
+			bits = 0;
+		}
+		bits |= 1u << slot % CELL_SLOTS;
 	}
+	bits_add(cell, bits);
+}
+
+static void cells_make(struct graph_index *x, struct graph_memory *m,
+		       const struct graph_part *parts, unsigned n)
+{
+	struct filling f = { x, parts };
+	uint32_t rank = 0;
+
+	x->cells = graph_alloc(m, (size_t)x->nused * PAGE_CELLS * sizeof(*x->cells));
+	parallel_run(cells_fill, &f, n);
 	for (size_t i = 0; i < (size_t)x->nused * PAGE_CELLS; i++) {
 		x->cells[i].rank = rank;
 		rank += (uint32_t)__builtin_popcount(x->cells[i].bits);
@@ -124,41 +175,46 @@ static void cells_fill(struct graph_index *x, struct graph_memory *m, const uint
 	x->n = rank;
 }
 
-static void sorted_make(struct graph_index *x, struct graph_memory *m, const uint64_t *addresses,
-			uint32_t n)
+static void sorted_make(struct graph_index *x, struct graph_memory *m,
+			const struct graph_part *parts, unsigned nparts, size_t n)
 {
-	x->sorted = graph_alloc(m, (size_t)n * sizeof(*addresses));
-	memcpy(x->sorted, addresses, (size_t)n * sizeof(*addresses));
+	size_t at = 0;
+
+	x->sorted = graph_alloc_unset(m, n * sizeof(*x->sorted));
+	for (unsigned k = 0; k < nparts; at += parts[k++].n)
+		memcpy(x->sorted + at, parts[k].addresses, parts[k].n * sizeof(*x->sorted));
 	qsort(x->sorted, n, sizeof(*x->sorted), compare_u64);
-	for (uint32_t i = 0; i < n; i++)
+	for (size_t i = 0; i < n; i++)
 		if (!i || x->sorted[i] != x->sorted[i - 1])
 			x->sorted[x->n++] = x->sorted[i];
 }
 
-void graph_index_make(struct graph_index *x, struct graph_memory *m, const uint64_t *addresses,
-		      uint32_t n)
+void graph_index_make(struct graph_index *x, struct graph_memory *m, const struct graph_part *parts,
+		      unsigned nparts)
 {
-	uint64_t low = UINT64_MAX, differ = 0;
+	uint64_t differ = 0;
+	size_t n = 0;
 
 	memset(x, 0, sizeof(*x));
+	x->base = UINT64_MAX;
+	for (unsigned k = 0; k < nparts; k++) {
+		if (parts[k].low < x->base)
+			x->base = parts[k].low;
+		differ |= parts[k].differ | (parts[k].first ^ parts[0].first);
+		n += parts[k].n;
+	}
 	if (!n)
 		return;
-	for (uint32_t i = 0; i < n; i++)
-		if (addresses[i] < low)
-			low = addresses[i];
-	for (uint32_t i = 0; i < n; i++)
-		differ |= addresses[i] - low;
-	x->base = low;
 	x->shift = differ ? (unsigned)__builtin_ctzll(differ) : 0;
-	if (!pages_list(x, addresses, n)) {
+	if (!pages_list(x, parts, nparts, n)) {
 		free(x->page_at);
 		x->page_at = NULL;
 		x->nused = 0;
-		sorted_make(x, m, addresses, n);
+		sorted_make(x, m, parts, nparts, n);
 		return;
 	}
 	pages_make(x);
-	cells_fill(x, m, addresses, n);
+	cells_make(x, m, parts, nparts);
 }
 
 void graph_index_fini(struct graph_index *x)

@@ -31,19 +31,12 @@ uint64_t graph_address(const struct graph *g, graph_id id)
 
 uint32_t graph_class_of(const struct graph *g, graph_id id)
 {
-	return g->class[id];
+	return graph_class_at(g, id);
 }
 
 uint64_t graph_size(const struct graph *g, graph_id id)
 {
-	uint32_t size = g->sizes[id], i;
-
-	if (size < SIZE_IN_LIST)
-		return size;
-	if (size == SIZE_IN_CLASS)
-		return g->classes.v[g->class[id]].size;
-	i = partition_point(g->big_sizes.n, k, g->big_sizes.v[k].at < id);
-	return g->big_sizes.v[i].size;
+	return graph_size_at(g, id);
 }
 
 uint32_t graph_classes(const struct graph *g)

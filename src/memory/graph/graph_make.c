@@ -1,4 +1,5 @@
 /* The making of a graph: what a source adds, kept by arrival until graph_finish(). */
+#include <assert.h>
 #include <errno.h>
 #include <stdarg.h>
 
@@ -27,6 +28,16 @@ struct graph *graph_new(const struct graph_wanted *w)
 	return g;
 }
 
+void graph_part_free(struct graph_part *p)
+{
+	graph_release(p->addresses);
+	graph_release(p->kind);
+	graph_release(p->degree);
+	graph_release(p->to.v);
+	graph_release(p->labels.v);
+	*p = (struct graph_part){ 0 };
+}
+
 void graph_free(struct graph *g)
 {
 	if (!g)
@@ -42,14 +53,15 @@ void graph_free(struct graph *g)
 	intern_fini(&g->names);
 	intern_fini(&g->label_names);
 	graph_index_fini(&g->index);
-	vec_fini(&g->big_sizes);
 	vec_fini(&g->more);
 	vec_fini(&g->by_object);
 	vec_fini(&g->weak);
-	graph_release(g->addresses);
-	graph_release(g->class);
-	graph_release(g->sizes);
-	graph_release(g->degree);
+	graph_part_free(&g->made);
+	for (uint32_t i = 0; i < g->joined.n; i++)
+		graph_part_free(&g->joined.v[i]);
+	vec_fini(&g->joined);
+	graph_kinds_fini(g);
+	graph_release(g->kind);
 	graph_release(g->to.v);
 	graph_release(g->labels.v);
 	graph_release(g->raw_roots.v);
@@ -66,6 +78,7 @@ void graph_free(struct graph *g)
 	graph_release(g->children);
 	graph_content_fini(g);
 	graph_values_fini(g);
+	graph_spare_free(&g->memory);
 	err_free(g->failed);
 	free(g);
 }
@@ -149,20 +162,12 @@ uint32_t graph_label(struct graph *g, const char *name, size_t n)
 	return g->wanted.labels ? intern_shown(&g->label_names, name, n) : GRAPH_LABEL_NONE;
 }
 
-static void *grow(struct graph *g, void *v, size_t cap, size_t size)
+static void part_grow(struct graph *g, struct graph_part *p)
 {
-	return graph_realloc(&g->memory, v, cap * size);
-}
-
-static void objects_grow(struct graph *g)
-{
-	size_t cap = g->object_cap ? g->object_cap * 2 : 1024;
-
-	g->addresses = grow(g, g->addresses, cap, sizeof(*g->addresses));
-	g->class = grow(g, g->class, cap, sizeof(*g->class));
-	g->sizes = grow(g, g->sizes, cap, sizeof(*g->sizes));
-	g->degree = grow(g, g->degree, cap, sizeof(*g->degree));
-	g->object_cap = cap;
+	p->cap = p->cap ? p->cap * 2 : 1024;
+	p->addresses = graph_realloc(&g->memory, p->addresses, p->cap * sizeof(*p->addresses));
+	p->kind = graph_realloc(&g->memory, p->kind, p->cap * sizeof(*p->kind));
+	p->degree = graph_realloc(&g->memory, p->degree, p->cap * sizeof(*p->degree));
 }
 
 void graph_count(struct graph *g, uint32_t class, uint64_t n, uint64_t bytes)
@@ -185,6 +190,7 @@ static void object_count(struct graph *g, uint32_t class, uint64_t size)
 
 void graph_object(struct graph *g, uint64_t address, uint32_t class, uint64_t size)
 {
+	struct graph_part *p = &g->made;
 	uint32_t i = g->nobjects;
 
 	if (g->wanted.counts) {
@@ -196,55 +202,55 @@ void graph_object(struct graph *g, uint64_t address, uint32_t class, uint64_t si
 			   err_new(EFBIG, "the heap has more than %u objects", GRAPH_OBJECTS_MAX));
 	if (g->failed)
 		return;
-	if (i == g->object_cap)
-		objects_grow(g);
-	if (size == GRAPH_SIZE_OF_CLASS) {
-		g->sizes[i] = SIZE_IN_CLASS;
-	} else if (size < SIZE_IN_LIST) {
-		g->sizes[i] = (uint32_t)size;
-	} else {
-		g->sizes[i] = SIZE_IN_LIST;
-		vec_push(&g->big_sizes, (struct graph_big_size){
-						i, size < GRAPH_SIZE_MAX ? size : GRAPH_SIZE_MAX });
+	if (i == p->cap)
+		part_grow(g, p);
+	if (!i) {
+		p->first = p->low = address;
+		p->code_shift = address % 8 ? 0 : 3;
 	}
-	if (!g->coded) {
-		g->coded = true;
-		g->code_base = address;
-		g->code_shift = address % 8 ? 0 : 3;
-	}
-	g->addresses[i] = address;
-	g->class[i] = class;
-	g->degree[i] = 0;
-	g->nobjects++;
+	if (address < p->low)
+		p->low = address;
+	p->differ |= address ^ p->first;
+	if (size != GRAPH_SIZE_OF_CLASS && size > GRAPH_SIZE_MAX)
+		size = GRAPH_SIZE_MAX;
+	p->addresses[i] = address;
+	p->kind[i] = graph_kind(g, class, size);
+	p->degree[i] = 0;
+	p->n = ++g->nobjects;
 }
 
 void graph_object_add(struct graph *g, uint64_t more)
 {
-	uint32_t *size;
+	const struct graph_kind *k;
+	uint32_t *last;
 
 	if (g->wanted.counts) {
 		graph_count(g, g->counted, 0, more);
 		return;
 	}
-	size = &g->sizes[g->nobjects - 1];
-	if (!g->failed && *size < SIZE_IN_LIST && more < SIZE_IN_LIST - *size)
-		*size += (uint32_t)more;
+	if (g->failed || !more)
+		return;
+	last = &g->made.kind[g->nobjects - 1];
+	k = graph_kind_at(g, *last);
+	if (k->size <= GRAPH_SIZE_MAX && more <= GRAPH_SIZE_MAX - k->size)
+		*last = graph_kind(g, k->class, k->size + more);
 }
 
 /* Most addresses are near the first object's, so that their distance takes one word. */
 static bool code_edge(struct graph *g, uint64_t to)
 {
-	int64_t far = (int64_t)(to - g->code_base) >> g->code_shift;
+	struct graph_part *p = &g->made;
+	int64_t far = (int64_t)(to - p->first) >> p->code_shift;
 	uint32_t *w;
 
 	if (far > INT32_MIN && far <= INT32_MAX &&
-	    ((uint64_t)far << g->code_shift) == to - g->code_base) {
-		w = graph_list_add(g, &g->to, sizeof(*w), 1);
+	    ((uint64_t)far << p->code_shift) == to - p->first) {
+		w = graph_list_add(g, &p->to, sizeof(*w), 1);
 		if (w)
 			*w = (uint32_t)far;
 		return w;
 	}
-	w = graph_list_add(g, &g->to, sizeof(*w), 3);
+	w = graph_list_add(g, &p->to, sizeof(*w), 3);
 	if (!w)
 		return false;
 	w[0] = CODE_ESCAPE;
@@ -253,13 +259,13 @@ static bool code_edge(struct graph *g, uint64_t to)
 	return true;
 }
 
-uint64_t graph_decode(const struct graph *g, size_t *at)
+uint64_t graph_decode(const struct graph_part *p, size_t *at)
 {
-	const uint32_t *w = (const uint32_t *)g->to.v + *at;
+	const uint32_t *w = (const uint32_t *)p->to.v + *at;
 
 	if (*w != CODE_ESCAPE) {
 		++*at;
-		return g->code_base + ((uint64_t)(int32_t)*w << g->code_shift);
+		return p->first + ((uint64_t)(int32_t)*w << p->code_shift);
 	}
 	*at += 3;
 	return w[1] | (uint64_t)w[2] << 32;
@@ -267,12 +273,13 @@ uint64_t graph_decode(const struct graph *g, size_t *at)
 
 void graph_edge(struct graph *g, uint64_t to, uint32_t label, enum graph_strength strength)
 {
+	struct graph_part *p = &g->made;
 	uint32_t *l;
 
 	if (!to || g->failed || !g->nobjects)
 		return;
 	if (strength) {
-		graph_edge_from(g, g->addresses[g->nobjects - 1], to, label, strength);
+		graph_edge_from(g, p->addresses[g->nobjects - 1], to, label, strength);
 		return;
 	}
 	if (++g->totals.edges > GRAPH_OBJECTS_MAX) {
@@ -282,10 +289,10 @@ void graph_edge(struct graph *g, uint64_t to, uint32_t label, enum graph_strengt
 	}
 	if (!code_edge(g, to))
 		return;
-	g->degree[g->nobjects - 1]++;
+	p->degree[g->nobjects - 1]++;
 	if (!g->wanted.labels)
 		return;
-	l = graph_list_add(g, &g->labels, sizeof(*l), 1);
+	l = graph_list_add(g, &p->labels, sizeof(*l), 1);
 	if (l)
 		*l = label;
 }
@@ -321,6 +328,44 @@ void graph_root(struct graph *g, uint64_t address, const char *kind)
 		*r = (struct graph_raw_root){
 			address, intern_text(&g->names, intern_shown(&g->names, kind, strlen(kind)))
 		};
+}
+
+/* Joins the vector of apart references `from` to `to`. */
+#define APART_JOIN(to, from) \
+	for (uint32_t i_ = 0; i_ < (from)->n; i_++) \
+		vec_push(to, (from)->v[i_]); \
+	vec_fini(from)
+
+void graph_join(struct graph *g, struct graph *more)
+{
+	struct graph_part *p = &more->made;
+	const struct graph_raw_root *raw = more->raw_roots.v;
+	uint32_t *kinds = xmalloc((more->kinds.n + 1) * sizeof(*kinds));
+	void *arrays[] = { p->addresses, p->kind, p->degree, p->to.v, p->labels.v };
+
+	assert(!more->wanted.counts && !more->wanted.values && !more->wanted.contents);
+	if (more->failed)
+		graph_fail(g, more->failed);
+	more->failed = NULL;
+	for (size_t i = 0; i < more->kinds.n; i++)
+		kinds[i] = graph_kind(g, graph_kind_at(more, (uint32_t)i)->class,
+				      graph_kind_at(more, (uint32_t)i)->size);
+	for (uint32_t i = 0; i < p->n; i++)
+		p->kind[i] = kinds[p->kind[i]];
+	free(kinds);
+	for (size_t i = 0; i < ARRAY_SIZE(arrays); i++)
+		graph_adopt(&g->memory, arrays[i]);
+	if (p->n)
+		vec_push(&g->joined, *p);
+	*p = (struct graph_part){ 0 };
+	APART_JOIN(&g->weak, &more->weak);
+	APART_JOIN(&g->more, &more->more);
+	for (size_t i = 0; i < more->raw_roots.n; i++)
+		graph_root(g, raw[i].address, raw[i].kind);
+	g->totals.edges += more->totals.edges;
+	for (uint32_t i = 0; i < more->remarks.n; i++)
+		graph_remark(g, "%s", more->remarks.v[i]);
+	graph_free(more);
 }
 
 void graph_remark(struct graph *g, const char *fmt, ...)

@@ -20,10 +20,13 @@
 #define RESERVE (512ull << 20) /* of memory, which is left for all else */
 enum { PAGE = 4096, DISC_PART = 16 /* so large a part of the disc's room is left */ };
 
+#define HUGE (2ul << 20) /* the size of a huge page, and of an array that is mapped */
+
+enum { IN_HEAP = -1, MAPPED = -2 };
 struct header {
 	struct graph_memory *memory;
 	size_t n; /* bytes of the array */
-	int fd;   /* of its file; -1: it is in memory */
+	int fd;   /* of its file; IN_HEAP: of malloc(3); MAPPED: pages of its own */
 };
 enum { HEADER = 32 };
 _Static_assert(sizeof(struct header) <= HEADER && PAGE % HEADER == 0, "the header's room");
@@ -42,7 +45,115 @@ static bool fits(const struct graph_memory *m, size_t n, size_t more)
 	if (more < ASKED)
 		return true;
 	left = meminfo_available();
-	return !left || left > more + RESERVE;
+	return !left || left + m->spared > more + RESERVE;
+}
+
+/* Reserves addresses that begin where a huge page begins. */
+static char *huge_reserve(size_t bytes)
+{
+	char *p = mmap(NULL, bytes + HUGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+		       -1, 0),
+	     *at = (char *)round_up((uintptr_t)p, HUGE);
+
+	if (p == MAP_FAILED)
+		return NULL;
+	if (at > p)
+		munmap(p, (size_t)(at - p));
+	munmap(at + bytes, HUGE - (size_t)(at - p));
+	return at;
+}
+
+/* Moves pages to where other pages are. Those of one array can be several mappings, which the kernel
+ * moves only one by one: each has whole huge pages, but for the last. */
+static bool pages_move(char *from, size_t was, char *to, size_t bytes)
+{
+	size_t half = round_up(was / 2, HUGE);
+
+	if (mremap(from, was, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, to) != MAP_FAILED)
+		return true;
+	return half < was && pages_move(from, half, to, half) &&
+	       pages_move(from + half, was - half, to + half, bytes - half);
+}
+
+/* Moves spare pages to an array that has none yet. Returns how many of its bytes have them. The
+ * kernel clears each new page, which costs more than all that a walk does with it. */
+static size_t spare_take(struct graph_memory *m, char *to, size_t bytes)
+{
+	size_t at = 0;
+
+	while (m->nspare && bytes - at >= HUGE) {
+		struct graph_spare *s = &m->spare[m->nspare - 1];
+		size_t most = (bytes - at) & ~(HUGE - 1), some = s->bytes < most ? s->bytes : most;
+
+		s->bytes -= some;
+		m->spared -= some;
+		if (!pages_move(s->at + s->bytes, some, to + at, some))
+			munmap(s->at + s->bytes, some);
+		else
+			at += some;
+		m->nspare -= !s->bytes;
+	}
+	return at;
+}
+
+/* Keeps whole huge pages for the next arrays. */
+static void spare_add(struct graph_memory *m, char *at, size_t bytes)
+{
+	size_t kept = bytes & ~(HUGE - 1);
+
+	if (m->nspare == GRAPH_SPARES)
+		kept = 0;
+	munmap(at + kept, bytes - kept);
+	if (!kept)
+		return;
+	m->spare[m->nspare++] = (struct graph_spare){ at, kept };
+	m->spared += kept;
+}
+
+/* Makes an array of pages of its own, of which the first *ret_used bytes have any value. The kernel
+ * makes huge pages, of which a walk in no order misses fewer in the processor's tables; the last
+ * part of the array has small ones. */
+static void *pages_map(struct graph_memory *m, size_t n, size_t *ret_used)
+{
+	size_t bytes = round_up(PAGE + n, PAGE);
+	char *to = huge_reserve(bytes);
+
+	if (!to)
+		return NULL;
+	*ret_used = spare_take(m, to, bytes);
+	if (mmap(to + *ret_used, bytes - *ret_used, PROT_READ | PROT_WRITE,
+		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == MAP_FAILED) {
+		munmap(to, bytes);
+		return NULL;
+	}
+	(void)!madvise(to, bytes, MADV_HUGEPAGE);
+	*header_of(to + PAGE) = (struct header){ m, n, MAPPED };
+	return to + PAGE;
+}
+
+/* Changes the size of an array of pages of its own. Returns NULL when there is no room. */
+static void *pages_remap(struct header *h, size_t n)
+{
+	char *at = (char *)h + HEADER - PAGE, *to = at;
+	size_t was = round_up(PAGE + h->n, PAGE), bytes = round_up(PAGE + n, PAGE),
+	       whole = round_up(bytes, HUGE);
+
+	if (whole < was) {
+		spare_add(h->memory, at + whole, was - whole);
+		was = whole;
+	}
+	if (mremap(at, was, bytes, 0) == MAP_FAILED) {
+		to = huge_reserve(bytes);
+		if (!to)
+			return NULL;
+		if (!pages_move(at, was, to, bytes)) {
+			munmap(to, bytes);
+			return NULL;
+		}
+		(void)!madvise(to, bytes, MADV_HUGEPAGE);
+	}
+	header_of(to + PAGE)->n = n;
+	return to + PAGE;
 }
 
 static const char *folder(void)
@@ -83,7 +194,6 @@ static void *file_map(struct graph_memory *m, size_t n)
 {
 	int fd = open(folder(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
 	char *p;
-	struct header *h;
 
 	if (fd < 0)
 		no_file(n, errno);
@@ -91,57 +201,103 @@ static void *file_map(struct graph_memory *m, size_t n)
 	p = mmap(NULL, PAGE + n, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (p == MAP_FAILED)
 		no_file(n, errno);
-	h = header_of(p + PAGE);
-	*h = (struct header){ m, n, fd };
+	*header_of(p + PAGE) = (struct header){ m, n, fd };
 	m->filed += n;
 	return p + PAGE;
 }
 
-void *graph_alloc(struct graph_memory *m, size_t n)
+static void *file_remap(struct header *h, size_t n)
 {
-	char *p;
+	struct graph_memory *m = h->memory;
+	size_t was = h->n;
+	char *to;
 
+	if (n > was)
+		file_resize(h->fd, was, n);
+	to = mremap((char *)h + HEADER - PAGE, PAGE + was, PAGE + n, MREMAP_MAYMOVE);
+	if (to == MAP_FAILED)
+		no_file(n, errno);
+	h = header_of(to + PAGE);
+	if (n < was && ftruncate(h->fd, (off_t)(PAGE + n)))
+		no_file(n, errno);
+	h->n = n;
+	m->filed += n - was;
+	return to + PAGE;
+}
+
+static void *array_make(struct graph_memory *m, size_t n, size_t *ret_used)
+{
+	char *p = NULL;
+
+	*ret_used = 0;
 	if (!fits(m, n, n))
 		return file_map(m, n);
-	p = (char *)xcalloc(1, HEADER + n) + HEADER;
-	*header_of(p) = (struct header){ m, n, -1 };
+	if (n >= HUGE)
+		p = pages_map(m, n, ret_used);
+	if (!p) {
+		p = (char *)xcalloc(1, HEADER + n) + HEADER;
+		*header_of(p) = (struct header){ m, n, IN_HEAP };
+	}
 	m->used += n;
 	return p;
+}
+
+void *graph_alloc(struct graph_memory *m, size_t n)
+{
+	size_t used;
+	char *p = array_make(m, n, &used);
+
+	if (used)
+		memset(p, 0, used - PAGE);
+	return p;
+}
+
+void *graph_alloc_unset(struct graph_memory *m, size_t n)
+{
+	size_t used;
+
+	return array_make(m, n, &used);
 }
 
 void *graph_realloc(struct graph_memory *m, void *p, size_t n)
 {
 	struct header *h;
 	size_t was;
-	void *to;
+	char *to = NULL;
 
 	if (!p)
 		return graph_alloc(m, n);
 	h = header_of(p);
 	was = h->n;
-	if (h->fd >= 0) {
-		if (n > was)
-			file_resize(h->fd, was, n);
-		to = mremap((char *)p - PAGE, PAGE + was, PAGE + n, MREMAP_MAYMOVE);
-		if (to == MAP_FAILED)
-			no_file(n, errno);
-		p = (char *)to + PAGE;
-		if (n < was && ftruncate(header_of(p)->fd, (off_t)(PAGE + n)))
-			no_file(n, errno);
-		header_of(p)->n = n;
-		m->filed += n - was;
-		return p;
-	}
-	if (n <= was || fits(m, n, n - was)) {
-		p = (char *)xrealloc(h, HEADER + n) + HEADER;
-		header_of(p)->n = n;
+	if (h->fd >= 0)
+		return file_remap(h, n);
+	if (n > was && !fits(m, n, n - was)) {
+		to = file_map(m, n);
+	} else if (h->fd == MAPPED && (to = pages_remap(h, n))) {
 		m->used += n - was;
-		return p;
+		return to;
+	} else if (h->fd == IN_HEAP && n < HUGE) {
+		to = (char *)xrealloc(h, HEADER + n) + HEADER;
+		header_of(to)->n = n;
+		m->used += n - was;
+		return to;
+	} else {
+		to = graph_alloc(m, n);
 	}
-	to = file_map(m, n);
-	memcpy(to, p, was);
+	memcpy(to, p, n < was ? n : was);
 	graph_release(p);
 	return to;
+}
+
+void graph_adopt(struct graph_memory *m, void *p)
+{
+	struct header *h = p ? header_of(p) : NULL;
+
+	if (!h)
+		return;
+	*(h->fd >= 0 ? &h->memory->filed : &h->memory->used) -= h->n;
+	*(h->fd >= 0 ? &m->filed : &m->used) += h->n;
+	h->memory = m;
 }
 
 void graph_release(void *p)
@@ -152,13 +308,22 @@ void graph_release(void *p)
 	if (!p)
 		return;
 	h = header_of(p);
-	if (h->fd < 0) {
-		h->memory->used -= h->n;
-		free(h);
-		return;
-	}
-	h->memory->filed -= h->n;
 	fd = h->fd;
-	munmap((char *)p - PAGE, PAGE + h->n);
-	close(fd);
+	*(fd >= 0 ? &h->memory->filed : &h->memory->used) -= h->n;
+	if (fd == IN_HEAP) {
+		free(h);
+	} else if (fd == MAPPED) {
+		spare_add(h->memory, (char *)p - PAGE, round_up(PAGE + h->n, PAGE));
+	} else {
+		munmap((char *)p - PAGE, PAGE + h->n);
+		close(fd);
+	}
+}
+
+void graph_spare_free(struct graph_memory *m)
+{
+	for (uint32_t i = 0; i < m->nspare; i++)
+		munmap(m->spare[i].at, m->spare[i].bytes);
+	m->nspare = 0;
+	m->spared = 0;
 }

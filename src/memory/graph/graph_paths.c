@@ -61,7 +61,7 @@ static uint32_t node_of(struct pathfinder *p, struct graph_paths *ret, struct ha
 	const struct graph *g = p->g;
 	bool is_class = graph_bit(p->classes, id);
 	struct node_key key = { .parent = GRAPH_NONE,
-				.class = g->class[id],
+				.class = graph_class_at(g, id),
 				.id = is_class ? id : GRAPH_NONE };
 	uint64_t *at;
 	bool fresh;

@@ -7,9 +7,6 @@
 #include "graph_memory.h"
 #include "memory/graph/graph.h"
 
-/* Values of sizes[] that are no size. */
-#define SIZE_IN_CLASS UINT32_MAX      /* class_size of the class */
-#define SIZE_IN_LIST (UINT32_MAX - 1) /* in big_sizes */
 #define GRAPH_OBJECTS_MAX (UINT32_MAX - 16)
 #define GRAPH_SIZE_MAX (1ull << 56)  /* of an object; larger ones are damage */
 #define GRAPH_BYTES_MAX (1ull << 60) /* of all objects */
@@ -58,15 +55,32 @@ struct graph_class {
 	uint64_t n, bytes, n_of_size;
 };
 
-struct graph_big_size {
-	uint32_t at; /* number of the object by arrival, later its id */
-	uint64_t size;
+/* Class and size in one number: a heap has millions of objects, and thousands of kinds. */
+struct graph_kind {
+	uint64_t size; /* GRAPH_SIZE_OF_CLASS: that of the class, until graph_finish() */
+	uint32_t class;
+	graph_id class_id; /* of the finished graph: of the object that is the class */
 };
 
 /* A growing array of more than UINT32_MAX elements; g->failed is set when there is no room. */
 struct graph_list {
 	void *v;
 	size_t n, cap;
+};
+
+/* Objects and their references by arrival, from one thread. */
+struct graph_part {
+	uint32_t n;
+	size_t cap;
+	uint64_t *addresses; /* later ids, of 4 bytes */
+	uint32_t *kind;
+	uint32_t *degree;         /* references of each object */
+	struct graph_list to;     /* uint32_t: coded addresses (code_edge()), later ids */
+	struct graph_list labels; /* uint32_t, one for each reference, when wanted */
+	uint64_t first;           /* address of the first object, from which the code counts */
+	unsigned code_shift;
+	uint64_t low, differ; /* the least address; the bits in which addresses differ */
+	uint64_t dangling;    /* references that lead to no object */
 };
 
 struct graph_raw_root {
@@ -111,18 +125,19 @@ struct graph {
 	struct intern names;
 	struct intern label_names;
 
-	/* By arrival, while it is made; later by id. */
-	uint32_t nobjects;
-	uint64_t *addresses; /* while it is made */
-	uint32_t *class, *sizes;
-	uint32_t *degree; /* while it is made: edges of each object */
-	size_t object_cap;
-	VEC(struct graph_big_size) big_sizes;
-	struct graph_list to;     /* uint32_t: coded addresses (code_address()), later ids */
-	struct graph_list labels; /* uint32_t, one for each edge, when wanted */
-	bool coded;               /* the code's origin is known */
-	unsigned code_shift;
-	uint64_t code_base;
+	/* graph_kinds.c */
+	struct graph_list kinds; /* struct graph_kind */
+	uint32_t *kind_hash;     /* number + 1 */
+	uint32_t kind_mask;
+
+	/* While it is made. */
+	struct graph_part made;        /* what is added now; arrival counts from its first */
+	VEC(struct graph_part) joined; /* what graph_join() has added */
+
+	uint32_t nobjects;            /* of `made`, later all */
+	uint32_t *kind;               /* by id */
+	struct graph_list to;         /* uint32_t: ids */
+	struct graph_list labels;     /* uint32_t, one for each reference, when wanted */
 	VEC(struct graph_apart) more; /* strong ones from any object, while it is made */
 	VEC(struct graph_apart) weak; /* later by from */
 	struct graph_list raw_roots;  /* struct graph_raw_root */
@@ -174,15 +189,33 @@ static inline void graph_bit_set(uint64_t *bits, graph_id i)
 }
 
 /* graph_index.c */
-void graph_index_make(struct graph_index *x, struct graph_memory *m, const uint64_t *addresses,
-		      uint32_t n);
+void graph_index_make(struct graph_index *x, struct graph_memory *m, const struct graph_part *parts,
+		      unsigned n);
 void graph_index_fini(struct graph_index *x);
 graph_id graph_index_find(const struct graph_index *x, uint64_t address);
 uint64_t graph_index_address(const struct graph_index *x, graph_id id);
 
 void graph_fail(struct graph *g, struct err *e);
 /* graph_make.c: reads the address at *at, and moves *at behind it. */
-uint64_t graph_decode(const struct graph *g, size_t *at);
+uint64_t graph_decode(const struct graph_part *p, size_t *at);
+void graph_part_free(struct graph_part *p);
+
+/* graph_kinds.c: the number of the kind, which it makes. */
+uint32_t graph_kind(struct graph *g, uint32_t class, uint64_t size);
+void graph_kinds_finish(struct graph *g);
+void graph_kinds_fini(struct graph *g);
+static inline const struct graph_kind *graph_kind_at(const struct graph *g, uint32_t kind)
+{
+	return (const struct graph_kind *)g->kinds.v + kind;
+}
+static inline uint32_t graph_class_at(const struct graph *g, graph_id id)
+{
+	return graph_kind_at(g, g->kind[id])->class;
+}
+static inline uint64_t graph_size_at(const struct graph *g, graph_id id)
+{
+	return graph_kind_at(g, g->kind[id])->size;
+}
 
 /* Adds n elements of `size` bytes. Returns NULL when there is no room. */
 void *graph_list_add(struct graph *g, struct graph_list *l, size_t size, size_t n);
@@ -202,6 +235,9 @@ void graph_content_fini(struct graph *g);
  * not among them, none, or GRAPH_LABEL_INDEX when `from` has elements. */
 uint32_t graph_label_between(const struct graph *g, graph_id from, graph_id to, uint32_t most);
 
+/* Returns how many threads a walk over all objects is worth. */
+unsigned graph_threads(const struct graph *g);
+
 /* graph_dominators.c */
 void graph_dominators(struct graph *g);
 /* Calls for the k-th strong reference of an object; the last is the implied one to its class.
@@ -214,7 +250,7 @@ static inline bool graph_edge_at(const struct graph *g, graph_id id, uint32_t k,
 		*ret = ((const uint32_t *)g->to.v)[at];
 		return true;
 	}
-	*ret = g->classes.v[g->class[id]].id;
+	*ret = graph_kind_at(g, g->kind[id])->class_id;
 	return at == end && *ret != GRAPH_NONE;
 }
 

@@ -36,7 +36,7 @@ static void point_find(struct graph *g, struct graph_suspect *s)
 	s->point = id;
 	while ((child = biggest_child(g, id)) != GRAPH_NONE &&
 	       g->retained[child] >= g->retained[id] / 100.0 * DROP_PERCENT) {
-		if (g->class[child] != g->class[id])
+		if (graph_class_at(g, child) != graph_class_at(g, id))
 			s->point = child;
 		id = child;
 	}
@@ -57,11 +57,11 @@ void graph_suspects(struct graph *g, unsigned percent, struct graph_suspects *re
 	struct graph_suspect *by_class = xcalloc((size_t)g->classes.n + 1, sizeof(*by_class));
 
 	for (size_t i = 0; i < n; i++) {
-		struct graph_suspect *c = &by_class[g->class[top[i]]];
+		struct graph_suspect *c = &by_class[graph_class_at(g, top[i])];
 
 		if (g->retained[top[i]] >= limit && g->reach.bytes) {
 			vec_push(&v, (struct graph_suspect){ .id = top[i],
-							     .class = g->class[top[i]],
+							     .class = graph_class_at(g, top[i]),
 							     .n = 1,
 							     .retained = g->retained[top[i]] });
 			continue;

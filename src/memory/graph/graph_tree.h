@@ -9,7 +9,7 @@
 struct graph_descent {
 	struct graph *g;
 	graph_id top, at;
-	uint32_t *next; /* of each object: the child that is entered next */
+	struct graph_list next; /* uint32_t: the child that is entered next, of each on the way */
 	bool begun, done;
 };
 void graph_descent_init(struct graph_descent *d, struct graph *g, graph_id top);
