@@ -126,6 +126,9 @@ bool graph_room(struct graph *g, uint64_t more);
  * numbers of classes and labels are those of `g`. */
 void graph_join(struct graph *g, struct graph *more);
 
+/* Drops all objects, references and roots, and an error. Classes and labels stay. */
+void graph_restart(struct graph *g);
+
 /* Makes the compact form. On an error (too many objects or references), only graph_free() is
  * allowed. */
 struct err *graph_finish(struct graph *g);

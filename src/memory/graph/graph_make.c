@@ -363,9 +363,25 @@ void graph_join(struct graph *g, struct graph *more)
 	for (size_t i = 0; i < more->raw_roots.n; i++)
 		graph_root(g, raw[i].address, raw[i].kind);
 	g->totals.edges += more->totals.edges;
+	if (g->totals.edges > GRAPH_OBJECTS_MAX)
+		graph_fail(g, err_new(EFBIG, "the heap has more than %u references",
+				      GRAPH_OBJECTS_MAX));
 	for (uint32_t i = 0; i < more->remarks.n; i++)
 		graph_remark(g, "%s", more->remarks.v[i]);
 	graph_free(more);
+}
+
+void graph_restart(struct graph *g)
+{
+	graph_part_free(&g->made);
+	for (uint32_t i = 0; i < g->joined.n; i++)
+		graph_part_free(&g->joined.v[i]);
+	g->joined.n = g->weak.n = g->more.n = 0;
+	g->raw_roots.n = 0;
+	g->nobjects = 0;
+	g->totals = (struct graph_totals){ 0 };
+	err_free(g->failed);
+	g->failed = NULL;
 }
 
 void graph_remark(struct graph *g, const char *fmt, ...)

@@ -11,9 +11,6 @@ enum {
 	NAME_MAX_BYTES = 4 << 10, /* kept of a text, because each field may have it as its label */
 	TAG_UTF8 = 0x01,
 	TAG_LOAD_CLASS = 0x02,
-	TAG_HEAP_DUMP = 0x0c,
-	TAG_HEAP_DUMP_SEGMENT = 0x1c,
-	TAG_HEAP_DUMP_END = 0x2c,
 	TAG_LAST = 0x2c,
 };
 static const char hprof_magic[] = "JAVA PROFILE 1.0.";
@@ -106,29 +103,27 @@ static bool header_read(struct hprof *h)
 	if (h->id_size != 4 && h->id_size != 8)
 		return hprof_bad(h, "identifiers of %u bytes; 4 or 8 are possible", h->id_size);
 	h->in.pos = nul + 1 + 4 + 8;
+	h->records_at = unpack_offset(&h->in);
 	return true;
 }
 
-/* Reads all records. */
-static bool pass(struct hprof *h)
+bool hprof_records(struct hprof *h, uint64_t end)
 {
-	if (!header_read(h))
-		return false;
 	h->last_id = 0;
-	while (unpack_need(&h->in, 1)) {
+	while (unpack_offset(&h->in) < end && unpack_need(&h->in, 1)) {
 		uint8_t tag;
 		uint32_t length;
 		bool ok;
 
 		h->record = unpack_offset(&h->in);
-		if (!hprof_need(h, 9))
+		if (!hprof_need(h, HPROF_RECORD))
 			return false;
 		tag = h->in.pos[0];
 		length = hprof_u32(h->in.pos + 5);
-		h->in.pos += 9;
+		h->in.pos += HPROF_RECORD;
 		if (!tag || tag > TAG_LAST)
 			return hprof_bad(h, "a record of kind 0x%02x, which there is not", tag);
-		if (tag == TAG_HEAP_DUMP || tag == TAG_HEAP_DUMP_SEGMENT)
+		if (tag == HPROF_HEAP_DUMP || tag == HPROF_HEAP_DUMP_SEGMENT)
 			ok = hprof_heap(h, length);
 		else if (tag == TAG_UTF8 && h->record >= h->skimmed)
 			ok = name_read(h, length);
@@ -142,9 +137,17 @@ static bool pass(struct hprof *h)
 			return true;
 	}
 	h->error = h->error ?: unpack_err(&h->in);
-	if (h->skim && !h->error)
-		h->skimmed = unpack_offset(&h->in);
 	return !h->error;
+}
+
+/* Reads all records. */
+static bool pass(struct hprof *h)
+{
+	if (!header_read(h) || !hprof_records(h, UINT64_MAX))
+		return false;
+	if (h->skim && !h->skimmed)
+		h->skimmed = unpack_offset(&h->in);
+	return true;
 }
 
 static int compare_threads(const void *x, const void *y)
@@ -171,6 +174,12 @@ static void locals_add(struct hprof *h)
 	}
 }
 
+static bool second_pass(struct hprof *h)
+{
+	h->error = unpack_rewind(&h->in);
+	return !h->error && pass(h);
+}
+
 static struct err *hprof_read_file(const char *path, struct graph *g)
 {
 	struct hprof h = { .graph = g, .skim = true };
@@ -182,8 +191,7 @@ static struct err *hprof_read_file(const char *path, struct graph *g)
 	if (pass(&h)) {
 		hprof_size_decide(&h);
 		h.skim = false;
-		h.error = unpack_rewind(&h.in);
-		if (!h.error && pass(&h)) {
+		if (hprof_threads(&h, path) || (!h.error && second_pass(&h))) {
 			locals_add(&h);
 			hprof_classes_finish(&h);
 		}

@@ -2,7 +2,7 @@
  *
  * A file is a header and records; records of two kinds are heap dumps, which have records of their
  * own. All numbers are big-endian; an id has 4 or 8 bytes. Two passes: the first learns the classes
- * and how large objects really are (hprof_skim()), the second fills the graph.
+ * and how large objects really are, the second fills the graph, in several threads when it can.
  */
 #ifndef DESCRY_MEMORY_HEAPFILE_HPROF_H
 #define DESCRY_MEMORY_HEAPFILE_HPROF_H
@@ -11,6 +11,12 @@
 #include "base/sorted.h"
 #include "memory/graph/graph.h"
 #include "memory/heapfile/unpack.h"
+
+enum {
+	HPROF_RECORD = 9, /* bytes of a record's head */
+	HPROF_HEAP_DUMP = 0x0c,
+	HPROF_HEAP_DUMP_SEGMENT = 0x1c,
+};
 
 /* Types of fields. */
 enum hprof_type {
@@ -84,7 +90,9 @@ struct hprof {
 
 	bool skim;            /* this is the first pass */
 	uint64_t skimmed;     /* offset up to which the first pass went */
+	uint64_t records_at;  /* offset of the first record */
 	uint64_t objects_at;  /* offset of the first object */
+	uint64_t objects_segment; /* and of the record that has it */
 	bool undescribed;     /* an instance came before its class */
 	uint64_t last_id;     /* the object before */
 	uint32_t last_number; /* its class + 1; 0: an array */
@@ -103,6 +111,8 @@ struct hprof {
 	uint64_t unread; /* instances whose class is not in the file */
 	uint64_t record; /* offset of the record that is being read */
 	uint64_t absent; /* bytes of arrays and instances that are there without them */
+	bool reader;     /* of hprof_threads(): it has a part of the file, and makes no class */
+	bool stuck;      /* the part has what a reader cannot read */
 	struct err *error;
 };
 
@@ -153,6 +163,13 @@ bool hprof_skip(struct hprof *h, uint64_t n);
 /* Sets the error "byte N: ...", unless there is one. Returns false. */
 bool hprof_bad(struct hprof *h, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
+/* Reads the records up to an offset. */
+bool hprof_records(struct hprof *h, uint64_t end);
+
+/* hprof_threads.c: reads all records in several threads. Returns false when that is not possible;
+ * then the graph has no objects. On an error too, and sets it. */
+bool hprof_threads(struct hprof *h, const char *path);
+
 /* Returns the text with this id, in names; 0: there is none. */
 uint32_t hprof_name(const struct hprof *h, uint64_t id);
 
@@ -163,6 +180,8 @@ struct hprof_class *hprof_class(struct hprof *h, uint64_t id);
 struct hprof_class *hprof_class_laid_out(struct hprof *h, uint64_t id);
 uint32_t hprof_graph_class(struct hprof *h, struct hprof_class *c);
 uint32_t hprof_array_class(struct hprof *h, unsigned type);
+/* Makes all classes of the graph, and lays them out. */
+bool hprof_classes_prepare(struct hprof *h);
 /* Reads a class dump. */
 bool hprof_class_dump(struct hprof *h);
 /* Gives the classes of the graph their names and sizes. */

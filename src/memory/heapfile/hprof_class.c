@@ -148,9 +148,24 @@ struct hprof_class *hprof_class_laid_out(struct hprof *h, uint64_t id)
 
 uint32_t hprof_graph_class(struct hprof *h, struct hprof_class *c)
 {
+	if (!c->graph_class && h->reader) {
+		h->stuck = true;
+		return 0;
+	}
 	if (!c->graph_class)
 		c->graph_class = graph_class(h->graph, c->id) + 1;
 	return c->graph_class - 1;
+}
+
+bool hprof_classes_prepare(struct hprof *h)
+{
+	for (uint32_t i = 0; i < h->classes.n && !h->error; i++) {
+		hprof_graph_class(h, &h->classes.v[i]);
+		hprof_class_laid_out(h, h->classes.v[i].id);
+	}
+	for (unsigned type = HPROF_BOOLEAN; type < HPROF_NTYPES; type++)
+		hprof_array_class(h, type);
+	return !h->error;
 }
 
 uint32_t hprof_array_class(struct hprof *h, unsigned type)
@@ -288,7 +303,8 @@ bool hprof_class_dump(struct hprof *h)
 	struct hprof_class *c;
 	uint64_t id;
 
-	if (!hprof_need(h, 7 * s + 8))
+	h->stuck |= h->reader;
+	if (h->stuck || !hprof_need(h, 7 * s + 8))
 		return false;
 	p = h->in.pos;
 	id = hprof_id(h, p);

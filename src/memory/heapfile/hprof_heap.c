@@ -245,7 +245,7 @@ static bool record_read(struct hprof *h, uint8_t tag)
 
 bool hprof_heap(struct hprof *h, uint64_t length)
 {
-	uint64_t end = unpack_offset(&h->in) + length;
+	uint64_t end = unpack_offset(&h->in) + length, segment = h->record;
 
 	while (unpack_offset(&h->in) < end) {
 		uint8_t tag;
@@ -254,9 +254,11 @@ bool hprof_heap(struct hprof *h, uint64_t length)
 		if (!hprof_need(h, 1))
 			return false;
 		tag = *h->in.pos++;
-		if (h->skim && !h->objects_at && ((tag >= 0x21 && tag <= 0x23) || tag == 0xc3))
+		if (h->skim && !h->objects_at && ((tag >= 0x21 && tag <= 0x23) || tag == 0xc3)) {
 			h->objects_at = h->record;
-		if (!record_read(h, tag))
+			h->objects_segment = segment;
+		}
+		if (!record_read(h, tag) || h->stuck)
 			return false;
 		/* All classes of the first objects are known; so are those of the others. */
 		if (h->skim && h->objects_at && !h->undescribed &&

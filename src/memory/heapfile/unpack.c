@@ -9,6 +9,7 @@
 enum {
 	BUFFER = 2 * UNPACK_PIECE,
 	ZLIB_BUFFER = 128 << 10,
+	READ_AT_ONCE = 256 << 10, /* so that the bytes are still in the processor's cache */
 	ASKED_EACH = 26, /* log2 of the bytes after which memory is asked for */
 	MEMORY_LEFT = 256 << 20,
 };
@@ -41,6 +42,20 @@ struct err *unpack_rewind(struct unpack *u)
 	return NULL;
 }
 
+bool unpack_plain(const struct unpack *u)
+{
+	return gzdirect(u->file);
+}
+
+struct err *unpack_seek(struct unpack *u, uint64_t offset)
+{
+	if (gzseek(u->file, (z_off_t)offset, SEEK_SET) < 0)
+		return err_new(ESPIPE, "byte %llu cannot be reached", (unsigned long long)offset);
+	u->pos = u->end = u->buffer;
+	u->at = offset;
+	return NULL;
+}
+
 struct err *unpack_err(const struct unpack *u)
 {
 	int code = 0;
@@ -69,7 +84,9 @@ bool unpack_more(struct unpack *u, size_t n)
 	u->pos = u->buffer;
 	u->end = u->buffer + left;
 	while (left < n && !u->failed) {
-		int got = gzread(u->file, u->buffer + left, (unsigned)(BUFFER - left));
+		size_t more = n - left > READ_AT_ONCE ? n - left : READ_AT_ONCE;
+		int got = gzread(u->file, u->buffer + left,
+				 (unsigned)(more < BUFFER - left ? more : BUFFER - left));
 
 		u->failed = got < 0;
 		if (got <= 0)

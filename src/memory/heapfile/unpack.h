@@ -32,6 +32,9 @@ struct err *unpack_open(struct unpack *u, const char *path, struct graph *g);
 void unpack_close(struct unpack *u);
 /* Goes back to the first byte. */
 struct err *unpack_rewind(struct unpack *u);
+/* Returns whether the file's bytes are read as they are; then unpack_seek() goes to any of them. */
+bool unpack_plain(const struct unpack *u);
+struct err *unpack_seek(struct unpack *u, uint64_t offset);
 /* Returns why reading failed, NULL when the file only ended. */
 struct err *unpack_err(const struct unpack *u);
 
