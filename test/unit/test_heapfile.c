@@ -563,6 +563,119 @@ static void rubydump_odd_classes(void **state)
 	graph_free(g);
 }
 
+enum { LARGE = 300000, LARGE_AT = 0x1000000, CLASS_LATE = 0x1700 };
+
+static uint64_t large_at(uint32_t i)
+{
+	return LARGE_AT + i * 32ull;
+}
+
+/* Many nodes that refer to any others, in segments: enough for several readers. Some objects are
+ * there twice, far from each other. late: a class and its objects come at the end. */
+static void make_large(struct hprof_make *m, bool late)
+{
+	uint64_t random = 1;
+
+	make_dump(m, 8, true);
+	for (uint32_t i = 0; i < LARGE; i++) {
+		uint32_t n = i % 1000 == 999 ? LARGE - i : (uint32_t)(i * 7919ull % LARGE);
+
+		if (i % 20000 == 0)
+			hm_segment(m, 0x1c);
+		random = random * 6364136223846793005ull + 1442695040888963407ull;
+		if (i % 50000 == 1)
+			hm_root(m, 0x01, large_at((uint32_t)(random >> 33) % LARGE), 1, 0);
+		hm_instance(m, large_at(n), CLASS_NODE, 20);
+		hm_id(m, i % 3 ? large_at((uint32_t)(random >> 33) % LARGE) : 0);
+		hm_id(m, large_at((uint32_t)(random >> 17) % (LARGE + LARGE / 100)));
+		hm_number(m, i, 4);
+		if (i % 1000 == 5) {
+			hm_instance(m, LARGE_AT * 16ull + i * 16ull, CLASS_WEAK, 8);
+			hm_id(m, large_at(i));
+			hm_root(m, 0x03, large_at(i), 0, 2);
+		}
+	}
+	if (late) {
+		hm_class(m, CLASS_LATE, CLASS_NODE, NULL, 0, NULL, 0);
+		hm_instance(m, LARGE_AT - 32, CLASS_LATE, 20);
+		hm_id(m, large_at(0));
+		hm_id(m, 0);
+		hm_number(m, 0, 4);
+		hm_root(m, 0x01, LARGE_AT - 32, 1, 0);
+	}
+	hm_segment_end(m);
+}
+
+static void same_graphs(struct graph *a, struct graph *b)
+{
+	const struct graph_totals *ta = graph_totals(a), *tb = graph_totals(b);
+	uint64_t reached = 0;
+
+	assert_int_equal(ta->objects, tb->objects);
+	assert_int_equal(ta->bytes, tb->bytes);
+	assert_int_equal(ta->edges, tb->edges);
+	assert_int_equal(ta->weak_edges, tb->weak_edges);
+	assert_int_equal(ta->roots, tb->roots);
+	assert_int_equal(ta->repeated, tb->repeated);
+	assert_int_equal(ta->dangling, tb->dangling);
+	assert_int_equal(graph_reach(a)->bytes, graph_reach(b)->bytes);
+	assert_int_equal(graph_reach(a)->weak, graph_reach(b)->weak);
+	for (graph_id id = 0; id < ta->objects; id++) {
+		struct graph_walk wa = graph_out(a, id), wb = graph_out(b, id);
+		struct graph_edge_to ea, eb;
+		char bufa[16], bufb[16];
+
+		assert_int_equal(graph_address(a, id), graph_address(b, id));
+		assert_string_equal(graph_class_text(a, graph_class_of(a, id)),
+				    graph_class_text(b, graph_class_of(b, id)));
+		assert_int_equal(graph_size(a, id), graph_size(b, id));
+		assert_int_equal(graph_retained(a, id), graph_retained(b, id));
+		assert_int_equal(graph_dominator(a, id), graph_dominator(b, id));
+		reached += graph_reachable(a, id);
+		while (graph_walk_next(&wa, &ea)) {
+			assert_true(graph_walk_next(&wb, &eb));
+			assert_int_equal(ea.id, eb.id);
+			assert_int_equal(ea.strength, eb.strength);
+			assert_string_equal(graph_label_text(a, ea.label, bufa, sizeof(bufa)),
+					    graph_label_text(b, eb.label, bufb, sizeof(bufb)));
+		}
+		assert_false(graph_walk_next(&wb, &eb));
+	}
+	assert_true(reached > LARGE / 2);
+}
+
+/* Several readers make the graph that one makes: a file that is packed has one. */
+static void hprof_readers(void **state)
+{
+	static const struct graph_wanted labels = { .labels = true };
+
+	(void)state;
+	for (int late = 0; late < 2; late++) {
+		struct hprof_make m;
+		struct graph *plain, *packed;
+		const char *source;
+		struct err *e;
+
+		make_large(&m, late);
+		assert_true(m.o.n > 9 << 20);
+		assert_null(read_bytes(m.o.v, m.o.n, true, &labels, &packed, &source));
+		assert_null(read_bytes(m.o.v, m.o.n, false, &labels, &plain, &source));
+		assert_int_equal(graph_totals(plain)->objects, graph_totals(packed)->objects);
+		assert_true(graph_totals(plain)->repeated > 0);
+		assert_true(graph_totals(plain)->dangling > 1000);
+		assert_int_equal(graph_find(plain, LARGE_AT - 32) != GRAPH_NONE, late);
+		same_graphs(plain, packed);
+		graph_free(plain);
+		graph_free(packed);
+		/* the last reader meets the end */
+		e = read_bytes(m.o.v, m.o.n - 9, false, &labels, &plain, &source);
+		assert_non_null(e);
+		assert_non_null(strstr(e->text, "truncated"));
+		err_free(e);
+		out_fini(&m.o);
+	}
+}
+
 static void unknown(void **state)
 {
 	(void)state;
@@ -585,6 +698,7 @@ int main(void)
 		cmocka_unit_test(hprof_circle),
 		cmocka_unit_test(hprof_absent),
 		cmocka_unit_test(hprof_absent_bytes),
+		cmocka_unit_test(hprof_readers),
 	};
 
 	return cmocka_run_group_tests(tests, setup, NULL);

@@ -88,15 +88,15 @@ struct hprof {
 	uint64_t class_class;               /* the id of java.lang.Class */
 	uint32_t array_class[HPROF_NTYPES]; /* of arrays of numbers: of the graph, + 1 */
 
-	bool skim;            /* this is the first pass */
-	uint64_t skimmed;     /* offset up to which the first pass went */
-	uint64_t records_at;  /* offset of the first record */
-	uint64_t objects_at;  /* offset of the first object */
+	bool skim;                /* this is the first pass */
+	uint64_t skimmed;         /* offset up to which the first pass went */
+	uint64_t records_at;      /* offset of the first record */
+	uint64_t objects_at;      /* offset of the first object */
 	uint64_t objects_segment; /* and of the record that has it */
-	bool undescribed;     /* an instance came before its class */
-	uint64_t last_id;     /* the object before */
-	uint32_t last_number; /* its class + 1; 0: an array */
-	uint64_t last_length; /* of an array: elements, and their size in the file */
+	bool undescribed;         /* an instance came before its class */
+	uint64_t last_id;         /* the object before */
+	uint32_t last_number;     /* its class + 1; 0: an array */
+	uint64_t last_length;     /* of an array: elements, and their size in the file */
 	unsigned last_element;
 	unsigned array_header; /* learnt: bytes in front of the elements, 0: not yet */
 	unsigned narrow, wide; /* arrays of references of 4, and perhaps 8 bytes */

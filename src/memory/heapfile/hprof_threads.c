@@ -13,7 +13,7 @@
 #include "memory/heapfile/hprof.h"
 
 enum {
-	PART_MIN = 16 << 20,   /* bytes that are worth a thread */
+	PART_MIN = 4 << 20,    /* bytes that are worth a thread */
 	RECORDS_MAX = 1 << 20, /* records of which the heads are read */
 };
 

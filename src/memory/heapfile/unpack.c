@@ -10,7 +10,7 @@ enum {
 	BUFFER = 2 * UNPACK_PIECE,
 	ZLIB_BUFFER = 128 << 10,
 	READ_AT_ONCE = 256 << 10, /* so that the bytes are still in the processor's cache */
-	ASKED_EACH = 26, /* log2 of the bytes after which memory is asked for */
+	ASKED_EACH = 26,          /* log2 of the bytes after which memory is asked for */
 	MEMORY_LEFT = 256 << 20,
 };
 
