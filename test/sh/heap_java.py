@@ -142,7 +142,7 @@ def differ(a, b):
     return {k: (a.get(k), b.get(k)) for k in set(a) | set(b) if a.get(k) != b.get(k)}
 
 
-def compare(p, name):
+def compare(p, name, count=COUNT):
     """Equal in all classes. A thread of the JVM may make an object in between: then once more."""
     own(p)  # makes what jcmd needs
     for _ in range(10):
@@ -151,7 +151,7 @@ def compare(p, name):
         if before == own(p) and before == found:
             break
     check(found == before, name, "differ", differ(before, found))
-    check(found.get("Plant$Session", (0, 0))[0] == COUNT, name, "Plant$Session", found.get("Plant$Session"))
+    check(found.get("Plant$Session", (0, 0))[0] == count, name, "Plant$Session", found.get("Plant$Session"))
     check(found.get("byte[][]") == before.get("byte[][]") and found.get("byte[][][]", (0, 0))[0] == 1, name, found.get("byte[][][]"))
     rows = heap("-p", str(p.pid))
     if check(rows and rows[0]["source"] == "java", name, rows[:1]):
@@ -235,6 +235,14 @@ for collector, options in (("Serial", ()), ("Parallel", wide), ("G1", ("-XX:G1He
             here, there = histogram("-p", str(p.pid)), histogram(core)
             check(here == there, "core and process differ", differ(here, there))
             os.unlink(core)
+    end(p)
+
+# More than a million objects.
+p = start("-XX:+UseG1GC", "-Xmx1g", what="300000")
+if check(p, "a million", "the program did not start"):
+    compare(p, "a million", 300000)
+    found = histogram("-p", str(p.pid))
+    check(sum(n for n, _ in found.values()) > 1000000, "a million objects", sum(n for n, _ in found.values()))
     end(p)
 
 # A program that makes and drops objects all the while is read, and goes on.
