@@ -27,6 +27,7 @@ const struct opt heap_opts[] = {
 	{ OPT_LONG, "find", "EXPRESSION", NULL, "the objects for which it is true: 'this->total > 100'", TEXT(find) },
 	{ OPT_LONG, "by", "EXPRESSION", NULL, "sums these objects, or all, by its value: 'class', 'file', 'this->status'", TEXT(by) },
 	{ OPT_LONG, "diff", "FILE", OPT_FILE, "the classes that have more or less than in this older dump", TEXT(diff) },
+	{ OPT_LONG, "ask", NULL, NULL, "reads the heap once, and then questions like these from standard input: 'refs ADDRESS'", FLAG(ask) },
 	{ 'o', NULL, "FILE", OPT_FILE, "a picture of what retains what: .html, .svg, .folded or .json; .hprof, .heapsnapshot: the heap itself", TEXT(page) },
 	{ 0, NULL, NULL, NULL, "How" },
 	{ 'n', NULL, "N", NULL, "lists at most N rows (30)", INTEGER(shown.most, 1, UINT32_MAX) },
@@ -82,7 +83,8 @@ enum {
 	ASK_PAGE = 1 << 9,
 	ASK_HPROF = 1 << 10,
 	ASK_SNAPSHOT = 1 << 11,
-	ASK_SUMMARY = 1 << 12, /* the user has given no option that asks something */
+	ASK_LINES = 1 << 12,
+	ASK_SUMMARY = 1 << 13, /* the user has given no option that asks something */
 };
 
 static uint32_t questions(const struct heap_options *a)
@@ -91,7 +93,7 @@ static uint32_t questions(const struct heap_options *a)
 			 (a->retained ? ASK_RETAINED : 0) | (a->unreachable ? ASK_UNREACHABLE : 0) |
 			 (a->duplicates ? ASK_DUPLICATES : 0) | (a->paths ? ASK_PATHS : 0) |
 			 (a->refs ? ASK_REFS : 0) | (a->find || a->by ? ASK_FIND : 0) |
-			 (a->diff ? ASK_DIFF : 0);
+			 (a->diff ? ASK_DIFF : 0) | (a->ask ? ASK_LINES : 0);
 
 	if (a->page)
 		asked |= has_ending(a->page, ".hprof")          ? ASK_HPROF
@@ -268,7 +270,8 @@ static struct err *show_diff(struct heap_options *a, struct graph *g, const stru
 }
 
 /* Answers the questions in the order of the help. */
-static struct err *answer(struct heap_options *a, struct graph *g, const struct graph_wanted *w)
+static struct err *answer(struct heap_options *a, struct graph *g, const struct graph_wanted *w,
+			  bool *ret_failed)
 {
 	const uint32_t asked = questions(a);
 	struct err *e = NULL, *flushed;
@@ -310,7 +313,8 @@ static struct err *answer(struct heap_options *a, struct graph *g, const struct 
 	out_fini(&o);
 	if (e)
 		err_free(flushed);
-	return e ?: flushed;
+	e = e ?: flushed;
+	return !e && asked & ASK_LINES ? heap_ask_lines(g, &a->shown, ret_failed) : e;
 }
 
 static int heap_take(void *into, const struct opt *o, const char *arg)
@@ -329,7 +333,7 @@ static int heap_ask(struct heap_options *a, char **files, int nfiles)
 	struct graph_wanted w;
 	struct graph *g = NULL;
 	struct err *e = NULL;
-	bool inside = false;
+	bool inside = false, unanswered = false;
 	int failed = 0;
 
 	if (!live && !nfiles)
@@ -343,10 +347,10 @@ static int heap_ask(struct heap_options *a, char **files, int nfiles)
 		inside = !e && heap_find_inside(a->query);
 	}
 	w = (struct graph_wanted){
-		.labels = inside || asked & (ASK_PATHS | ASK_REFS | ASK_PAGE | ASK_HPROF |
-					     ASK_SNAPSHOT | ASK_SUMMARY),
-		.contents = asked & ASK_DUPLICATES,
-		.values = inside || asked & (ASK_HPROF | ASK_SNAPSHOT),
+		.labels = inside || asked & (ASK_LINES | ASK_PATHS | ASK_REFS | ASK_PAGE |
+					     ASK_HPROF | ASK_SNAPSHOT | ASK_SUMMARY),
+		.contents = asked & (ASK_LINES | ASK_DUPLICATES),
+		.values = inside || asked & (ASK_LINES | ASK_HPROF | ASK_SNAPSHOT),
 		.memory = (uint64_t)a->memory << 20,
 		.counts = asked && !(asked & ~(uint32_t)(ASK_HISTOGRAM | ASK_COUNTS)),
 	};
@@ -356,7 +360,8 @@ static int heap_ask(struct heap_options *a, char **files, int nfiles)
 		    : a->stacks ? read_core(a, files[0], &w, &g) /* a dump has no threads */
 				: read_path(a, files[0], &w, &g);
 	if (!e && g)
-		e = answer(a, g, &w);
+		e = answer(a, g, &w, &unanswered);
+	failed = unanswered;
 	if (e)
 		failed = tool_failed(e);
 	err_free(e);

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # timeout: 600
 # descry heap with less memory than the graph of a dump needs: the answers are the same, the arrays are in files without a name, which
-# have gone afterwards; a folder in which no file can be made is named.
+# have gone afterwards; a folder in which no file can be made is named. --ask gives the same answers from one reading.
 import gzip
 import resource
 import struct
@@ -54,6 +54,30 @@ for ask in ASK:
     check((whole.returncode, whole.stdout, whole.stderr) == (small.returncode, small.stdout, small.stderr), ask, "in files", small.stdout[:500],
           small.stderr)
 check(not os.listdir(files), "files stay", os.listdir(files))
+# --ask: the same answers from one reading, and a message for what is no question
+LINES = ("histogram", ("--histogram",)), ("summary", ()), ("retained", ("--retained",)), ("unreachable", ("--unreachable",)), \
+    ("counts", ("--counts",)), ("duplicates", ("--duplicates",)), ("paths Node", ("--paths", "Node")), ("refs 0x8000000", ("--refs", "0x8000000")), \
+    ("refs 0x%x" % (0x10000 + 24), ("--refs", "0x%x" % (0x10000 + 24))), ("find this->value == 77", ("--find", "this->value == 77")), \
+    ("by class", ("--by", "class"))
+
+
+def asked(lines, *more):
+    return subprocess.run([DESCRY, "heap", "--ask", *more, dump], input="".join(line + "\n" for line in lines), capture_output=True, text=True)
+
+
+r = asked([line for line, _ in LINES])
+check((r.returncode, r.stderr) == (0, ""), r.returncode, r.stderr)
+at = r.stdout
+for line, options in LINES:
+    whole = heap(*options, dump).stdout + "\n"
+    if not check(at.startswith(whole), line, at[:500], whole[:500]):
+        break
+    at = at[len(whole):]
+r = asked(["refs 0x3", "nonsense", "histogram 1", "", "refs 0x8000000"], "--json")
+answers = [json.loads(line) for line in r.stdout.splitlines() if '"answered"' in line]
+check(r.returncode == 1 and len(r.stderr.splitlines()) == 3 and "There are: summary, histogram" in r.stderr, r.returncode, r.stderr)
+check(["error" in a for a in answers] == [True, True, True, False] and answers[3]["ns"] > 0, answers)
+check('"type":"object"' in r.stdout and '"class":"Node[]"' in r.stdout, r.stdout[:500])
 # the arrays are in the folder while it works
 d = kill_at_end(subprocess.Popen([DESCRY, "heap", "--memory", "1", dump], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                                  env=dict(os.environ, TMPDIR=files)))

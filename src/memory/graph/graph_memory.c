@@ -64,15 +64,22 @@ static char *huge_reserve(size_t bytes)
 }
 
 /* Moves pages to where other pages are. Those of one array can be several mappings, which the kernel
- * moves only one by one: each has whole huge pages, but for the last. */
-static bool pages_move(char *from, size_t was, char *to, size_t bytes)
+ * moves only one by one: each has whole huge pages, but for the last. On a failure some have moved. */
+static bool pages_move(char *from, size_t bytes, char *to)
 {
-	size_t half = round_up(was / 2, HUGE);
+	size_t half = round_up(bytes / 2, HUGE);
 
-	if (mremap(from, was, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, to) != MAP_FAILED)
+	if (mremap(from, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, to) != MAP_FAILED)
 		return true;
-	return half < was && pages_move(from, half, to, half) &&
-	       pages_move(from + half, was - half, to + half, bytes - half);
+	return half < bytes && pages_move(from, half, to) &&
+	       pages_move(from + half, bytes - half, to + half);
+}
+
+/* Gives an array addresses that have no pages yet. */
+static bool pages_fresh(char *at, size_t bytes)
+{
+	return mmap(at, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1,
+		    0) != MAP_FAILED;
 }
 
 /* Moves spare pages to an array that has none yet. Returns how many of its bytes have them. The
@@ -87,7 +94,7 @@ static size_t spare_take(struct graph_memory *m, char *to, size_t bytes)
 
 		s->bytes -= some;
 		m->spared -= some;
-		if (!pages_move(s->at + s->bytes, some, to + at, some))
+		if (!pages_move(s->at + s->bytes, some, to + at))
 			munmap(s->at + s->bytes, some);
 		else
 			at += some;
@@ -121,8 +128,7 @@ static void *pages_map(struct graph_memory *m, size_t n, size_t *ret_used)
 	if (!to)
 		return NULL;
 	*ret_used = spare_take(m, to, bytes);
-	if (mmap(to + *ret_used, bytes - *ret_used, PROT_READ | PROT_WRITE,
-		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == MAP_FAILED) {
+	if (!pages_fresh(to + *ret_used, bytes - *ret_used)) {
 		munmap(to, bytes);
 		return NULL;
 	}
@@ -131,10 +137,31 @@ static void *pages_map(struct graph_memory *m, size_t n, size_t *ret_used)
 	return to + PAGE;
 }
 
+/* Moves an array of pages of its own to where it has room for more. Returns NULL when there is no
+ * room. */
+static char *pages_grow(char *at, size_t was, size_t bytes)
+{
+	char *to = huge_reserve(bytes);
+
+	if (!to)
+		return NULL;
+	if (mremap(at, was, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, to) == MAP_FAILED) {
+		/* the room is there before anything moves */
+		if (!pages_fresh(to + was, bytes - was)) {
+			munmap(to, bytes);
+			return NULL;
+		}
+		if (!pages_move(at, was, to))
+			mem_exhausted("the kernel has no room for more mappings");
+	}
+	(void)!madvise(to, bytes, MADV_HUGEPAGE);
+	return to;
+}
+
 /* Changes the size of an array of pages of its own. Returns NULL when there is no room. */
 static void *pages_remap(struct header *h, size_t n)
 {
-	char *at = (char *)h + HEADER - PAGE, *to = at;
+	char *at = (char *)h + HEADER - PAGE;
 	size_t was = round_up(PAGE + h->n, PAGE), bytes = round_up(PAGE + n, PAGE),
 	       whole = round_up(bytes, HUGE);
 
@@ -142,18 +169,14 @@ static void *pages_remap(struct header *h, size_t n)
 		spare_add(h->memory, at + whole, was - whole);
 		was = whole;
 	}
-	if (mremap(at, was, bytes, 0) == MAP_FAILED) {
-		to = huge_reserve(bytes);
-		if (!to)
-			return NULL;
-		if (!pages_move(at, was, to, bytes)) {
-			munmap(to, bytes);
-			return NULL;
-		}
-		(void)!madvise(to, bytes, MADV_HUGEPAGE);
-	}
-	header_of(to + PAGE)->n = n;
-	return to + PAGE;
+	if (bytes < was)
+		munmap(at + bytes, was - bytes);
+	else if (bytes > was && mremap(at, was, bytes, 0) == MAP_FAILED)
+		at = pages_grow(at, was, bytes);
+	if (!at)
+		return NULL;
+	header_of(at + PAGE)->n = n;
+	return at + PAGE;
 }
 
 static const char *folder(void)
