@@ -49,6 +49,7 @@ slotted = [Slotted(i) for i in range(N // 4)]
 sets = [set(range(i % 40)) for i in range(1000)]
 frozen = [frozenset([i]) for i in range(100)]
 listed = [Listed([i, [i]]) for i in range(100)]
+same = ["the same text %d" % (i % 2) for i in range(400)]
 named = [Named("n%d" % i) for i in range(100)]
 table = {"k%d" % i: (i, i * 1.5, [i]) for i in range(N // 4)}
 def keep():
@@ -148,6 +149,8 @@ def ask(p):
     refs = heap("--refs", keeper[0]["address"], *where)
     check(refs[0]["retained"] >= 1000 * 1000, refs[0])
     check(any(r.get("field") == "held" and r["class"] == "list" for r in refs[1:]), refs)
+    same = [r for r in heap("--duplicates", *where) if r.get("head", "").startswith("the same text ")]
+    check([(r["class"], r["objects"], r["length"]) for r in same] == [("str", 200, 15)] * 2, same)
     paths = heap("--paths", "Slotted", *where)
     check(any(r.get("field") == "slotted" for r in paths), paths)
 

@@ -41,6 +41,7 @@ $wide = Array.new(100) { |i| Wide.new("a", "b", "c", "d", i) }
 $table = {}
 (N / 10).times { |i| $table["k#{i}"] = { a: i, b: "v#{i}" } }
 $floats = Array.new(ARGV[2].to_i) { |i| i * 1e300 }
+$same = Array.new(400) { |i| "the same text #{i % 2}" + (i % 2 == 0 ? "" : "y" * 100) }
 $big = (1..100).map { |i| 2**(i * 20) }
 $procs = Array.new(100) { |i| proc { $orders[i] } }
 def $big.single; end
@@ -165,6 +166,9 @@ def ask(p):
     check(any(r.get("field") == "@held" and r["class"] == "Array" for r in refs[1:]), refs)
     fields = {r["field"]: r["class"] for o in heap("--find", 'class == "Order"', *where)[:1] for r in heap("--refs", o["address"], *where)[1:]
               if r["type"] == "reference"}
+    same = [r for r in heap("--duplicates", *where) if r.get("head", "").startswith("the same text ")]
+    check(sorted(r["objects"] for r in same) == [200, 200] and {r["class"] for r in same} == {"String"}, same)
+    check(sorted(r["length"] for r in same) == [15, 115], same)
     check(fields.get("@name") == "String" and fields.get("@tags") == "Array", fields)
 
 

@@ -61,6 +61,7 @@ static void str_add(struct python_reader *x, uint64_t addr)
 	if (!p)
 		return;
 	x->budget -= n * width / 8 + 1;
+	graph_content(x->graph, p, n * width);
 	graph_characters(x->graph, p, n, width);
 }
 
@@ -68,10 +69,11 @@ void python_values(struct python_reader *x, uint64_t addr, const struct python_t
 {
 	const uint8_t *p;
 
-	if (!graph_wanted(x->graph)->values)
-		return;
 	if (t->kind == PYTHON_STR) {
-		str_add(x, addr);
+		if (graph_wanted(x->graph)->values || graph_wanted(x->graph)->contents)
+			str_add(x, addr);
+	} else if (!graph_wanted(x->graph)->values) {
+		return;
 	} else if (t->flags & PYTHON_FLAG_LONG) {
 		p = python_memory(x, addr, DIGITS_AT + 8);
 		if (p)

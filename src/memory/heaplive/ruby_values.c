@@ -64,13 +64,16 @@ static void text_add(struct ruby_reader *x, uint64_t addr)
 
 	if (!ruby_string_bytes(x->ruby, addr, &at, &n))
 		return;
-	if (!n)
-		graph_number_text(x->graph, GRAPH_LABEL_NONE, "");
+	if (!n) {
+		graph_text(x->graph, "");
+		return;
+	}
 	n = n < TEXT_MAX ? n : TEXT_MAX;
 	p = x->budget > n / 8 ? ruby_memory(x, at, n) : NULL;
 	if (!p)
 		return;
 	x->budget -= n / 8 + 1;
+	graph_content(x->graph, p, n);
 	to = graph_values(x->graph, n);
 	if (to)
 		memcpy(to, p, n);
@@ -80,9 +83,8 @@ void ruby_values(struct ruby_reader *x, uint64_t addr, const uint8_t *slot)
 {
 	const uint32_t type = ruby_type(ruby_slot_word(slot, 0));
 
-	if (!graph_wanted(x->graph)->values)
-		return;
-	if (type == RUBY_STRING)
+	if (type == RUBY_STRING &&
+	    (graph_wanted(x->graph)->values || graph_wanted(x->graph)->contents))
 		text_add(x, addr);
 	else if (type == RUBY_FLOAT)
 		graph_number(x->graph, GRAPH_LABEL_NONE, 'D', ruby_slot_word(slot, FLOAT_AT));
