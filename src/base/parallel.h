@@ -1,6 +1,7 @@
 /* Work in several threads, which all have ended when the call returns.
  *
- * Always true: the threads have all signals blocked, so that handlers execute where they did before.
+ * Always true: the threads have all signals blocked, so that handlers execute where they did
+ * before.
  */
 #ifndef DESCRY_BASE_PARALLEL_H
 #define DESCRY_BASE_PARALLEL_H

@@ -121,9 +121,9 @@ void graph_remark(struct graph *g, const char *fmt, ...) __attribute__((format(p
  * source asks for what it keeps itself; small amounts are always there. */
 bool graph_room(struct graph *g, uint64_t more);
 
-/* Adds the objects, references, roots and remarks of another graph, and frees that. Another thread may
- * have made it. It was made by the same struct graph_wanted, without contents, values and counts; its
- * numbers of classes and labels are those of `g`. */
+/* Adds the objects, references, roots and remarks of another graph, and frees that. Another thread
+ * may have made it. It was made by the same struct graph_wanted, without contents, values and
+ * counts; its numbers of classes and labels are those of `g`. */
 void graph_join(struct graph *g, struct graph *more);
 
 /* Drops all objects, references and roots, and an error. Classes and labels stay. */

@@ -4,8 +4,8 @@
  * numbers of a depth-first walk from a root above all roots, whose number is 0. A reference from a
  * smaller to a larger number gives its semidominator in the walk; only the others are kept. No
  * semidominator is less than a root's, so that none to roots are kept: most classes are roots, and
- * each object refers to one. Nearest common ancestors are found by jump pointers, so that no input takes more
- * than O(n log n) steps there.
+ * each object refers to one. Nearest common ancestors are found by jump pointers, so that no input
+ * takes more than O(n log n) steps there.
  */
 #include "base/parallel.h"
 #include "graph_private.h"

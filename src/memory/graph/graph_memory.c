@@ -63,8 +63,9 @@ static char *huge_reserve(size_t bytes)
 	return at;
 }
 
-/* Moves pages to where other pages are. Those of one array can be several mappings, which the kernel
- * moves only one by one: each has whole huge pages, but for the last. On a failure some have moved. */
+/* Moves pages to where other pages are. Those of one array can be several mappings, which the
+ * kernel moves only one by one: each has whole huge pages, but for the last. On a failure some have
+ * moved. */
 static bool pages_move(char *from, size_t bytes, char *to)
 {
 	size_t half = round_up(bytes / 2, HUGE);

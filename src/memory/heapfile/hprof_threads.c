@@ -1,9 +1,9 @@
 /* The second pass over an HPROF file in several threads: each reads a part, of whole records.
  *
  * A Java virtual machine writes a heap as segments of about 1 MB, and all classes in the first of
- * them. The first reader has the classes and the graph. The others have copies of the classes, which
- * they do not change, and graphs of their own. A file in which they meet a class is read once more, in
- * one thread.
+ * them. The first reader has the classes and the graph. The others have copies of the classes,
+ * which they do not change, and graphs of their own. A file in which they meet a class is read once
+ * more, in one thread.
  */
 #include <fcntl.h>
 #include <sys/stat.h>
