@@ -94,6 +94,7 @@ struct hprof {
 	uint64_t objects_at;      /* offset of the first object */
 	uint64_t objects_segment; /* and of the record that has it */
 	bool undescribed;         /* an instance came before its class */
+	uint64_t first_id;        /* the first object of a reader's part */
 	uint64_t last_id;         /* the object before */
 	uint32_t last_number;     /* its class + 1; 0: an array */
 	uint64_t last_length;     /* of an array: elements, and their size in the file */
@@ -169,6 +170,8 @@ bool hprof_records(struct hprof *h, uint64_t end);
 /* hprof_threads.c: reads all records in several threads. Returns false when that is not possible;
  * then the graph has no objects. On an error too, and sets it. */
 bool hprof_threads(struct hprof *h, const char *path);
+/* Bytes of a file that are worth a thread. Fuzzing sets fewer. */
+extern uint64_t hprof_part_min;
 
 /* Returns the text with this id, in names; 0: there is none. */
 uint32_t hprof_name(const struct hprof *h, uint64_t id);

@@ -42,6 +42,8 @@ void hprof_size_note(struct hprof *h, uint64_t id)
 				c->least = distance;
 		}
 	}
+	if (!h->first_id)
+		h->first_id = id;
 	h->last_id = id;
 }
 

@@ -12,10 +12,8 @@
 #include "base/parallel.h"
 #include "memory/heapfile/hprof.h"
 
-enum {
-	PART_MIN = 4 << 20,    /* bytes that are worth a thread */
-	RECORDS_MAX = 1 << 20, /* records of which the heads are read */
-};
+enum { RECORDS_MAX = 1 << 20 /* records of which the heads are read */ };
+uint64_t hprof_part_min = 4 << 20;
 
 struct reading {
 	struct hprof *h;
@@ -117,6 +115,11 @@ static void part_take(struct hprof *to, struct hprof *from)
 		if (least && (!to->classes.v[i].least || least < to->classes.v[i].least))
 			to->classes.v[i].least = least;
 	}
+	if (from->first_id) {
+		hprof_size_note(to, from->first_id);
+		to->last_id = from->last_id;
+		to->last_number = from->last_number;
+	}
 	for (uint32_t i = 0; i < from->locals.n; i++)
 		vec_push(&to->locals, from->locals.v[i]);
 	for (uint32_t i = 0; i < from->threads.n; i++)
@@ -166,8 +169,8 @@ bool hprof_threads(struct hprof *h, const char *path)
 	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	if (fd < 0 || fstat(fd, &s) || !S_ISREG(s.st_mode))
 		return false;
-	if ((uint64_t)s.st_size / PART_MIN < r.n)
-		r.n = (unsigned)((uint64_t)s.st_size / PART_MIN);
+	if ((uint64_t)s.st_size / hprof_part_min < r.n)
+		r.n = (unsigned)((uint64_t)s.st_size / hprof_part_min);
 	return r.n > 1 && parts_find(&r, fd, (uint64_t)s.st_size) && hprof_classes_prepare(h) &&
 	       parts_read(&r);
 }
