@@ -21,6 +21,7 @@
  *	own.c     reads of descry's own memory only
  *	fork.c    gives memory to a forked child without shared memory
  *	agent_seccomp.c handles filters of system calls before they are installed
+ *	agent_clone.c   waits for the tracer to detach before a call that it cannot follow
  *	agent_event.c   makes the contexts of the kernel's tracepoints for events of the process
  */
 #ifndef DESCRY_AGENT_AGENT_H
@@ -248,5 +249,7 @@ bool forked(uint64_t key);              /* thread.c: returns true when the child
 struct wire_thread *find(uint64_t key); /* thread.c: in the process's table */
 void ask_name(struct wire_thread *t);   /* thread.c: wire_thread.comm */
 uint64_t thread_pointer(void);          /* thread.c; 0 not known */
+/* agent_seccomp.c: returns the word that distinguishes this thread from all others, 0: not known */
+uint64_t own_key(void);
 
 #endif

@@ -66,18 +66,17 @@ __asm__(".text\n"
 	"	cmp $157, %edi\n"
 	"	je 1f\n"
 	"	cmp $317, %edi\n"
-	"	jne 2f\n"
+	"	jne agent_clone_entry\n"
 	"1:	push %rax\n	push %rdi\n	push %rsi\n	push %rdx\n	push %rcx\n"
 	"3:	push %r8\n	push %r9\n	push %rbp\n"
 	CALL_C
 	"	pop %rbp\n	pop %r9\n	pop %r8\n	pop %rcx\n	pop %rdx\n	pop %rsi\n	pop %rdi\n"
 	"	pop %rax\n"
-	"2:	ret\n"
+	"	ret\n"
 	".size agent_syscall_entry, . - agent_syscall_entry\n");
 /* clang-format on */
 
-/* Returns the word that distinguishes this thread from all others. */
-static uint64_t own_key(void)
+uint64_t own_key(void)
 {
 	const struct wire_area *a = area();
 	uint64_t fs = thread_pointer();

@@ -58,7 +58,7 @@ enum { WIRE_BASES = 16 };
 #define WIRE_PRIVATE 0x8000000000ull /* from base */
 
 #define WIRE_AREA_MAGIC 0x6172656164736372ull
-enum { WIRE_AREA_VERSION = 6 };
+enum { WIRE_AREA_VERSION = 7 };
 
 enum {
 	WIRE_THREADS_MAX = 1024, /* slots; the tracer may use fewer */
@@ -345,6 +345,20 @@ struct wire_process {
 	/* from /proc/PID/stat; distinguishes it from a later process with the same number */
 	uint64_t started;
 };
+/* Calls behind which descry cannot stay in the process. */
+enum wire_leaves {
+	WIRE_STAYS,
+	WIRE_LEAVES_SHARES, /* makes a process that runs in this one's memory */
+	WIRE_LEAVES_THREAD, /* makes a thread that has another one's thread pointer, or none */
+	WIRE_LEAVES_LOCKS,  /* locks all its memory */
+};
+/* The stack of a thread that waits between the agent's leave_wait and leave_end for the detach. */
+struct wire_leaving {
+	uint64_t left; /* naps */
+	uint64_t skip; /* bytes above `back` that the stub has taken off the stack */
+	uint64_t r11, r10, r9, r8, rdi, rsi, rdx, rcx, rax, flags;
+	uint64_t back; /* address in the stub */
+};
 /* The process's own statements: in shared memory, at the same index. */
 struct wire_said {
 	uint32_t own_pid; /* a forked child's number, written last; 0: ignore the entry */
@@ -354,7 +368,7 @@ struct wire_said {
 	uint32_t execs;         /* atomic: calls of execve that have not returned */
 	uint32_t quiet;         /* its wire_kept.quiet is set */
 	uint32_t unwind_asked;  /* WIRE_UNWIND_ASK_*: requested since its list was written */
-	uint32_t pad;
+	uint32_t leaves;        /* enum wire_leaves: descry must detach from it */
 };
 
 /* Byte offsets of members of the kernel's structures that the agent writes. */
@@ -639,6 +653,10 @@ enum { WIRE_HELPER_THREAD_TIME = 60000 };
 	X(agg_python, "d_agg_python of bpf/") \
 	X(agg_ruby, "d_agg_ruby of bpf/") \
 	X(thread_time, "helper WIRE_HELPER_THREAD_TIME") \
+	X(clone_site, \
+	  "in place of a thunk, in front of a system call: waits for the detach before one that descry cannot follow") \
+	X(leave_wait, "no function: a thread that waits there has a struct wire_leaving") \
+	X(leave_end, "behind it") \
 	X(event, \
 	  "(struct pt_regs *, struct wire_stub *, thread) of a WIRE_STUB_EVENTS kind -> the program's context; 0: no such event")
 enum wire_agent_entry {

@@ -324,6 +324,7 @@ static void inproc_drain(struct engine *en, record_fn *fn, void *arg)
 	inproc_run_timers(e);
 	islands_turn(e);
 	bell_take(e);
+	leaving_look(e);
 	processes_look(e);
 	loads_look(e);
 	ranges_look(e);

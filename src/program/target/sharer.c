@@ -34,15 +34,16 @@ static pid_t parent_of(pid_t pid)
 	return (pid_t)parent;
 }
 
-pid_t control_memory_sharer(pid_t pid)
+uint32_t control_memory_sharers(pid_t pid, pid_t *ret, uint32_t max)
 {
 	const pid_t ref = procdir_living_thread(pid);
 	cleanup_dir DIR *d = opendir("/proc");
+	uint32_t n = 0;
 
 	/* Between two looks, a child of vfork(2) may execute a program. */
-	for (pid_t other; procdir_next(d, &other);)
+	for (pid_t other; n < max && procdir_next(d, &other);)
 		if (other != pid && has_same_memory(ref, other) &&
 		    !waits_in_vfork(parent_of(other), other) && has_same_memory(ref, other))
-			return other;
-	return 0;
+			ret[n++] = other;
+	return n;
 }

@@ -18,12 +18,13 @@ static uint64_t locked_kb(struct control *c)
 
 struct err *attach_check_alone(pid_t pid)
 {
-	const pid_t other = control_memory_sharer(pid);
+	pid_t other;
 
-	return other ? err_new(EPERM,
-			       "process %d runs in its memory (clone(2) with CLONE_VM), and does not stop with it: use -x engine=kernel",
-			       (int)other)
-		     : NULL;
+	return control_memory_sharers(pid, &other, 1)
+		       ? err_new(EPERM,
+				 "process %d runs in its memory (clone(2) with CLONE_VM), and does not stop with it: use -x engine=kernel",
+				 (int)other)
+		       : NULL;
 }
 
 struct err *attach_check_suits(struct control *c, uint64_t page, bool *ret_no_counter)

@@ -32,6 +32,10 @@ void processes_round(struct inproc_engine *e);
  * unloaded. Call it now and then. */
 void loads_look(struct inproc_engine *e);
 
+/* leaving.c */
+/* Detaches from processes in which descry cannot stay. Call it often: a thread waits for it. */
+void leaving_look(struct inproc_engine *e);
+
 /* execs.c: follows threads that are about to execute another program into that program. */
 /* Handles the bell of a thread that has reached execve(2) with this path. own_tid: its number in
  * its own pid namespace. */

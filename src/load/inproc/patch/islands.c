@@ -21,6 +21,7 @@ enum {
 	GATE_PRCTL,
 	GATE_SYSCALL,
 	GATE_FORK,
+	GATE_CLONE,
 	GATES
 };
 enum {
@@ -222,6 +223,7 @@ static uint64_t gate_of(const struct inproc_module *m, const struct inproc_point
 		     : p->probe == INPROC_PRCTL   ? own + GATE_PRCTL
 		     : p->probe == INPROC_SYSCALL ? own + GATE_SYSCALL
 		     : p->probe == INPROC_FORK    ? own + GATE_FORK
+		     : p->probe == INPROC_CLONE   ? own + GATE_CLONE
 						  : first_gate(p->prog) + p->kind;
 
 	return m->island + i * sizeof(struct gate);
@@ -297,6 +299,7 @@ struct err *island_write_stubs(struct inproc_engine *e, struct inproc_process *p
 	write_gate(m, own + GATE_PRCTL, e->addr + entry[WIRE_AGENT_prctl_entry]);
 	write_gate(m, own + GATE_SYSCALL, e->addr + entry[WIRE_AGENT_syscall_entry]);
 	write_gate(m, own + GATE_FORK, e->addr + entry[WIRE_AGENT_fork_site]);
+	write_gate(m, own + GATE_CLONE, e->addr + entry[WIRE_AGENT_clone_site]);
 	if (m->loads_state) {
 		/* rings while r_state is RT_CONSISTENT (0), and not in a forked child */
 		write_gate(m, own + GATE_LOADS, m->island + at);

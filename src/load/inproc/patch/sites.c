@@ -49,7 +49,7 @@ static void sites_refuse(struct plan *pl, uint32_t probe, const char *reason)
 	if (probe == INPROC_EXECS || probe == INPROC_SECCOMP || probe == INPROC_PRCTL ||
 	    probe == INPROC_SYSCALL) /* processes_look() finds it a moment later */
 		return;
-	if (probe == INPROC_FORK)
+	if (probe == INPROC_FORK || probe == INPROC_CLONE)
 		return;
 	if (reason != TEXT_NEVER_RETURNS) {
 		pl->e->placement.nrefused++;
@@ -366,10 +366,25 @@ static void plan_fork(struct plan *pl, uint32_t module, const struct text_syscal
 		plan_site(pl, module, &at, &p);
 }
 
+/* Plans the place in front of a call that descry cannot follow: see agent/agent_clone.c. The
+ * system call stays in its place, because a new thread begins behind it. any: also calls whose
+ * number is not known; a C library's syscall() has a probe of its own at its entry. */
+static void plan_clone(struct plan *pl, uint32_t module, const struct text_syscall *s, bool any)
+{
+	const struct inproc_point p = { .addr = s->addr,
+					.kind = WIRE_STUB_MID,
+					.probe = INPROC_CLONE };
+
+	if (((any && s->number < 0) || s->number == SYS_clone || s->number == SYS_clone3 ||
+	     s->number == SYS_mlockall) &&
+	    usable(&s->before))
+		plan_site(pl, module, &s->before, &p);
+}
+
 /* Plans every place where a C library (or a program without one) may call rt_sigaction(2), so that
  * the program's handlers stay behind descry's (if one place cannot be patched, no handlers are
- * installed). Also plans the places that may install a seccomp filter, and those that may make a
- * child that is not followed. */
+ * installed). Also plans the places that may install a seccomp filter, those that may make a child
+ * that is not followed, and those of calls behind which descry cannot stay. */
 static struct err *plan_books(struct plan *pl)
 {
 	const bool guard = guard_wanted(pl->e, &pl->maps), forks = !pl->e->area->follow;
@@ -388,13 +403,14 @@ static struct err *plan_books(struct plan *pl)
 		err = plan_module(pl, i, &module);
 		if (!err && library)
 			err = seccomp_functions(pl->p, pl, module);
-		if (!err && (guard || forks || !library))
+		if (!err)
 			err = text_syscalls(pl->p->modules.v[module].text, 0, &calls, &n);
 		for (uint32_t k = 0; k < n && !err; k++) {
 			if (!library)
 				seccomp_site(pl, module, &calls[k]);
 			if (forks)
 				plan_fork(pl, module, &calls[k]);
+			plan_clone(pl, module, &calls[k], !library);
 			if (!guard || (calls[k].number >= 0 && calls[k].number != SYS_rt_sigaction))
 				continue;
 			all &= usable(&calls[k].site);

@@ -35,6 +35,7 @@ enum {
 	INPROC_PRCTL = 0x7ffffffa,
 	INPROC_SYSCALL = 0x7ffffff9,
 	INPROC_FORK = 0x7ffffff8,
+	INPROC_CLONE = 0x7ffffff7,
 	INPROC_LATER = 1 << 17, /* bytes of shared memory for parts that are made after load() */
 };
 
@@ -64,7 +65,7 @@ struct inproc_point {
 	enum wire_stub_kind kind;
 	uint64_t shown; /* link-time address that programs see: the address of a uprobe there */
 	uint32_t probe; /* index in image.probes; INPROC_SIGACTION: the agent's sigaction_site; INPROC_LOADS, INPROC_EXECS:
-				 bell.c's; INPROC_SECCOMP, INPROC_PRCTL, INPROC_SYSCALL: agent/agent_seccomp.c's; INPROC_FORK: agent/fork.c's; INPROC_ERRNO: none, see proc_events.c */
+				 bell.c's; INPROC_SECCOMP, INPROC_PRCTL, INPROC_SYSCALL: agent/agent_seccomp.c's; INPROC_FORK: agent/fork.c's; INPROC_CLONE: agent/agent_clone.c's; INPROC_ERRNO: none, see proc_events.c */
 	uint32_t prog;           /* index in image.progs: one of the probe's */
 	int32_t number;          /* WIRE_STUB_SYSRET: of the system call, -1 not known */
 	struct text_split split; /* as the site's of text.h */
@@ -278,8 +279,10 @@ struct inproc_family {
 			      * children */
 	/* indexes in `processes` at which the next rounds continue */
 	uint32_t ranges_at, unwind_at;
-	uint32_t learn_at;   /* the slot, likewise */
-	bool loads_asked;    /* a bell has reported that libraries have come or gone */
+	uint32_t learn_at;     /* the slot, likewise */
+	uint32_t sharers_at;   /* the process, for leaving.c */
+	uint64_t sharers_next; /* CLOCK_MONOTONIC ns of its next search */
+	bool loads_asked;      /* a bell has reported that libraries have come or gone */
 	uint64_t loads_next; /* CLOCK_MONOTONIC ns of the next reading of mappings without a bell */
 };
 

@@ -1,9 +1,11 @@
 /* Finds the undo log of a process, and removes the patches and mappings that it lists. */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <linux/kcmp.h>
 #include <signal.h>
 #include <sys/syscall.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "load/inproc/undo/undo_private.h"
@@ -175,12 +177,91 @@ static struct err *restore_text(struct control *c, struct undo_log *log, bool ag
 	return e;
 }
 
+/* Other processes that run in the process's memory. The engine detaches when a traced process makes
+ * one (agent/agent_clone.c), but some are only found later, in text that has jumps. */
+struct sharers {
+	VEC(struct control *) v;
+};
+
+static void let_go(struct sharers *s)
+{
+	for (uint32_t i = 0; i < s->v.n; i++)
+		control_free(s->v.v[i]);
+	vec_fini(&s->v);
+}
+
+static bool is_among(const struct sharers *s, pid_t pid)
+{
+	for (uint32_t i = 0; i < s->v.n; i++)
+		if (control_pid(s->v.v[i]) == pid)
+			return true;
+	return false;
+}
+
+/* Stops them too, when the process itself is stopped. A sharer may make another one meanwhile. */
+static struct err *stop_sharers(struct control *c, int timeout_ms, struct sharers *ret)
+{
+	enum { MOST = 64, ROUNDS = 4 };
+	pid_t pids[MOST];
+	struct err *e = NULL;
+	bool more = true;
+
+	for (int round = 0; more && round < ROUNDS && !e; round++) {
+		const uint32_t n = control_memory_sharers(control_pid(c), pids, MOST);
+
+		more = false;
+		for (uint32_t i = 0; i < n && !e; i++) {
+			struct control *one = NULL;
+
+			if (is_among(ret, pids[i]))
+				continue;
+			more = true;
+			e = control_open(pids[i], &one) ?: control_stop(one, timeout_ms);
+			if (e && e->code == ESRCH) {
+				err_free(e);
+				e = NULL;
+				control_free(one);
+			} else if (one) {
+				vec_push(&ret->v, one);
+			}
+		}
+	}
+	if (!e && more)
+		e = err_new(
+			EBUSY,
+			"processes in the memory of process %d start others faster than they can be stopped",
+			(int)control_pid(c));
+	return e;
+}
+
+/* Does for the sharers what restore_once() does for the process. A sharer that was made without
+ * CLONE_SIGHAND has signal actions of its own. */
+static struct err *move_sharers_out(const struct sharers *s, pid_t pid, const struct undo_log *log,
+				    const struct ours *ours, struct undo_report *r)
+{
+	struct err *e = NULL;
+
+	for (uint32_t i = 0; i < s->v.n && !e; i++) {
+		struct control *c = s->v.v[i];
+		pid_t busy = 0;
+
+		e = undo_move_out(c, log, &r->moved) ?: undo_move_leaving(c, log, &r->moved);
+		e = e ?: control_refers(c, ours->v.v, ours->code, false, &busy);
+		r->busy = r->busy ?: busy;
+	}
+	for (uint32_t i = 0; i < s->v.n && !e && !r->busy; i++)
+		if (syscall(SYS_kcmp, pid, control_pid(s->v.v[i]), KCMP_SIGHAND, 0, 0))
+			e = or_filtered(restore_signals(s->v.v[i], log, r), r);
+	return e;
+}
+
 /* Makes one stop: restores text and program counters. Also restores the signal actions and removes
  * the mappings, when no thread can return to them. */
 static struct err *restore_once(struct control *c, struct undo_log *log, int timeout_ms,
 				bool *again, struct undo_report *r)
 {
 	struct ours ours = { 0 };
+	struct sharers sharers = { 0 };
 	struct err *e = control_stop(c, timeout_ms);
 
 	r->busy = 0;
@@ -191,9 +272,11 @@ static struct err *restore_once(struct control *c, struct undo_log *log, int tim
 	/* another program has restored the process, and perhaps a tracer has begun anew */
 	if (!e && !is_there(c, log))
 		return control_resume(c);
+	e = e ?: stop_sharers(c, timeout_ms, &sharers);
 	e = e ?: restore_text(c, log, *again, r);
 	*again |= !e;
 	e = e ?: undo_move_out(c, log, &r->moved);
+	e = e ?: undo_move_leaving(c, log, &r->moved);
 	e = e ?: find_ours(c, log, &ours);
 	/* A return address into a stub is on the stack only while the thread is in the thunk that
 	 * the stub called, or in a handler that interrupted it there. So checking program counters
@@ -201,10 +284,12 @@ static struct err *restore_once(struct control *c, struct undo_log *log, int tim
 	e = e ?: control_refers(c, ours.v.v, ours.code, false, &r->busy);
 	if (!e && !r->busy && r->foreign && undo_jumped_to(c, log, ours.v.v, ours.v.n))
 		r->busy = control_pid(c);
+	e = e ?: move_sharers_out(&sharers, control_pid(c), log, &ours, r);
 	/* a thread that is in descry's code may need the handlers to leave it */
 	if (!e && !r->busy)
 		e = or_filtered(restore_signals(c, log, r) ?: unmap(c, &ours, r), r);
 	vec_fini(&ours.v);
+	let_go(&sharers);
 	if (e && e->code == EBUSY) { /* the only thread waits for its vfork child */
 		err_free(e);
 		e = NULL;

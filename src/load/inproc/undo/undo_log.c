@@ -28,7 +28,7 @@ void undo_record(struct wire_undo *u, pid_t pid, uint64_t site, uint8_t len, con
 	memcpy(u->before, before, len);
 	memcpy(u->after, after, len);
 	if (moved)
-		memcpy(u->moved, moved, len * sizeof(*moved));
+		memcpy(u->moved, moved, (len < WIRE_SITE_MAX ? len + 1u : len) * sizeof(*moved));
 	__atomic_store_n(&u->len, len, __ATOMIC_RELEASE);
 }
 

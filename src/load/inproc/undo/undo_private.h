@@ -2,6 +2,7 @@
  *
  *	undo_log.c     reads and sorts records, areas, logs
  *	undo_text.c    restores program counters and text
+ *	undo_leave.c   moves threads that wait for the detach
  *	undo_strays.c  closes descriptors and unmaps pages of an attach that was cut short
  *	undo.c         restores signal actions, removes mappings; calls all of it in order
  */
@@ -27,6 +28,11 @@ bool undo_in_ranges(const struct control_range *r, uint32_t n, uint64_t addr);
 
 /* Moves program counters out of stubs in a stopped process. Adds to *moved. */
 struct err *undo_move_out(struct control *c, const struct undo_log *log, uint32_t *moved);
+/* Returns the record whose stub has the address, or NULL. */
+const struct wire_undo *undo_record_at(const struct undo_log *log, uint64_t pc);
+/* undo_leave.c: moves threads that wait for this detach in the agent to the system call that they
+ * are about to make. */
+struct err *undo_move_leaving(struct control *c, const struct undo_log *log, uint32_t *moved);
 /* Sorts the stubs, for look-ups by program counter. Call it when all sites are there. */
 void undo_sort_stubs(struct undo_log *log);
 /* Restores the text. In *log, sites that hold foreign bytes lose their stub. */

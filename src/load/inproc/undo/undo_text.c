@@ -37,7 +37,7 @@ static uint64_t came_from(const struct wire_undo *u, uint64_t off)
 	return 0;
 }
 
-static uint64_t pc_out(const struct undo_log *log, uint64_t pc)
+const struct wire_undo *undo_record_at(const struct undo_log *log, uint64_t pc)
 {
 	uint32_t lo = partition_point(log->sites.n, i, log->by_stub[i].stub <= pc);
 
@@ -46,9 +46,16 @@ static uint64_t pc_out(const struct undo_log *log, uint64_t pc)
 		const struct wire_undo *u = &log->sites.v[log->by_stub[lo].site];
 
 		if (u->stub && pc - u->stub < u->stub_len)
-			return came_from(u, pc - u->stub) ?: pc;
+			return u;
 	}
-	return pc;
+	return NULL;
+}
+
+static uint64_t pc_out(const struct undo_log *log, uint64_t pc)
+{
+	const struct wire_undo *u = undo_record_at(log, pc);
+
+	return u ? came_from(u, pc - u->stub) ?: pc : pc;
 }
 
 uint64_t undo_pc_in(const struct undo_log *log, uint64_t pc, bool in_syscall)
