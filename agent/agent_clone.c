@@ -1,14 +1,14 @@
 /* Handles calls behind which descry cannot stay in the process, right before they are made:
  *
- *	clone(2), clone3(2)  with CLONE_VM, of a process that shares this one's memory, or of a thread that has no
- *	                     thread pointer of its own. Stopping this process does not stop the first; the second
- *	                     would fire in another thread's slot.
+ *	clone(2), clone3(2)  with CLONE_VM, when they make a process in this one's memory, which
+ *	                     a stop of this process does not stop, or a thread without a thread
+ *	                     pointer of its own, which would fire in another thread's slot
  *	mlockall(2)          would lock descry's mappings, and fill them
  *
- * The thread asks the tracer to detach from the process, and waits between leave_wait and leave_end.
- * The tracer, or its watchdog, then moves the thread to the system call (src/load/inproc/undo/undo_leave.c),
- * which the thread makes in the original text. The C library's own threads, fork(2), vfork(2) and
- * posix_spawn(3) pass. */
+ * The thread asks the tracer to detach from the process, and waits between leave_wait and
+ * leave_end. The tracer, or its watchdog, then moves the thread to the system call
+ * (src/load/inproc/undo/undo_leave.c), which the thread makes in the original text. The C library's
+ * own threads, fork(2), vfork(2) and posix_spawn(3) pass. */
 #include "agent/agent.h"
 
 enum {

@@ -40,6 +40,14 @@ static struct err *put_process(void *arg, uint32_t pid, const struct wire_unwind
 	return NULL;
 }
 
+static void drop_chunk(void *arg, uint32_t chunk)
+{
+	struct memory *m = arg;
+
+	assert_int_equal(chunk + 1, m->chunks.n);
+	free(m->chunks.v[--m->chunks.n]);
+}
+
 static void del_process(void *arg, uint32_t pid)
 {
 	((struct memory *)arg)->deleted = pid;
@@ -285,14 +293,15 @@ static bool meet_copy(const struct memory *m, struct unwind_store *s, const char
 static void test_churn(void **state)
 {
 	enum { COPIES = 300 };
-	static const struct unwind_store_ops ops = { put_chunk, put_process, del_process };
+	static const struct unwind_store_ops ops = { put_chunk, put_process, del_process,
+						     drop_chunk };
 	char folder[] = "/tmp/test_unwind_churn.XXXXXX";
 	cleanup_free char *bytes = NULL;
 	struct memory m = { 0 };
 	struct unwind_store *s = unwind_store_new(&ops, &m);
 	uint64_t own = (uintptr_t)test_space + 4, words, now = 1ull << 40;
 	struct unwind_store_limits limits = { .idle_words = 1 << 30, .idle_files = 20 };
-	uint32_t rule, met = 0;
+	uint32_t rule, met = 0, most;
 	Dl_info library;
 	size_t n;
 
@@ -325,6 +334,17 @@ static void test_churn(void **state)
 		assert_null(unwind_store_tidy(s, &limits, now));
 	}
 	assert_true(unwind_store_words(s) <= words + WIRE_UNWIND_CHUNK_WORDS);
+	/* The chunks of a burst of files are given back when the files are gone. */
+	most = m.chunks.n;
+	for (int i = 0; i < COPIES; i++)
+		(void)meet_copy(&m, s, folder, i, true);
+	assert_true(m.chunks.n > most + 1);
+	for (int i = 0; i < 3; i++) {
+		now += 2000000000;
+		assert_null(unwind_store_tidy(s, &limits, now));
+	}
+	assert_true(m.chunks.n <= most + 1);
+	assert_int_equal(chunk_rule(&m, own), rule);
 	/* A dropped file is added again. */
 	assert_false(meet_copy(&m, s, folder, 0, false));
 	assert_true(meet_copy(&m, s, folder, 0, true));

@@ -121,6 +121,17 @@ static struct err *put_chunk(void *arg, uint32_t chunk, const uint32_t *words)
 	return NULL;
 }
 
+static void drop_chunk(void *arg, uint32_t chunk)
+{
+	struct unwind_tables *t = arg;
+	union bpf_attr a = { .map_fd = (uint32_t)t->chunks, .key = (uintptr_t)&chunk };
+
+	if (chunk + 1 != t->chunk_fds.n)
+		return; /* it was never written */
+	sys_bpf(BPF_MAP_DELETE_ELEM, &a, sizeof(a));
+	close(t->chunk_fds.v[--t->chunk_fds.n]);
+}
+
 static struct err *put_process(void *arg, uint32_t pid, const struct wire_unwind_process *p)
 {
 	struct unwind_tables *t = arg;
@@ -164,7 +175,8 @@ static void add_known_chunks(struct unwind_tables *t)
 	(void)(t->languages && add_chunk_at(t, WIRE_UNWIND_CODES));
 }
 
-static const struct unwind_store_ops store_ops = { put_chunk, put_process, del_process };
+static const struct unwind_store_ops store_ops = { put_chunk, put_process, del_process,
+						     drop_chunk };
 
 struct err *unwind_tables_new(struct languages *languages, struct unwind_tables **ret)
 {
@@ -279,7 +291,11 @@ static bool is_gone(uint32_t pid)
 
 static void forget(struct unwind_tables *t, uint32_t pid)
 {
+	const uint64_t *language = hash_get(&t->interpreters, &pid, sizeof(pid));
+
 	unwind_store_del(t->store, (pid_t)pid);
+	if (language && *language)
+		unwind_store_drop_words(t->store, (uint32_t)*language, WIRE_LANGUAGE_WORDS);
 	hash_del(&t->again_ns, &pid, sizeof(pid));
 	hash_del(&t->ours, &pid, sizeof(pid));
 	hash_del(&t->interpreters, &pid, sizeof(pid));

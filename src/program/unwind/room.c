@@ -2,8 +2,6 @@
 #include "program/unwind/room.h"
 #include "base/sorted.h"
 
-#include <stdbool.h>
-
 void room_fini(struct room *s)
 {
 	vec_fini(&s->free);
@@ -84,4 +82,12 @@ uint32_t room_take(struct room *s, uint32_t n, uint32_t align)
 		return at;
 	}
 	return 0;
+}
+
+bool room_ends_with(struct room *s, uint32_t at, uint32_t n)
+{
+	if (!s->free.n || vec_last(&s->free)->at != at || vec_last(&s->free)->n != n)
+		return false;
+	s->free.n--;
+	return true;
 }

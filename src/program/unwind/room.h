@@ -7,6 +7,7 @@
 #ifndef DESCRY_PROGRAM_UNWIND_ROOM_H
 #define DESCRY_PROGRAM_UNWIND_ROOM_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/mem.h"
@@ -28,5 +29,7 @@ void room_settle(struct room *s, uint64_t until_ns);
 /* Takes n words, the first at a multiple of align. Returns their address, or 0 when there is no
  * such room. */
 uint32_t room_take(struct room *s, uint32_t n, uint32_t align);
+/* Removes the last free range when it is exactly this one. Returns false when it is another. */
+bool room_ends_with(struct room *s, uint32_t at, uint32_t n);
 
 #endif

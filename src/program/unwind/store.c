@@ -11,8 +11,8 @@
 enum {
 	MAPPING_WORDS = sizeof(struct wire_unwind_mapping) / 4,
 	PAGE_WORDS = sizeof(struct wire_unwind_page) / 4,
-	LIST_MIN = 64,    /* least room of a list, in mappings */
-	LIST_CLASSES = 7, /* 64, 128 ... 4096 */
+	LIST_MIN = 64, /* least room of a list, in mappings; others have 128 ... 4096 */
+	OWN_CHUNKS = 2, /* of rules and of files */
 	IDLE_WORDS = 2 << 20,
 	IDLE_FILES = 512,
 };
@@ -26,7 +26,7 @@ struct chunk {
 /* A process's list of mappings in the chunks. */
 struct list {
 	uint32_t address, n;
-	uint8_t size_class;
+	uint32_t nwords; /* that it may take */
 	struct unwind_file **files; /* whose tables it refers to */
 	uint32_t nfiles;
 };
@@ -41,10 +41,10 @@ struct unwind_store {
 	uint32_t nrules, version;
 	struct hash rules; /* rule -> number */
 	struct room room;  /* that is free again */
-	struct hash pids;  /* pid -> index in lists */
+	VEC(struct room_range) dropped; /* since the last unwind_store_tidy(), which gives them back */
+	struct hash pids;               /* pid -> index in lists */
 	VEC(struct list) lists;
 	VEC(uint32_t) free_lists; /* indices in lists not in use */
-	VEC(uint32_t) free_blocks[LIST_CLASSES];
 };
 
 static void add_chunk(struct unwind_store *s)
@@ -75,8 +75,7 @@ void unwind_store_free(struct unwind_store *s)
 		return;
 	for (uint32_t i = 0; i < s->chunks.n; i++)
 		free(s->chunks.v[i].words);
-	for (uint32_t i = 0; i < LIST_CLASSES; i++)
-		vec_fini(&s->free_blocks[i]);
+	vec_fini(&s->dropped);
 	for (uint32_t i = 0; i < s->lists.n; i++)
 		free(s->lists.v[i].files);
 	room_fini(&s->room);
@@ -110,6 +109,9 @@ static uint32_t alloc(struct unwind_store *s, uint32_t n, uint32_t align)
 			s->full = true;
 			return 0;
 		}
+		/* what does not fit in front of the chunk's end may fit later */
+		room_give(&s->room, (s->chunks.n - 1) << 16 | s->used,
+			  WIRE_UNWIND_CHUNK_WORDS - s->used, 0);
 		add_chunk(s);
 		at = 0;
 	}
@@ -224,20 +226,27 @@ static struct err *flush(struct unwind_store *s)
 	return NULL;
 }
 
-/* Takes a list with room for n mappings. */
+/* Takes a list with room for n mappings: that of another process, if one has just been dropped. */
 static bool alloc_list(struct unwind_store *s, uint32_t n, struct list *ret)
 {
-	uint8_t c = 0;
+	uint32_t most = LIST_MIN;
 
-	while ((uint32_t)LIST_MIN << c < n)
-		c++;
-	*ret = (struct list){ .n = n, .size_class = c };
-	if (s->free_blocks[c].n) {
-		ret->address = s->free_blocks[c].v[--s->free_blocks[c].n];
-		return true;
-	}
-	ret->address = alloc(s, (uint32_t)(LIST_MIN << c) * MAPPING_WORDS, MAPPING_WORDS);
+	while (most < n)
+		most *= 2;
+	*ret = (struct list){ .n = n, .nwords = most * MAPPING_WORDS };
+	for (uint32_t i = 0; i < s->dropped.n; i++)
+		if (s->dropped.v[i].n == ret->nwords) {
+			ret->address = s->dropped.v[i].at;
+			s->dropped.v[i] = s->dropped.v[--s->dropped.n];
+			return true;
+		}
+	ret->address = alloc(s, ret->nwords, MAPPING_WORDS);
 	return ret->address != 0;
+}
+
+void unwind_store_drop_words(struct unwind_store *s, uint32_t at, uint32_t n)
+{
+	vec_push(&s->dropped, ((struct room_range){ .at = at, .n = n }));
 }
 
 static void drop_list(struct unwind_store *s, const struct list *l)
@@ -246,7 +255,7 @@ static void drop_list(struct unwind_store *s, const struct list *l)
 		l->files[i]->refs--;
 	free(l->files);
 	if (l->address)
-		vec_push(&s->free_blocks[l->size_class], l->address);
+		unwind_store_drop_words(s, l->address, l->nwords);
 }
 
 static struct list *list_of(struct unwind_store *s, uint32_t pid)
@@ -307,7 +316,7 @@ struct err *unwind_store_add(struct unwind_store *s, pid_t pid)
 		}
 	}
 	unwind_process_free(p);
-	/* Write the tables first, then the process that refers to them. Free its old list last. A
+	/* Write the tables first, then the process that refers to them. Drop its old list last. A
 	 * walk that has begun may still read it, so it is not written before the next change of
 	 * some process. */
 	e = flush(s);
@@ -435,6 +444,18 @@ static void forget_file(struct unwind_store *s, struct unwind_file *f, uint64_t 
 	unwind_images_remove(s->images, f);
 }
 
+/* Gives chunks back that have become free, the last ones first. New tables take the first room that is
+ * there, so that the last chunks become free. */
+static void drop_chunks(struct unwind_store *s)
+{
+	while (s->ops->drop_chunk && s->chunks.n > OWN_CHUNKS &&
+	       room_ends_with(&s->room, (s->chunks.n - 1) << 16, s->used)) {
+		s->ops->drop_chunk(s->arg, --s->chunks.n);
+		free(s->chunks.v[s->chunks.n].words);
+		s->used = WIRE_UNWIND_CHUNK_WORDS;
+	}
+}
+
 struct err *unwind_store_tidy(struct unwind_store *s, const struct unwind_store_limits *l,
 			      uint64_t now_ns)
 {
@@ -444,7 +465,11 @@ struct err *unwind_store_tidy(struct unwind_store *s, const struct unwind_store_
 	struct unwind_file *f;
 	file_vec idle = { 0 };
 
+	for (uint32_t i = 0; i < s->dropped.n; i++)
+		room_give(&s->room, s->dropped.v[i].at, s->dropped.v[i].n, now_ns);
+	s->dropped.n = 0;
 	room_settle(&s->room, until);
+	drop_chunks(s);
 	for (uint32_t i = 0; (f = unwind_images_file(s->images, i)); i++) {
 		if (f->refs || !f->placed)
 			continue;

@@ -176,6 +176,8 @@ struct unwind_store_ops {
 	struct err *(*put_chunk)(void *arg, uint32_t chunk, const uint32_t *words);
 	struct err *(*put_process)(void *arg, uint32_t pid, const struct wire_unwind_process *p);
 	void (*del_process)(void *arg, uint32_t pid);
+	/* Optional: removes the last chunk, which has become free. */
+	void (*drop_chunk)(void *arg, uint32_t chunk);
 };
 struct unwind_store *unwind_store_new(const struct unwind_store_ops *ops, void *arg);
 void unwind_store_free(struct unwind_store *s);
@@ -185,6 +187,8 @@ struct err *unwind_store_add(struct unwind_store *s, pid_t pid);
  * address, or 0 when there is no room. They are in the maps after the next unwind_store_add(). */
 uint32_t unwind_store_words_at(struct unwind_store *s, uint32_t at, const void *words, uint32_t n,
 			       uint32_t align);
+/* Drops words of unwind_store_words_at(). */
+void unwind_store_drop_words(struct unwind_store *s, uint32_t at, uint32_t n);
 void unwind_store_del(struct unwind_store *s, pid_t pid);
 /* Writes the tables of files that no process may have mapped yet. Skips files without tables. */
 struct err *unwind_store_add_files(struct unwind_store *s, const char *const *paths, uint32_t n);
