@@ -226,7 +226,7 @@ static void make_stub(struct tracer *t, int i, uint64_t site)
 		have[sizeof(displaced)];
 	uint64_t stub = t->island + (uint64_t)i * STUB_SIZE,
 		 count = t->base + WIRE_FACTS + AT_COUNTS + (uint64_t)i * 8;
-	uint16_t moved[sizeof(displaced)];
+	uint16_t moved[WIRE_SITE_MAX];
 	int32_t rel;
 
 	must(control_read(t->c, site, have, sizeof(have)));

@@ -176,7 +176,7 @@ static void add_known_chunks(struct unwind_tables *t)
 }
 
 static const struct unwind_store_ops store_ops = { put_chunk, put_process, del_process,
-						     drop_chunk };
+						   drop_chunk };
 
 struct err *unwind_tables_new(struct languages *languages, struct unwind_tables **ret)
 {

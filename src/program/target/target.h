@@ -98,9 +98,9 @@ uint64_t control_copy_free(struct control_copy *k);
  * which permit the same calls. */
 bool control_filtered(pid_t pid, pid_t tid);
 bool control_any_filtered(pid_t pid); /* of any of its threads */
-/* Finds other processes that run in the process's memory (clone(2) with CLONE_VM), and that stopping
- * the process does not stop. Returns their number, at most max; 0 where kcmp(2) is not available. A
- * child that a thread of the process waits for in vfork(2) does not count. */
+/* Finds other processes that run in the process's memory (clone(2) with CLONE_VM), and that
+ * stopping the process does not stop. Returns their number, at most max; 0 where kcmp(2) is not
+ * available. A child that a thread of the process waits for in vfork(2) does not count. */
 uint32_t control_memory_sharers(pid_t pid, pid_t *ret, uint32_t max);
 /* Returns true when a thread of a stopped process has Syscall User Dispatch switched on. Returns
  * false where the kernel does not tell (before Linux 6.4). */

@@ -11,7 +11,7 @@
 enum {
 	MAPPING_WORDS = sizeof(struct wire_unwind_mapping) / 4,
 	PAGE_WORDS = sizeof(struct wire_unwind_page) / 4,
-	LIST_MIN = 64, /* least room of a list, in mappings; others have 128 ... 4096 */
+	LIST_MIN = 64,  /* least room of a list, in mappings; others have 128 ... 4096 */
 	OWN_CHUNKS = 2, /* of rules and of files */
 	IDLE_WORDS = 2 << 20,
 	IDLE_FILES = 512,
@@ -26,7 +26,7 @@ struct chunk {
 /* A process's list of mappings in the chunks. */
 struct list {
 	uint32_t address, n;
-	uint32_t nwords; /* that it may take */
+	uint32_t nwords;            /* that it may take */
 	struct unwind_file **files; /* whose tables it refers to */
 	uint32_t nfiles;
 };
@@ -41,8 +41,9 @@ struct unwind_store {
 	uint32_t nrules, version;
 	struct hash rules; /* rule -> number */
 	struct room room;  /* that is free again */
-	VEC(struct room_range) dropped; /* since the last unwind_store_tidy(), which gives them back */
-	struct hash pids;               /* pid -> index in lists */
+	VEC(struct room_range)
+	dropped;          /* since the last unwind_store_tidy(), which gives them back */
+	struct hash pids; /* pid -> index in lists */
 	VEC(struct list) lists;
 	VEC(uint32_t) free_lists; /* indices in lists not in use */
 };
@@ -444,8 +445,8 @@ static void forget_file(struct unwind_store *s, struct unwind_file *f, uint64_t 
 	unwind_images_remove(s->images, f);
 }
 
-/* Gives chunks back that have become free, the last ones first. New tables take the first room that is
- * there, so that the last chunks become free. */
+/* Gives chunks back that have become free, the last ones first. New tables take the first room that
+ * is there, so that the last chunks become free. */
 static void drop_chunks(struct unwind_store *s)
 {
 	while (s->ops->drop_chunk && s->chunks.n > OWN_CHUNKS &&

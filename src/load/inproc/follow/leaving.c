@@ -1,6 +1,6 @@
-/* Detaches from processes in which descry cannot stay: before they make a process in their memory, or a
- * thread that cannot be distinguished from another, or lock their memory (agent/agent_clone.c), and
- * when such a process is found that the agent has not seen being made. */
+/* Detaches from processes in which descry cannot stay: before they make a process in their memory,
+ * or a thread that cannot be distinguished from another, or lock their memory
+ * (agent/agent_clone.c), and when such a process is found that the agent has not seen. */
 #include "base/clock.h"
 #include "load/inproc/attach/inproc_attach.h"
 #include "load/inproc/follow/inproc_follow.h"

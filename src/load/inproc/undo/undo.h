@@ -16,7 +16,8 @@
 #include "program/target/target.h"
 #include "wire/inproc.h"
 
-/* Fills a record in the area; `len` is stored last. moved: NULL for a trap (stub 0). */
+/* Fills a record in the area; `len` is stored last. moved: WIRE_SITE_MAX words, of which it takes
+ * len and one more, for probes behind the last instruction; NULL for a trap (stub 0). */
 void undo_record(struct wire_undo *u, pid_t pid, uint64_t site, uint8_t len, const uint8_t *before,
 		 const uint8_t *after, uint64_t stub, uint32_t stub_len, const uint16_t *moved);
 

@@ -1,5 +1,5 @@
-/* Moves threads out of the agent's wait for a detach (agent/agent_clone.c), to the system call that they
- * are about to make. */
+/* Moves threads out of the agent's wait for a detach (agent/agent_clone.c), to the system call that
+ * they are about to make. */
 #include "load/inproc/undo/undo_private.h"
 
 /* The agent's code in which threads wait. */
@@ -19,8 +19,8 @@ static bool find_wait(struct control *c, uint64_t base, struct wait_range *ret)
 	return true;
 }
 
-/* Returns the instruction of a site that runs behind the stub's probes at an offset. These probes
- * stand between the offset of the instruction's own beginning and that of the next. 0: not known. */
+/* Returns the instruction of a site that runs behind the stub's probes at an offset, 0: not known.
+ * These probes stand between the offset of the instruction's own beginning and that of the next. */
 static uint64_t comes_next(const struct wire_undo *u, uint64_t off)
 {
 	uint32_t best = WIRE_SITE_MAX;
