@@ -1,9 +1,15 @@
 /* The sink of `descry malloc record`: records become events of the file. */
+#include <errno.h>
+
 #include "base/hash.h"
 #include "memory/alloc/alloc_record.h"
 #include "render/render.h"
 
-enum { NUMBERS = 3, FLUSH_NS = 1000000000 };
+enum {
+	NUMBERS = 3,
+	FLUSH_NS = 1000000000,
+	MET_BYTES = 64, /* counted for an address in record_sink.met */
+};
 
 struct thread {
 	uint32_t index; /* in the file; from 1 */
@@ -153,6 +159,22 @@ static void write_before(struct record_sink *k)
 	hash_fini(&k->met);
 }
 
+/* Notes the address of an event that may be older than the copy. The process may write the times of
+ * its records (-x engine=inproc), so it can make any number. */
+static void note_met(struct record_sink *k, uint64_t addr)
+{
+	bool is_new;
+
+	hash_put(&k->met, &addr, sizeof(addr), &is_new);
+	if (!is_new || take_room(k, MET_BYTES))
+		return;
+	k->r->not_before = err_new(
+		E2BIG, "too many blocks were allocated or freed while its memory was copied");
+	k->before_waits = false;
+	vec_fini(&k->before.blocks);
+	hash_fini(&k->met);
+}
+
 /* --- records --- */
 
 static struct err *record_begin(struct sink *s, const struct record_view *r)
@@ -229,7 +251,7 @@ static struct err *record_end(struct sink *s, const struct record_view *r)
 		}
 	}
 	if (k->before_waits && r->head->time < k->before.time && e.addr)
-		hash_put(&k->met, &e.addr, sizeof(e.addr), NULL);
+		note_met(k, e.addr);
 	alloc_write(k->r->writer, &e);
 	if (r->head->time - k->flushed > FLUSH_NS) {
 		k->flushed = r->head->time;

@@ -19,6 +19,7 @@
 
 #include <sys/types.h>
 
+#include "base/hash.h"
 #include "base/ticks.h"
 #include "memory/alloc/shim_stacks.h"
 #include "memory/alloc/trace.h"
@@ -73,6 +74,7 @@ struct alloc_shims {
 	VEC(struct alloc_shim_sum)
 	sums; /* of all that have ended; the command's first program first */
 	/* Private. */
+	struct hash numbers; /* pid -> the number of its last file */
 	uint32_t depth, sample;
 	struct shim_budget budget;
 	/* Whose processes are recorded, and when one of them was last given tables. All that do not

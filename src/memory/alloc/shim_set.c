@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/un.h>
 #include <sys/wait.h>
@@ -26,6 +27,7 @@ enum {
 	LIVE_MAX = 1024,      /* processes at a time */
 	FILES_MAX = 4096,     /* of a recording */
 	OPENS_MAX = 16,       /* tries to make a new file */
+	STRANGERS_MAX = 64,   /* names that are passed over because another user has them */
 	COMMAND_MAX = 1024,   /* bytes that are kept of a command */
 	TIDY = 64,            /* processes that end, until what is known of them is dropped */
 };
@@ -73,28 +75,30 @@ static pid_t read_parent(pid_t pid)
 
 /* --- files --- */
 
-static bool is_used(const struct alloc_shims *s, const char *path)
+/* Returns true when another user has a file of this name, which root could remove. */
+static bool is_strangers(const char *path)
 {
-	for (uint32_t i = 0; i < s->sums.n; i++)
-		if (!strcmp(s->sums.v[i].path, path))
-			return true;
-	for (uint32_t i = 0; i < s->live.n; i++)
-		if (!strcmp(s->live.v[i]->sum.path, path))
-			return true;
-	return false;
+	struct stat st;
+
+	return !lstat(path, &st) && st.st_uid != geteuid();
 }
 
-/* Returns DIR/NAME.PID.dma for DIR/NAME.dma, with a number when the process has such a file. */
-static char *path_of(const struct alloc_shims *s, pid_t pid)
+/* Returns DIR/NAME.PID.dma for DIR/NAME.dma, with a number when the process has such a file, or
+ * when another user has. A process may execute any number of programs, so its last number is
+ * kept. */
+static char *path_of(struct alloc_shims *s, pid_t pid)
 {
+	uint64_t *last = hash_put(&s->numbers, &pid, sizeof(pid), NULL);
 	const char *slash = strrchr(s->path, '/'), *dot = strrchr(slash ?: s->path, '.');
 	int n = (int)(dot && dot > (slash ? slash + 1 : s->path) ? (size_t)(dot - s->path)
 								 : strlen(s->path));
-	char *path = xasprintf("%.*s.%d%s", n, s->path, (int)pid, s->path + n);
+	char *path = NULL;
 
-	for (int i = 2; is_used(s, path); i++) {
+	for (int i = 0; i < STRANGERS_MAX && (!path || is_strangers(path)); i++) {
 		free(path);
-		path = xasprintf("%.*s.%d-%d%s", n, s->path, (int)pid, i, s->path + n);
+		path = ++*last == 1 ? xasprintf("%.*s.%d%s", n, s->path, (int)pid, s->path + n)
+				    : xasprintf("%.*s.%d-%llu%s", n, s->path, (int)pid,
+						(unsigned long long)*last, s->path + n);
 	}
 	return path;
 }
@@ -106,7 +110,9 @@ static struct err *open_beside(const char *path, struct alloc_writer **ret)
 	int fd = -1;
 
 	for (int i = 0; fd < 0 && i < OPENS_MAX && (!i || errno == EEXIST); i++) {
-		unlink(path); /* whatever has this name */
+		if (is_strangers(path))
+			return err_new(EEXIST, "%s belongs to another user", path);
+		unlink(path); /* of an earlier recording */
 		fd = open(path, flags, 0666);
 	}
 	return fd < 0 ? err_errno(errno, "%s", path) : alloc_writer_new_at(fd, path, ret);

@@ -415,6 +415,7 @@ void alloc_shims_free(struct alloc_shims *s)
 	}
 	vec_fini(&s->live);
 	vec_fini(&s->sums);
+	hash_fini(&s->numbers);
 	symbols_free(s->symbols);
 	if (s->writer)
 		err_free(alloc_writer_end(s->writer));

@@ -126,7 +126,8 @@ struct memory_room *memory_room_new(struct space *s)
 			&runs);
 	for (uint32_t i = 0; i < runs.n; i++)
 		n += runs.v[i].end - runs.v[i].start;
-	for (uint32_t i = 0, k = 0; !e && available && n < available && i < room->regions.n; i++) {
+	for (uint32_t i = 0, k = 0; !e && available && n < available / 2 && i < room->regions.n;
+	     i++) {
 		struct memory_region *r = &room->regions.v[i];
 		uint32_t first = k;
 

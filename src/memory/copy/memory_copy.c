@@ -70,13 +70,14 @@ static void list_gaps(const space_range_vec *has, struct space_range in, space_r
 
 /* Lists the pages that are copied: those of the regions that are not in `kept`. A process can map
  * the same page thousands of times, and a core file can name the same bytes as often, so that the
- * copy can be far larger than either.
+ * copy can be far larger than either. The other half of the memory is for the tables that are made
+ * from the copy, and for others.
  * populated: bytes of the copy's memory that are no longer available to others. */
 static struct err *list_runs(const struct memory_copy *c, struct space *s,
 			     const space_range_vec *kept, uint64_t populated, space_range_vec *ret)
 {
 	const uint64_t available = meminfo_available(),
-		       room = available ? available + populated : 0;
+		       room = available ? (available + populated) / 2 : 0;
 	space_range_vec gaps = { 0 };
 	struct err *e = NULL;
 	uint64_t n = 0;
@@ -90,10 +91,10 @@ static struct err *list_runs(const struct memory_copy *c, struct space *s,
 		n += ret->v[i].end - ret->v[i].start;
 	if (!e && room && n > room)
 		e = err_new(ENOMEM,
-			    "%s: a copy of its memory takes %llu MB, and this machine has %llu MB "
-			    "available",
+			    "%s: a copy of its memory takes %llu MB, which is more than half of "
+			    "the %llu MB that this machine has available",
 			    s->name, (unsigned long long)(n >> 20),
-			    (unsigned long long)(room >> 20));
+			    (unsigned long long)(room >> 19));
 	vec_fini(&gaps);
 	return e;
 }

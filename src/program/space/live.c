@@ -67,7 +67,7 @@ static struct err *live_auxv(struct space *s, const uint64_t **ret, uint32_t *re
 
 static struct err *live_resident(struct space *s, struct space_range in, space_range_vec *ret)
 {
-	return space_resident_of(s->pid, in, ret);
+	return space_resident_of(s, in, ret);
 }
 
 static char *live_open_path(struct space *s, const struct mapping *m)

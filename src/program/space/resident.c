@@ -61,10 +61,13 @@ static bool scan(int fd, struct space_range in, space_range_vec *ret)
 	return true;
 }
 
-static struct err *read_entries(int fd, pid_t pid, struct space_range in, space_range_vec *ret)
+/* The process may be stopped meanwhile, and may have any number of mappings, so that the limit is
+ * one for all ranges. */
+static struct err *read_entries(int fd, pid_t pid, uint64_t *spent, struct space_range in,
+				space_range_vec *ret)
 {
 	cleanup_free uint64_t *v = xmalloc(ENTRIES * sizeof(*v));
-	const uint64_t until = now_ns() + ENTRIES_MS * 1000000ull;
+	const uint64_t begun = now_ns(), most = ENTRIES_MS * 1000000ull, before = *spent;
 
 	for (uint64_t at = in.start; at < in.end;) {
 		uint64_t left = (in.end - at + PAGE - 1) / PAGE;
@@ -73,7 +76,8 @@ static struct err *read_entries(int fd, pid_t pid, struct space_range in, space_
 
 		if (got < 0)
 			return err_errno(errno, "/proc/%d/pagemap", (int)pid);
-		if (now_ns() > until)
+		*spent = before + (now_ns() - begun);
+		if (*spent > most)
 			return err_new(ETIMEDOUT,
 				       "process %d: its page table is too large to be read: "
 				       "Linux 6.7 and later need not read it whole",
@@ -87,14 +91,14 @@ static struct err *read_entries(int fd, pid_t pid, struct space_range in, space_
 	return NULL;
 }
 
-struct err *space_resident_of(pid_t pid, struct space_range in, space_range_vec *ret)
+struct err *space_resident_of(struct space *s, struct space_range in, space_range_vec *ret)
 {
 	char path[64];
 	cleanup_close int fd = -1;
 
-	snprintf(path, sizeof(path), "/proc/%d/pagemap", (int)procdir_living_thread(pid));
+	snprintf(path, sizeof(path), "/proc/%d/pagemap", (int)procdir_living_thread(s->pid));
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return err_errno(errno, "%s", path);
-	return scan(fd, in, ret) ? NULL : read_entries(fd, pid, in, ret);
+	return scan(fd, in, ret) ? NULL : read_entries(fd, s->pid, &s->table_ns, in, ret);
 }

@@ -77,6 +77,7 @@ struct space {
 	bool record; /* of a process that may have ended: another process may have its number now */
 	struct space_limit limit; /* see space_limit() */
 	uint64_t waited_ns;       /* in reads under an inner limit: pages may come late */
+	uint64_t table_ns;        /* that space_resident_of() has taken, for all ranges */
 };
 
 struct err *space_live(pid_t pid, struct space **ret);
@@ -137,7 +138,7 @@ bool space_word(struct space *s, uint64_t addr, uint64_t *ret);
  * file. A space that does not know adds the whole range. */
 struct err *space_resident(struct space *s, struct space_range in, space_range_vec *ret);
 /* The same of a live process, by its page table. */
-struct err *space_resident_of(pid_t pid, struct space_range in, space_range_vec *ret);
+struct err *space_resident_of(struct space *s, struct space_range in, space_range_vec *ret);
 /* Returns a string of less than max bytes, malloc()ed, or NULL when it cannot be read or does not
  * end. */
 char *space_string(struct space *s, uint64_t addr, uint32_t max);

@@ -70,7 +70,7 @@ static struct err *held_auxv(struct space *s, const uint64_t **ret, uint32_t *re
 
 static struct err *held_resident(struct space *s, struct space_range in, space_range_vec *ret)
 {
-	return space_resident_of(s->pid, in, ret);
+	return space_resident_of(s, in, ret);
 }
 
 static char *held_open_path(struct space *s, const struct mapping *m)
