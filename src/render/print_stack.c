@@ -110,7 +110,7 @@ static bool is_language(uint64_t word)
 }
 
 struct loops {
-	const struct languages *languages;
+	struct languages *languages;
 	pid_t pid;
 };
 

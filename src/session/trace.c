@@ -283,6 +283,7 @@ static void tidy(struct session *s)
 {
 	symbols_watch_drain(s->symbols);
 	symbols_tidy(s->symbols);
+	languages_tidy(s->languages, clock_ns(CLOCK_MONOTONIC));
 	symbols_close_idle(s->symbols, clock_ns(CLOCK_MONOTONIC));
 	mem_give_back(clock_ns(CLOCK_MONOTONIC));
 }

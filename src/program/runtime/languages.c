@@ -5,12 +5,16 @@
 
 #include "base/clock.h"
 #include "base/hash.h"
+#include "base/procdir.h"
 #include "program/runtime/patience.h"
 
 struct process {
 	struct space *space;
 	struct runtime *runtime; /* NULL: none was found */
 	uint32_t number;         /* of its address space */
+	uint64_t started;        /* procdir_start() */
+	size_t took;             /* of languages.budget */
+	bool ended;
 };
 
 struct code_key {
@@ -19,6 +23,7 @@ struct code_key {
 };
 
 struct code {
+	struct code_key key;
 	struct runtime *runtime;
 	const void *code;
 	uint64_t caller; /* the word whose place the frame has; 0: it has its own */
@@ -26,20 +31,23 @@ struct code {
 
 enum {
 	BUDGET = 64 << 20,    /* bytes of names and tables of all processes */
-	PROCESSES_MAX = 4096, /* limit of processes that are examined in a run */
+	PROCESSES_MAX = 4096, /* whose names are known at a time */
 	KNOWN_MAX = 1 << 18,  /* code objects */
 	TRIES_MAX = 10,       /* to find an interpreter that has not begun */
 	LEARN_READS = 200000, /* of a process, for one of its functions */
 	LEARN_MS = 1000,
 	AGAIN_MS = 10, /* until the second of them; each time twice as long */
 	AGAIN_MAX_MS = 1000,
+	TRIED_MAX = 1 << 14, /* processes in languages.tries */
 };
 #define ASK_AGAIN_NS 2000000ull /* between requests for names that were not read */
 #define ASK_AGAIN_MAX_NS 128000000ull
+#define TIDY_NS 1000000000ull
 #define ASK_CALM_NS 1000000000ull /* without such a request: the waits are short again */
 
 struct languages {
-	size_t budget;
+	size_t budget, budget_max;
+	uint32_t processes_max;
 	struct patience patience;
 	uint64_t left_out;         /* interpreters and functions, because of a limit */
 	bool unlearned;            /* a name was not read, because its object had moved */
@@ -49,15 +57,23 @@ struct languages {
 	struct hash tries;             /* pid -> how often no interpreter was found */
 	struct hash pids;              /* pid -> index in processes */
 	VEC(struct process) processes; /* those before an execve() stay: frames have their names */
+	struct hash forgotten;         /* pids of processes whose names were forgotten */
+	uint64_t tidy_ns;              /* when to look for the next ends */
 };
 
 struct languages *languages_new(void)
 {
 	struct languages *l = xcalloc(1, sizeof(*l));
 
-	l->budget = BUDGET;
+	languages_limit(l, BUDGET, PROCESSES_MAX);
 	l->patience.begun = now_ns();
 	return l;
+}
+
+void languages_limit(struct languages *l, size_t bytes, uint32_t processes)
+{
+	l->budget = l->budget_max = bytes;
+	l->processes_max = processes;
 }
 
 static void process_fini(struct process *p)
@@ -77,6 +93,7 @@ void languages_free(struct languages *l)
 	hash_fini(&l->codes);
 	hash_fini(&l->pids);
 	hash_fini(&l->tries);
+	hash_fini(&l->forgotten);
 	free(l);
 }
 
@@ -124,11 +141,12 @@ static bool reading_end(struct languages *l, struct space *s)
 static struct process *languages_look(struct languages *l, pid_t pid, uint32_t number,
 				      uint32_t *ret_ms)
 {
-	struct process p = { .number = number };
+	struct process p = { .number = number, .started = procdir_start(pid) };
+	const size_t budget = l->budget;
 	uint32_t key = (uint32_t)pid;
 	struct err *e = NULL;
 
-	if (l->processes.n == PROCESSES_MAX || !patience_left(&l->patience, now_ns())) {
+	if (l->processes.n >= l->processes_max || !patience_left(&l->patience, now_ns())) {
 		l->left_out++;
 		return NULL;
 	}
@@ -147,6 +165,7 @@ static struct process *languages_look(struct languages *l, pid_t pid, uint32_t n
 		process_fini(&p);
 		return NULL;
 	}
+	p.took = budget - l->budget;
 	*hash_put(&l->pids, &key, sizeof(key), NULL) = l->processes.n;
 	vec_push(&l->processes, p);
 	return vec_last(&l->processes);
@@ -158,7 +177,7 @@ bool languages_find(struct languages *l, pid_t pid, uint32_t space, struct wire_
 	struct process *p = find(l, pid);
 
 	*ret_ms = 0;
-	if (!p || (space && p->number && p->number != space))
+	if (!p || p->ended || (space && p->number && p->number != space))
 		p = languages_look(l, pid, space, ret_ms);
 	if (!p || !p->runtime->type->wire)
 		return false;
@@ -167,6 +186,92 @@ bool languages_find(struct languages *l, pid_t pid, uint32_t space, struct wire_
 	*ret_ms = again(l, pid);
 	return false;
 }
+
+/* --- processes that have ended --- */
+
+/* Returns true when the process has ended, or runs another program. */
+static bool is_over(const struct languages *l, uint32_t i)
+{
+	const struct process *p = &l->processes.v[i];
+	const uint64_t started = procdir_start(p->space->pid);
+
+	return find(l, p->space->pid) != p || !started || started != p->started;
+}
+
+static void close_ended(struct languages *l)
+{
+	for (uint32_t i = 0; i < l->processes.n; i++) {
+		struct process *p = &l->processes.v[i];
+
+		if (p->ended || !is_over(l, i))
+			continue;
+		p->ended = true;
+		if (p->runtime->type->ended)
+			p->runtime->type->ended(p->runtime);
+	}
+}
+
+/* Removes the functions of runtimes that are going to be freed. */
+static void forget_codes(struct languages *l, const struct hash *going)
+{
+	uint32_t kept = 0;
+
+	hash_fini(&l->codes);
+	for (uint32_t i = 0; i < l->known.n; i++) {
+		const struct code c = l->known.v[i];
+
+		if (hash_get(going, &c.runtime, sizeof(c.runtime)))
+			continue;
+		*hash_put(&l->codes, &c.key, sizeof(c.key), NULL) = kept;
+		l->known.v[kept++] = c;
+	}
+	l->known.n = kept;
+}
+
+/* Forgets the first half of the processes that have ended. */
+static void forget_first(struct languages *l)
+{
+	struct hash going = { 0 };
+	uint32_t ended = 0, kept = 0;
+
+	for (uint32_t i = 0; i < l->processes.n; i++)
+		ended += l->processes.v[i].ended;
+	ended = (ended + 1) / 2;
+	hash_fini(&l->pids);
+	for (uint32_t i = 0; i < l->processes.n; i++) {
+		struct process p = l->processes.v[i];
+		const uint32_t pid = (uint32_t)p.space->pid;
+
+		if (p.ended && ended) {
+			ended--;
+			hash_put(&going, &p.runtime, sizeof(p.runtime), NULL);
+			hash_put(&l->forgotten, &pid, sizeof(pid), NULL);
+			l->budget += p.took;
+			process_fini(&p);
+			continue;
+		}
+		*hash_put(&l->pids, &pid, sizeof(pid), NULL) = kept;
+		l->processes.v[kept++] = p;
+	}
+	l->processes.n = kept;
+	forget_codes(l, &going);
+	hash_fini(&going);
+}
+
+void languages_tidy(struct languages *l, uint64_t now_ns)
+{
+	if (now_ns < l->tidy_ns)
+		return;
+	l->tidy_ns = now_ns + TIDY_NS;
+	close_ended(l);
+	if (l->budget < l->budget_max / 4 || l->processes.n > l->processes_max / 4 * 3 ||
+	    l->known.n > KNOWN_MAX / 4 * 3)
+		forget_first(l);
+	if (l->tries.n > TRIED_MAX)
+		hash_fini(&l->tries);
+}
+
+/* --- names --- */
 
 static struct code *known(const struct languages *l, const struct code_key *key)
 {
@@ -177,6 +282,7 @@ static struct code *known(const struct languages *l, const struct code_key *key)
 
 static void keep(struct languages *l, const struct code_key *key, struct code code)
 {
+	code.key = *key;
 	*hash_put(&l->codes, key, sizeof(*key), NULL) = l->known.n;
 	vec_push(&l->known, code);
 }
@@ -185,9 +291,10 @@ void languages_learn(struct languages *l, pid_t pid, const struct wire_unwind_as
 {
 	const struct code_key key = { ask->id, (uint32_t)pid, 0 };
 	struct process *p = find(l, pid);
+	const size_t budget = l->budget;
 	const void *code;
 
-	if (!p || !p->runtime->type->learn || known(l, &key))
+	if (!p || p->ended || !p->runtime->type->learn || known(l, &key))
 		return;
 	if (l->known.n == KNOWN_MAX || !patience_left(&l->patience, now_ns())) {
 		l->left_out++;
@@ -197,8 +304,9 @@ void languages_learn(struct languages *l, pid_t pid, const struct wire_unwind_as
 	code = p->runtime->type->learn(p->runtime, ask->code, ask->entry, ask->id);
 	if (reading_end(l, p->space) && !code)
 		l->left_out++;
+	p->took += budget - l->budget;
 	if (code)
-		keep(l, &key, (struct code){ p->runtime, code, 0 });
+		keep(l, &key, (struct code){ .runtime = p->runtime, .code = code });
 	else if (p->runtime->type->moves)
 		l->unlearned = true;
 }
@@ -239,7 +347,8 @@ uint64_t languages_called(struct languages *l, pid_t pid, uint64_t word, uint64_
 	if (!known(l, &key)) {
 		if (l->known.n == KNOWN_MAX)
 			return word;
-		keep(l, &key, (struct code){ c->runtime, c->code, caller });
+		keep(l, &key,
+		     (struct code){ .runtime = c->runtime, .code = c->code, .caller = caller });
 	}
 	return (word & ~WIRE_LANGUAGE_IDS) | key.id;
 }
@@ -282,14 +391,17 @@ static const struct code *frame(const struct languages *l, pid_t pid, uint64_t w
 	return c;
 }
 
-const char *languages_frame(const struct languages *l, pid_t pid, uint64_t word, uint32_t i,
+const char *languages_frame(struct languages *l, pid_t pid, uint64_t word, uint32_t i,
 			    uint32_t *ret_n, struct runtime_frame *ret)
 {
 	const struct code *c = frame(l, pid, word, i, ret_n, ret);
 	const struct process *p = find(l, pid);
 	struct runtime_frame caller;
+	const uint32_t key = (uint32_t)pid;
 	uint32_t n;
 
+	if (!c && hash_get(&l->forgotten, &key, sizeof(key)))
+		l->left_out++;
 	if (c && c->caller) {
 		(void)frame(l, pid, c->caller, 0, &n, &caller);
 		ret->file = caller.file;

@@ -68,6 +68,9 @@ struct runtime_type {
 	 * at least 1. */
 	uint32_t (*describe)(struct runtime *r, const void *code, uint32_t at, uint32_t i,
 			     struct runtime_frame *ret);
+	/* The process has ended: frees what only a reader of it needs. describe() works as before.
+	 * NULL: there is no such data. */
+	void (*ended)(struct runtime *r);
 	void (*free)(struct runtime *r);
 };
 

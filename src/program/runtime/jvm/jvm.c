@@ -35,6 +35,14 @@ static bool find_version(struct jvm *j)
 	return false;
 }
 
+static void jvm_ended(struct runtime *r)
+{
+	struct jvm *j = (struct jvm *)r;
+
+	object_free(j->object);
+	j->object = NULL;
+}
+
 static void jvm_free(struct runtime *r)
 {
 	struct jvm *j = (struct jvm *)r;
@@ -98,5 +106,6 @@ const struct runtime_type runtime_jvm = {
 	.wire = jvm_wire,
 	.learn = jvm_learn,
 	.describe = jvm_describe,
+	.ended = jvm_ended,
 	.free = jvm_free,
 };

@@ -75,6 +75,14 @@ static void find_loop(struct ruby *r)
 		r->exec = (struct ruby_range){ r->bias + f->addr, f->size };
 }
 
+static void ruby_ended(struct runtime *runtime)
+{
+	struct ruby *r = (struct ruby *)runtime;
+
+	object_free(r->object);
+	r->object = NULL;
+}
+
 static void ruby_free(struct runtime *runtime)
 {
 	struct ruby *r = (struct ruby *)runtime;
@@ -157,5 +165,6 @@ const struct runtime_type runtime_ruby = {
 	.wire = ruby_wire,
 	.learn = ruby_learn,
 	.describe = ruby_describe,
+	.ended = ruby_ended,
 	.free = ruby_free,
 };

@@ -109,6 +109,14 @@ struct err *v8_builtins_find(struct v8 *v)
 	return NULL;
 }
 
+static void v8_ended(struct runtime *r)
+{
+	struct v8 *v = (struct v8 *)r;
+
+	object_free(v->object);
+	v->object = NULL;
+}
+
 static void v8_free(struct runtime *r)
 {
 	struct v8 *v = (struct v8 *)r;
@@ -182,5 +190,6 @@ const struct runtime_type runtime_v8 = {
 	.moves = true,
 	.learn = v8_learn,
 	.describe = v8_describe,
+	.ended = v8_ended,
 	.free = v8_free,
 };
