@@ -90,6 +90,14 @@ bool procdir_ended_in(const char *stat)
 	return state == 'Z' || state == 'X' || flags & PF_EXITING;
 }
 
+DIR *procdir_threads(pid_t pid)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
+	return opendir(path);
+}
+
 static bool thread_lives(pid_t pid, pid_t tid)
 {
 	cleanup_free char *text = NULL;
@@ -102,12 +110,9 @@ static bool thread_lives(pid_t pid, pid_t tid)
 
 bool procdir_ended(pid_t pid)
 {
-	char path[64];
-	cleanup_dir DIR *d = NULL;
+	cleanup_dir DIR *d = procdir_threads(pid);
 	int tid;
 
-	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
-	d = opendir(path);
 	if (!d) /* /proc may hide it */
 		return kill(pid, 0) && errno == ESRCH;
 	while (procdir_next(d, &tid))
@@ -119,13 +124,11 @@ bool procdir_ended(pid_t pid)
 pid_t procdir_living_thread(pid_t pid)
 {
 	cleanup_dir DIR *d = NULL;
-	char path[64];
 	int tid;
 
 	if (thread_lives(pid, pid))
 		return pid;
-	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
-	d = opendir(path);
+	d = procdir_threads(pid);
 	while (procdir_next(d, &tid))
 		if (thread_lives(pid, tid))
 			return tid;

@@ -15,6 +15,8 @@
 /* Returns the next number. Returns false at the end, or when d is NULL, so a folder that cannot be
  * opened counts as empty. */
 bool procdir_next(DIR *d, int *ret);
+/* Opens the folder of a process's threads (/proc/PID/task). Returns NULL when there is none. */
+DIR *procdir_threads(pid_t pid);
 
 /* Returns the time when a process started, in ticks since boot (/proc/PID/stat), or 0 when there is
  * no such process. It distinguishes the process from a later one with the same number. */

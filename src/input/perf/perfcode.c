@@ -123,7 +123,7 @@ static int list_open(const char *path, size_t *ret_size, const char **ret_why)
 	*ret_why = "is no file that descry reads";
 	if (!S_ISREG(at.st_mode))
 		return -1;
-	*ret_why = "belongs to another user";
+	*ret_why = "belongs to another user (chown makes it yours)";
 	if (at.st_uid && at.st_uid != geteuid())
 		return -1;
 	*ret_why = "cannot be read";

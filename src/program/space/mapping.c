@@ -222,11 +222,10 @@ static struct err *read_file(const char *path, bool whole, struct mappings *ret)
  * thread may have ended while others run. */
 static void read_of_other_thread(pid_t pid, bool whole, struct mappings *ret)
 {
-	cleanup_free char *tasks = xasprintf("/proc/%d/task", (int)pid);
-	cleanup_dir DIR *d = opendir(tasks);
+	cleanup_dir DIR *d = procdir_threads(pid);
 
 	for (pid_t tid; !ret->n && procdir_next(d, &tid);) {
-		cleanup_free char *path = xasprintf("%s/%d/maps", tasks, (int)tid);
+		cleanup_free char *path = xasprintf("/proc/%d/task/%d/maps", (int)pid, (int)tid);
 
 		mappings_free(ret);
 		err_free(read_file(path, whole, ret));

@@ -123,8 +123,7 @@ struct err *control_read_status(pid_t pid, char **ret)
 
 pid_t control_living_thread(pid_t pid)
 {
-	cleanup_free char *path = xasprintf("/proc/%d/task", pid);
-	cleanup_dir DIR *d = opendir(path);
+	cleanup_dir DIR *d = procdir_threads(pid);
 	pid_t ending = 0;
 
 	for (pid_t tid; procdir_next(d, &tid);) {
@@ -285,8 +284,7 @@ bool control_filtered(pid_t pid, pid_t tid)
 
 bool control_any_filtered(pid_t pid)
 {
-	cleanup_free char *path = xasprintf("/proc/%d/task", pid);
-	cleanup_dir DIR *d = opendir(path);
+	cleanup_dir DIR *d = procdir_threads(pid);
 	bool any = false;
 
 	for (pid_t tid; !any && procdir_next(d, &tid);)
@@ -296,8 +294,8 @@ bool control_any_filtered(pid_t pid)
 
 struct err *control_check_calls(pid_t pid)
 {
-	cleanup_free char *path = xasprintf("/proc/%d/task", pid), *own = NULL, *name = NULL;
-	cleanup_dir DIR *d = opendir(path);
+	cleanup_free char *own = NULL, *name = NULL;
+	cleanup_dir DIR *d = procdir_threads(pid);
 	bool any = false, free_one = false, suspends;
 	struct err *e;
 

@@ -21,6 +21,7 @@
 enum {
 	SPIN_NS = 60000,
 	DETACH_NS = 100000000,
+	LEAST_NS = 50000000,
 	RESCUE_US = 5000,
 	FAULT_LOOKS = 32, /* signals of a thread that are looked at */
 	ROUNDS_MIN = 16,  /* signals that are delivered whatever the deadline */
@@ -202,6 +203,9 @@ static bool has_fault(pid_t tid)
  * false when the thread has ended or the deadline has passed. */
 bool control_wait_interrupt(pid_t tid, int status, uint64_t deadline)
 {
+	/* on a busy machine the deadline may have passed, and the thread stops all the same */
+	const uint64_t least = now_ns() + LEAST_NS, until = deadline > least ? deadline : least;
+
 	for (uint32_t rounds = 0;; rounds++) {
 		bool interrupted = is_interrupt_stop(status);
 		int sig = 0;
@@ -220,7 +224,7 @@ bool control_wait_interrupt(pid_t tid, int status, uint64_t deadline)
 		if ((!interrupted && ptrace(PTRACE_INTERRUPT, tid, 0, 0) < 0) ||
 		    ptrace(PTRACE_CONT, tid, 0, sig) < 0)
 			return false;
-		if (!control_wait(tid, &status, deadline)) {
+		if (!control_wait(tid, &status, until)) {
 			/* a fault that does not come, so that the thread can be let go later */
 			if (interrupted)
 				ptrace(PTRACE_INTERRUPT, tid, 0, 0);

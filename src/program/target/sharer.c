@@ -14,8 +14,7 @@ static bool has_same_memory(pid_t thread, pid_t other)
 
 static bool waits_in_vfork(pid_t parent, pid_t child)
 {
-	cleanup_free char *path = xasprintf("/proc/%d/task", (int)parent);
-	cleanup_dir DIR *d = opendir(path);
+	cleanup_dir DIR *d = procdir_threads(parent);
 	uint64_t pc, sp;
 
 	for (pid_t tid; procdir_next(d, &tid);)

@@ -147,6 +147,11 @@ static struct err *not_seized(struct control *c, pid_t tid, int code)
 
 	if (!status || !state || state == 'Z' || state == 'X' || code == ESRCH)
 		return NULL;
+	if (tracer == getpid()) /* it could not be let go: seize.c */
+		return err_new(
+			EBUSY,
+			"thread %d of process %d (%s) is stopped by a signal, and another one is on its way: try again when it goes on",
+			tid, c->pid, c->name);
 	if (tracer > 0) {
 		cleanup_free char *who = control_comm((pid_t)tracer);
 
@@ -165,8 +170,7 @@ static struct err *not_seized(struct control *c, pid_t tid, int code)
 /* Seizes the new threads. Sets *ret_more when there were any. */
 static struct err *seize_new(struct control *c, bool *ret_more)
 {
-	cleanup_free char *path = xasprintf("/proc/%d/task", c->pid);
-	cleanup_dir DIR *d = opendir(path);
+	cleanup_dir DIR *d = procdir_threads(c->pid);
 	struct err *e = NULL;
 	uint32_t i = 0;
 

@@ -253,11 +253,11 @@ bool control_cancel_call(struct control *c, struct control_thread *t)
 
 bool control_is_64bit(const struct user_regs_struct *r)
 {
-	enum {
-		CODE_64 = 0x33
-	}; /* the kernel's __USER_CS; Wine has 32-bit code in 64-bit processes */
+	/* the kernel's __USER_CS, and that of a guest of Xen; Wine has 32-bit code in 64-bit
+	 * processes */
+	enum { CODE_64 = 0x33, XEN_CODE_64 = 0xe033 };
 
-	return r->cs == CODE_64;
+	return r->cs == CODE_64 || r->cs == XEN_CODE_64;
 }
 
 bool control_find_stack(const struct mappings *maps, bool first_thread, uint64_t fs_base,

@@ -181,7 +181,6 @@ static void tell(struct inproc_engine *e, uint32_t slot, uint32_t process,
  * thread that is new in both is not missed. */
 static void publish(struct inproc_engine *e, const struct inproc_process *p)
 {
-	cleanup_free char *path = xasprintf("/proc/%d/task", (int)p->pid);
 	VEC(struct facts) facts = { 0 };
 	uint32_t tids[INPROC_THREADS] = { 0 };
 	cleanup_dir DIR *d = NULL;
@@ -193,7 +192,7 @@ static void publish(struct inproc_engine *e, const struct inproc_process *p)
 		if (__atomic_load_n(&t->owner, __ATOMIC_ACQUIRE) == p->index + 1)
 			tids[i] = __atomic_load_n(&t->own_tid, __ATOMIC_RELAXED);
 	}
-	d = opendir(path);
+	d = procdir_threads(p->pid);
 	for (pid_t tid; procdir_next(d, &tid);)
 		if (read_facts(p->pid, tid, &f))
 			vec_push(&facts, f);
@@ -249,13 +248,12 @@ static void become_quiet(struct inproc_engine *e, struct inproc_process *p)
 /* Checks the first thread, and one of the others in each call. */
 static bool is_filtered(struct inproc_process *p)
 {
-	cleanup_free char *path = xasprintf("/proc/%d/task", (int)p->pid);
 	cleanup_dir DIR *d = NULL;
 	uint32_t i = 0;
 
 	if (control_filtered(p->pid, p->pid))
 		return true;
-	d = opendir(path);
+	d = procdir_threads(p->pid);
 	for (pid_t tid; procdir_next(d, &tid); i++)
 		if (i == p->filter_next) {
 			p->filter_next++;

@@ -570,9 +570,8 @@ static bool has_told(const struct inproc_engine *e, const struct inproc_process 
  * names change. */
 static void look_at_threads(const struct inproc_engine *e, struct inproc_process *p)
 {
-	cleanup_free char *path = xasprintf("/proc/%d/task", (int)p->pid);
 	struct inproc_watch *w = p->watch;
-	cleanup_dir DIR *d = opendir(path);
+	cleanup_dir DIR *d = procdir_threads(p->pid);
 	uint32_t kept = 0;
 
 	for (uint32_t i = 0; i < w->threads.n; i++)

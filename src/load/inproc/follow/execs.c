@@ -49,9 +49,9 @@ static bool is_asker(const struct inproc_engine *e, pid_t tid, pid_t own)
 	return (process_is_attached(e, pid) && process_holds(e, tid)) || process_has_area(e, pid);
 }
 
-static pid_t find_among(const struct inproc_engine *e, const char *folder, pid_t own)
+static pid_t find_among(const struct inproc_engine *e, DIR *folder, pid_t own)
 {
-	cleanup_dir DIR *d = opendir(folder);
+	cleanup_dir DIR *d = folder;
 
 	for (pid_t tid; procdir_next(d, &tid);)
 		if (is_asker(e, tid, own))
@@ -66,15 +66,13 @@ static pid_t find_thread(struct inproc_engine *e, pid_t own)
 
 	for (uint32_t i = 0; i < e->processes.n && !found; i++) {
 		const struct inproc_process *p = &e->processes.v[i];
-		cleanup_free char *path = xasprintf("/proc/%d/task", (int)p->pid);
-
 		if (p->attached && e->list[p->index].own_pid != (uint32_t)p->pid)
-			found = find_among(e, path, own);
+			found = find_among(e, procdir_threads(p->pid), own);
 	}
 	if (found || !e->family.searches)
 		return found;
 	e->family.searches--;
-	return find_among(e, "/proc", own); /* a child in another pid namespace */
+	return find_among(e, opendir("/proc"), own); /* a child in another pid namespace */
 }
 
 /* --- the executed program --- */

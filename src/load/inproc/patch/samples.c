@@ -327,8 +327,7 @@ void samples_take(struct inproc_engine *e, uint32_t prog, uint32_t probe, uint64
 	e->samples->now = now_ns();
 	for (uint32_t i = 0; i < e->processes.n; i++) {
 		const struct inproc_process *p = &e->processes.v[i];
-		cleanup_free char *path = xasprintf("/proc/%d/task", (int)p->pid);
-		cleanup_dir DIR *d = p->attached && !p->unsampled ? opendir(path) : NULL;
+		cleanup_dir DIR *d = p->attached && !p->unsampled ? procdir_threads(p->pid) : NULL;
 
 		for (pid_t tid; procdir_next(d, &tid);)
 			look_at_task(e, p, tid, prog, probe, period);
