@@ -11,10 +11,12 @@
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 
+#include "base/io.h"
 #include "base/mem.h"
 #include "target_child.h"
 
@@ -549,6 +551,113 @@ static void test_glance(void **state)
 	munmap((void *)turning, 4096);
 }
 
+/* --- processes in the same memory --- */
+
+static int waits_in_memory(void *arg)
+{
+	sleeps(arg);
+	return 0;
+}
+
+/* A process that has ended has no memory, and neither have the kernel's threads. */
+static void test_sharers(void **state)
+{
+	static char stack[65536] __attribute__((aligned(16)));
+	pid_t pid = child_of(sleeps, NULL), ended = fork(), sharer, found;
+	siginfo_t info;
+
+	if (!ended)
+		_exit(0);
+	assert_int_equal(waitid(P_PID, (id_t)ended, &info, WEXITED | WNOWAIT), 0);
+	assert_int_equal(control_memory_sharers(ended, &found, 1), 0);
+	assert_int_equal(control_memory_sharers(pid, &found, 1), 0);
+	assert_int_equal(control_memory_sharers(getpid(), &found, 1), 0);
+	sharer = clone(waits_in_memory, stack + sizeof(stack), CLONE_VM | SIGCHLD, NULL);
+	assert_true(sharer > 0);
+	assert_int_equal(control_memory_sharers(getpid(), &found, 1), 1);
+	assert_int_equal(found, sharer);
+	end(sharer);
+	assert_int_equal(control_memory_sharers(getpid(), &found, 1), 0);
+	assert_int_equal(waitpid(ended, NULL, 0), ended);
+	end(pid);
+}
+
+/* --- a thread that gets no CPU --- */
+
+static void spins(void *arg)
+{
+	for (;;)
+		__asm__ volatile("");
+}
+
+static bool write_at(const char *folder, const char *file, const char *text)
+{
+	cleanup_free char *path = xasprintf("%s/%s", folder, file);
+	int fd = open(path, O_WRONLY | O_CLOEXEC);
+	bool good = fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text);
+
+	if (fd >= 0)
+		close(fd);
+	return good;
+}
+
+static uint64_t times_throttled(const char *folder)
+{
+	cleanup_free char *path = xasprintf("%s/cpu.stat", folder), *text = NULL;
+	unsigned long long n = 0;
+	const char *at;
+
+	if (err_drop(io_read_file(path, &text, NULL)))
+		return 0;
+	at = strstr(text, "nr_throttled ");
+	return at && sscanf(at, "nr_throttled %llu", &n) == 1 ? n : 0;
+}
+
+/* Makes a group of processes that get a millisecond in each second. */
+static char *slow_group(void)
+{
+	static const char *const parents[] = { "/sys/fs/cgroup/cpu", "/sys/fs/cgroup" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(parents); i++) {
+		char *folder = xasprintf("%s/descry-starved-%d", parents[i], (int)getpid());
+
+		if (!mkdir(folder, 0755)) {
+			if (write_at(folder, "cpu.max", "1000 1000000") ||
+			    (write_at(folder, "cpu.cfs_period_us", "1000000") &&
+			     write_at(folder, "cpu.cfs_quota_us", "1000")))
+				return folder;
+			rmdir(folder);
+		}
+		free(folder);
+	}
+	return NULL;
+}
+
+/* A thread that waits for its turn does not stop before; the stop waits for it. */
+static void test_starved(void **state)
+{
+	cleanup_free char *folder = slow_group(), *number = NULL;
+	struct control *c;
+	struct err *e;
+	uint64_t before;
+	pid_t pid;
+
+	if (!folder)
+		skip();
+	pid = child_of(spins, NULL);
+	number = xasprintf("%d", (int)pid);
+	assert_true(write_at(folder, "cgroup.procs", number));
+	assert_null(control_open(pid, &c));
+	before = times_throttled(folder);
+	while (times_throttled(folder) == before)
+		usleep(1000);
+	e = control_stop(c, 400);
+	control_free(c);
+	end(pid);
+	assert_int_equal(rmdir(folder), 0);
+	ok(e);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -557,6 +666,7 @@ int main(void)
 		cmocka_unit_test(test_nothing_stays),  cmocka_unit_test(test_group_stop_stays),
 		cmocka_unit_test(test_patch_text),     cmocka_unit_test(test_patch_beside_others),
 		cmocka_unit_test(test_start),          cmocka_unit_test(test_start_killed),
+		cmocka_unit_test(test_starved),        cmocka_unit_test(test_sharers),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

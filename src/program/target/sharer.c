@@ -39,10 +39,12 @@ uint32_t control_memory_sharers(pid_t pid, pid_t *ret, uint32_t max)
 	cleanup_dir DIR *d = opendir("/proc");
 	uint32_t n = 0;
 
-	/* Between two looks, a child of vfork(2) may execute a program. */
+	/* Between two looks, a child of vfork(2) may execute a program. A thread that has ended has
+	 * no memory, as all kernel threads; one that has memory afterwards had it before. */
 	for (pid_t other; n < max && procdir_next(d, &other);)
 		if (other != pid && has_same_memory(ref, other) &&
-		    !waits_in_vfork(parent_of(other), other) && has_same_memory(ref, other))
+		    !waits_in_vfork(parent_of(other), other) && has_same_memory(ref, other) &&
+		    !control_without_memory(pid, ref))
 			ret[n++] = other;
 	return n;
 }
