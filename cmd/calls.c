@@ -29,6 +29,9 @@ struct import {
 struct caller {
 	struct calls_options o;
 	struct calls calls; /* of the first session */
+	/* What the kernel's engine sees in a session beside it. */
+	struct calls_options around;
+	bool beside; /* there is such a session */
 	struct calls_page *page;
 	struct calls_table *table;
 	struct family *family;
@@ -83,7 +86,7 @@ const struct opt calls_opts[] = {
 	{ 'a', "align", "COLUMN", NULL, "where results begin (5/8 of the width, or 50)", INTEGER(o.align, 0, 1000) },
 	{ 0, NULL, NULL, NULL, "how it is traced:" },
 	{ 'u', NULL, "USER", NULL, "runs the command as this user", TEXT(run.user) },
-	{ 'b', "no-signals", NULL, NULL, "nothing: signals are not shown (as ltrace has it)" },
+	{ 'b', "no-signals", NULL, NULL, "signals are not shown", FLAG(o.no_signals) },
 	{ 'D', "debug", "MASK", NULL, "what descry does, as -X report (0: nothing)" },
 	{ 'X', NULL, "NAME[=VALUE]", OPT_SETTING, "an option of descry(1): engine, bufsize..." },
 	{ OPT_LONG, "show-d", NULL, NULL, "prints the D program instead of running it", FLAG(show_d) },
@@ -118,7 +121,6 @@ static int calls_take(void *into, const struct opt *o, const char *arg)
 	case 'F': vec_push(&k->files, arg); return 0;
 	case 't': k->o.clock += k->o.clock < 3; return 0;
 	case 'k': k->o.frames = MAX_FRAMES; return 0;
-	case 'b': return 0;
 	case 'D': return strtoul(arg, NULL, 0) ? cmdline_take(&k->c, 'x', "report") : 0;
 	case 'X': return cmdline_take(&k->c, 'x', arg);
 	default: return -1;
@@ -335,6 +337,7 @@ static struct err *next_prepare(void *arg, struct session *s, void **ret_own)
 	*ret_own = c;
 	calls_init(c, &k->o, &k->prototypes);
 	c->inside = true;
+	c->sees.syscalls = k->o.syscalls && !k->beside;
 	e = calls_find(c, &s->probes);
 	if (e)
 		return e;
@@ -369,6 +372,56 @@ static void note_executed(void *arg, pid_t pid)
 
 	if (!k->o.count)
 		calls_executed(k->run.session.sink, (uint32_t)pid);
+}
+
+/* --- system calls and signals --- */
+
+static struct calls_around wanted(const struct caller *k)
+{
+	const bool lines = !k->o.count && !calls_held(&k->o);
+
+	return (struct calls_around){ k->o.syscalls, lines && !k->o.no_signals };
+}
+
+static struct err *prepare_beside(void *arg, struct session *s, void **ret_own)
+{
+	struct caller *k = arg;
+	struct calls *c = xcalloc(1, sizeof(*c));
+	cleanup_free char *program = NULL;
+	struct err *e;
+
+	*ret_own = c;
+	calls_init(c, &k->around, &k->prototypes);
+	c->around = true;
+	c->sees = wanted(k);
+	e = calls_find_around(c, &s->probes, &k->run.session.probes);
+	if (e)
+		return e;
+	program = calls_program(c);
+	return session_source(s, PDESC_NAME, false, program);
+}
+
+/* Only the kernel knows of signals, and it sees the system calls of all programs. Library calls are
+ * cheaper from inside. So both are in a session of the kernel's engine, beside the first one, when
+ * the user has chosen no engine. */
+static void look_around(struct caller *k)
+{
+	const struct engine_type *named = plan_engine_named(&k->run.session.options);
+	struct calls_around all = wanted(k);
+	struct err *e;
+
+	all.signals &= named == &engine_kernel || (!named && engine_kernel.permitted());
+	k->calls.sees = all;
+	if (named || k->o.no_library || k->show_d || !(all.syscalls || all.signals) ||
+	    !engine_kernel.permitted())
+		return;
+	k->around = k->o;
+	e = family_beside(k->family, &engine_kernel, prepare_beside);
+	k->beside = !e;
+	k->calls.sees = (struct calls_around){ all.syscalls && e };
+	if (e)
+		session_say(&k->run.session, "%s: signals are not shown", e->text);
+	err_free(e);
 }
 
 static const char no_function[] =
@@ -427,8 +480,11 @@ static struct err *prepare(struct run *r, bool *ret_end)
 		.drop = next_drop,
 		.arg = k,
 	};
-	struct err *e = calls_find(&k->calls, &r->session.probes);
+	struct err *e;
 
+	k->family = family_new(&family);
+	look_around(k);
+	e = calls_find(&k->calls, &r->session.probes);
 	if (e)
 		return e;
 	k->o.own_addresses = must_own_addresses(&r->session);
@@ -436,7 +492,6 @@ static struct err *prepare(struct run *r, bool *ret_end)
 	if (!k->calls.functions.n && !k->o.no_library && !looks_on(k))
 		return err_new(ENOENT, "%s", no_function);
 	k->any = k->calls.functions.n;
-	k->family = family_new(&family);
 	k->program = calls_program(&k->calls);
 	if (k->calls.unread && !k->show_d)
 		session_say(

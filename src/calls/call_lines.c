@@ -10,6 +10,7 @@
  * all.
  */
 #include <errno.h>
+#include <signal.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -49,6 +50,21 @@ static void end_calls(struct lines *l, struct thread *t)
 		end_call(l, &t->calls.v[--t->calls.n]);
 }
 
+/* Ends the calls that the sink has seen. */
+static void end_own_calls(struct lines *l, struct thread *t)
+{
+	uint32_t kept = 0;
+
+	lines_forget_texts(t);
+	for (uint32_t i = 0; i < t->calls.n; i++) {
+		if (t->calls.v[i].of == l)
+			end_call(l, &t->calls.v[i]);
+		else
+			t->calls.v[kept++] = t->calls.v[i];
+	}
+	t->calls.n = kept;
+}
+
 static void free_thread(struct lines *l, struct thread *t)
 {
 	end_calls(l, t);
@@ -86,22 +102,21 @@ static void forget_ended(struct lines *l, uint64_t now)
 	l->p->look_at = l->p->threads.n < LOOK_AT_FIRST / 2 ? LOOK_AT_FIRST : 2 * l->p->threads.n;
 }
 
-static struct thread *thread_of(struct lines *l, const struct record_view *r)
+static struct thread *thread_of(struct lines *l, uint32_t tid, uint64_t time)
 {
-	const uint32_t tid = r->head->tid;
 	uint64_t *v = hash_get(&l->p->threads, &tid, sizeof(tid));
 	struct thread *t;
 
 	if (!v) {
 		if (l->p->threads.n >= l->p->look_at)
-			forget_ended(l, r->head->time);
+			forget_ended(l, time);
 		t = xcalloc(1, sizeof(*t));
 		t->tid = tid;
 		v = hash_put(&l->p->threads, &tid, sizeof(tid), NULL);
 		*v = (uintptr_t)t;
 	}
 	t = (struct thread *)(uintptr_t)*v;
-	t->last = r->head->time;
+	t->last = time;
 	return t;
 }
 
@@ -218,7 +233,8 @@ static void drop_left(struct lines *l, struct thread *t, const struct calls_func
 {
 	while (t->calls.n && was_left(vec_last(&t->calls), f, sp)) {
 		if (l->c->o->json && !l->c->o->min_ns)
-			lines_json(l, t, vec_last(&t->calls), t->calls.n - 1, false, 0);
+			lines_json(vec_last(&t->calls)->of, t, vec_last(&t->calls), t->calls.n - 1,
+				   false, 0);
 		if (l->p->open == t->tid) {
 			if (has_out(vec_last(&t->calls)->function->prototype))
 				out_str(&l->p->o, " ...");
@@ -234,8 +250,8 @@ static void drop_left(struct lines *l, struct thread *t, const struct calls_func
 /* The thread has executed another program: its calls do not return. */
 static void leave_calls(struct lines *l, struct thread *t)
 {
-	while (t->calls.n && t->of && l->c->o->json && !l->c->o->min_ns) {
-		lines_json(t->of, t, vec_last(&t->calls), t->calls.n - 1, false, 0);
+	while (t->calls.n && l->c->o->json && !l->c->o->min_ns) {
+		lines_json(vec_last(&t->calls)->of, t, vec_last(&t->calls), t->calls.n - 1, false, 0);
 		end_call(l, &t->calls.v[--t->calls.n]);
 	}
 	end_calls(l, t);
@@ -246,12 +262,15 @@ static void leave_calls(struct lines *l, struct thread *t)
 	}
 }
 
-/* Returns the thread of a record, whose calls are this sink's from now on. */
+/* Returns the thread of a record. Its library calls are this sink's from now on, if the sink has
+ * any. */
 static struct thread *own_thread(struct lines *l, const struct record_view *r)
 {
-	struct thread *t = thread_of(l, r);
+	struct thread *t = thread_of(l, r->head->tid, r->head->time);
 
-	if (t->of != l)
+	if (l->c->around)
+		return t;
+	if (t->of && t->of != l)
 		leave_calls(l, t);
 	t->of = l;
 	return t;
@@ -334,6 +353,7 @@ static void entered(struct lines *l, const struct calls_clause *k, const struct 
 	call->function = k->function;
 	call->probe = r->probe;
 	call->thread = t;
+	call->of = l;
 	call->began = r->head->time;
 	call->sp = l->event.numbers[0];
 	call->nvectors = calls_nvectors(k->function->prototype);
@@ -547,6 +567,40 @@ static struct err *lines_flush(struct sink *s)
 	return out_flush(&l->p->o);
 }
 
+/* Returns true when the signal ends a process without being delivered to it: SIGKILL, and all whose
+ * default is to end it without a core file. */
+static bool ends_unseen(int number)
+{
+	static const int with_core[] = { SIGQUIT, SIGILL,  SIGTRAP, SIGABRT, SIGFPE,
+					 SIGSEGV, SIGBUS, SIGSYS,  SIGXCPU, SIGXFSZ };
+	bool any = false;
+
+	for (size_t i = 0; i < ARRAY_SIZE(with_core); i++)
+		any |= number == with_core[i];
+	return !any;
+}
+
+/* "--- SIGCHLD (Child exited) ---". An ignored signal is shown for a process that has lines, and
+ * SIGKILL not at all, as ltrace has it. */
+static void put_signal(struct lines *l, enum calls_event event, const struct record_view *r)
+{
+	const uint32_t to = event == CALLS_IGNORED ? (uint32_t)l->event.numbers[1] : r->head->tid;
+	const int number = (int)l->event.numbers[0];
+	const char *name = sigabbrev_np(number);
+
+	if (event == CALLS_IGNORED && to != l->c->main_thread &&
+	    !hash_get(&l->p->threads, &to, sizeof(to)))
+		return;
+	if (number == SIGKILL || (event == CALLS_FATAL && !ends_unseen(number)))
+		return;
+	begin_line(l, to, r->head->time, 0);
+	if (name)
+		out_printf(&l->p->o, "--- SIG%s (%s) ---\n", name, sigdescr_np(number));
+	else
+		out_printf(&l->p->o, "--- SIGRT_%d (Real-time signal %d) ---\n", number - 32,
+			   number - 32);
+}
+
 static struct err *lines_record_end(struct sink *s, const struct record_view *r)
 {
 	struct lines *l = lines_of(s);
@@ -567,6 +621,8 @@ static struct err *lines_record_end(struct sink *s, const struct record_view *r)
 		lines_take_vectors(l, own_thread(l, r));
 	else if (k->event == CALLS_INNER)
 		lines_take_inner(l, k->inner, own_thread(l, r));
+	else if (k->event == CALLS_SIGNAL || k->event == CALLS_IGNORED || k->event == CALLS_FATAL)
+		put_signal(l, k->event, r);
 	return l->p->o.n > OUT_BUFFER ? lines_flush(s) : NULL;
 }
 
@@ -631,10 +687,9 @@ static void lines_free(struct sink *s)
 	while (hash_next(&l->p->threads, &at, &key, &len, &v)) {
 		struct thread *t = (struct thread *)(uintptr_t)*v;
 
-		if (t->of != l)
-			continue;
-		end_calls(l, t);
-		t->of = NULL;
+		end_own_calls(l, t);
+		if (t->of == l)
+			t->of = NULL;
 	}
 	l->p->nsinks -= !l->ended;
 	out_fini(&l->event.stack);

@@ -91,7 +91,10 @@ struct calls_clause {
 		CALLS_WIDE,   /* likewise, of wide characters */
 		CALLS_VECTOR, /* likewise, numbers that a format's %f may mean */
 		CALLS_INNER,  /* memory behind a pointer in memory, before its entry or return */
-		CALLS_OTHER,  /* has no records */
+		CALLS_SIGNAL, /* a signal comes: its number */
+		CALLS_IGNORED, /* a signal is not delivered, because it is ignored: number, process */
+		CALLS_FATAL,   /* a process ends by a signal: its number */
+		CALLS_OTHER,   /* has no records */
 	} event;
 	bool whole; /* its record has the texts and memory that pointers point to */
 	const struct calls_function *function;
@@ -104,6 +107,7 @@ struct calls_options {
 	struct calls_filter libraries; /* -l: the called libraries; no rules: any */
 	bool count;                    /* -c */
 	bool syscalls, no_library;     /* -S, -L */
+	bool no_signals;               /* -b */
 	uint32_t text_max;             /* -s */
 	uint32_t elements_max;         /* -A */
 	/* Addresses come from registers alone: memory behind output arguments, behind arguments on
@@ -156,7 +160,14 @@ struct calls {
 	uint32_t unread;            /* functions of which own_addresses leaves memory out */
 	uint32_t without_returns;   /* functions whose returns are too many, or too much to find */
 	VEC(const char *) programs; /* names of the targets' own objects */
-	const char *whose;          /* predicate of system calls: those of the targets */
+	/* The events beside library calls that this program has. */
+	struct calls_around {
+		bool syscalls, signals;
+	} sees;
+	bool around;          /* it has no library calls: another session's program has them */
+	const char *whose;    /* predicate of system calls and signals: those of the targets */
+	const char *ours;     /* behind it, leaves out system calls that descry makes; "": nothing */
+	const char *receiver; /* predicate of ignored signals: those to the targets */
 	bool inside;                /* only calls of traced processes are seen, whoever they are */
 	uint32_t main_thread;       /* the lines of others begin with their number; 0: all do */
 };
@@ -165,6 +176,8 @@ void calls_init(struct calls *c, const struct calls_options *o, struct prototype
 void calls_fini(struct calls *c);
 /* find.c: finds the functions that the filters select in the targets of ps. */
 struct err *calls_find(struct calls *c, struct probe_set *ps);
+/* around.c: finds the system calls of a program without library calls. `of` has the targets. */
+struct err *calls_find_around(struct calls *c, struct probe_set *ps, const struct probe_set *of);
 /* inner.c: finds the function's inner pointers. */
 void calls_find_inner(struct calls *c, struct calls_function *fn);
 /* typed.c: makes a prototype of the function at a link-time address of a file, by its debugging

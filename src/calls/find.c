@@ -44,9 +44,7 @@ static const char *module_of(const struct process_object *po, bool loaded)
 	return po->is_main ? "a.out" : loaded ? po->name : po->seen;
 }
 
-/* Returns the function, or NULL when there are too many. how: 'p' for calls through the PLT, 'x'
- * for entries, 's' for system calls. */
-static struct calls_function *function_of(struct calls *c, const char *name, char how)
+struct calls_function *find_function(struct calls *c, const char *name, char how)
 {
 	cleanup_free char *key = xasprintf("%c%s", how, name);
 	struct calls_function *f;
@@ -190,7 +188,7 @@ static struct calls_function *add_callee(struct finder *f, const char *name,
 
 	if (process_object_is_linker(po) || !find_defines(po, name) || !called_library(f->c->o, po))
 		return NULL;
-	fn = function_of(f->c, name, 'p');
+	fn = find_function(f->c, name, 'p');
 	if (fn && fn->placed != f->pid)
 		*ret_e = add_returns_of(f, fn, po, loaded);
 	return fn;
@@ -224,7 +222,7 @@ struct err *find_calls_of(struct finder *f, const struct process_object *caller,
 			fn->placed = f->pid;
 		if (!fn && !f->c->o->libraries.rules.n) {
 			/* The dynamic linker's own, or not there yet. */
-			fn = function_of(f->c, name, 'p');
+			fn = find_function(f->c, name, 'p');
 			if (fn)
 				fn->blind = true;
 		}
@@ -238,7 +236,7 @@ struct err *find_calls_of(struct finder *f, const struct process_object *caller,
 static struct err *add_entry(struct finder *f, const struct process_object *po,
 			     const struct object_symbol *s, bool loaded)
 {
-	struct calls_function *fn = function_of(f->c, s->name, 'x');
+	struct calls_function *fn = find_function(f->c, s->name, 'x');
 	const char *module = module_of(po, loaded);
 	struct err *e = NULL;
 	uint64_t variant;
@@ -274,44 +272,6 @@ struct err *find_entries_of(struct finder *f, const struct process_object *po, b
 		(*ret_n)++;
 	}
 	return e;
-}
-
-static void take_syscall(void *arg, struct probe *p)
-{
-	struct calls *c = arg;
-	struct calls_function *fn;
-
-	/* The kernel's own way back from a uretprobe is no call of the program. */
-	if (p->unavailable || !strcmp(p->func, "uretprobe"))
-		return;
-	fn = function_of(c, p->func, 's');
-	if (!fn || fn->syscall)
-		return;
-	fn->syscall = true;
-	fn->name = arena_printf(&c->arena, "SYS_%s", p->func);
-	if (prototypes_find(c->prototypes, fn->name))
-		fn->prototype = prototypes_find(c->prototypes, fn->name);
-	vec_push(&fn->entries, arena_printf(&c->arena, "syscall::%s:entry", p->func));
-	vec_push(&fn->returns, arena_printf(&c->arena, "syscall::%s:return", p->func));
-}
-
-/* System calls, and the predicate that leaves those of other processes out. */
-static struct err *add_syscalls(struct calls *c, struct probe_set *ps)
-{
-	const struct probe_desc pd = { "syscall", "", "", "entry" };
-	const char *whose = "";
-	uint32_t n;
-
-	for (uint32_t i = 0; i < ps->targets.n; i++)
-		whose = arena_printf(&c->arena, "%s%s%s%d%s", whose, i ? " || " : "",
-				     c->o->threads ? "progenyof(" : "pid == ",
-				     (int)ps->targets.v[i].pid, c->o->threads ? ")" : "");
-	if (c->inside)
-		whose = "1";
-	else if (ps->targets.n == 1)
-		whose = c->o->threads ? "progenyof($target)" : "pid == $target";
-	c->whose = whose;
-	return probe_match(ps, &pd, take_syscall, c, &n);
 }
 
 static struct err *find_in(struct finder *f)
@@ -426,8 +386,8 @@ struct err *calls_find(struct calls *c, struct probe_set *ps)
 		c->main_thread = ps->targets.n == 1 ? (uint32_t)f.pid : 0;
 		e = find_in(&f);
 	}
-	if (!e && c->o->syscalls)
-		e = add_syscalls(c, ps);
+	if (!e)
+		e = find_around(c, ps, ps);
 	drop_unresolved(c);
 	if (c->functions.n)
 		qsort(c->functions.v, c->functions.n, sizeof(*c->functions.v), by_nearness);

@@ -21,6 +21,9 @@ struct finder {
 };
 
 /* find.c. loaded: the process maps the object. */
+/* Returns the function of that name, which is made when it is new, or NULL when there are too many.
+ * how: 'p' for calls through the PLT, 'x' for entries, 's' for system calls. */
+struct calls_function *find_function(struct calls *c, const char *name, char how);
 /* Returns the object's definition of a function, or NULL. */
 const struct object_symbol *find_defines(const struct process_object *po, const char *name);
 /* Adds calls of one object through its PLT. */
@@ -28,6 +31,9 @@ struct err *find_calls_of(struct finder *f, const struct process_object *caller,
 /* Adds the object's functions that -x takes. Adds their number to *ret_n. */
 struct err *find_entries_of(struct finder *f, const struct process_object *po, bool loaded,
 			    uint32_t *ret_n);
+
+/* around.c: adds the events of c->around. `of` has the targets. */
+struct err *find_around(struct calls *c, struct probe_set *ps, const struct probe_set *of);
 
 /* find_later.c */
 /* Adds the functions of a rule of -x that no loaded object fulfils. */

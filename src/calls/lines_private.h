@@ -12,6 +12,7 @@ struct call {
 	const struct calls_function *function;
 	const struct image_probe *probe; /* of its entry */
 	struct thread *thread;
+	struct lines *of; /* the sink that has seen it */
 	uint64_t began, sp;
 	uint64_t regs[MAX_ARGS];
 	uint32_t nregs;
@@ -27,7 +28,7 @@ struct call {
 struct thread {
 	uint32_t tid;
 	uint64_t last;    /* time of its last record */
-	struct lines *of; /* the sink whose calls these are; NULL: there are none */
+	struct lines *of; /* the sink of its program's library calls; NULL: there are none */
 	/* Texts of registers, for the next entry. */
 	struct format_text {
 		char *text;

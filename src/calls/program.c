@@ -496,7 +496,10 @@ static void put_return(struct writer *w, const char *const *places, uint32_t n, 
 
 void program_put_syscall_head(struct writer *w, const char *place, const char *more)
 {
-	out_printf(&w->o, "%s\n/(%s)%s/\n{\n", place, w->c->whose, more);
+	/* descry executes no programs in others, and holds a process that does */
+	const bool any = place != w->fn->entries.v[0] || !strncmp(w->fn->name, "SYS_execve", 10);
+
+	out_printf(&w->o, "%s\n/(%s)%s%s/\n{\n", place, w->c->whose, any ? "" : w->c->ours, more);
 }
 
 /* System calls do not nest, so nothing is kept of them but output arguments. */
@@ -532,6 +535,29 @@ static void put_syscall(struct writer *w)
 	put_record(w, true, false, "arg1");
 	out_str(&w->o, "}\n\n");
 	program_clause(w, CALLS_RETURN, false);
+}
+
+/* Signals that processes take, those that the kernel drops because they are ignored, as a child's
+ * SIGCHLD, and those that end a process: for these the kernel delivers a SIGKILL without siginfo. The
+ * trap of a breakpoint (SI_KERNEL) may be that of a probe. */
+static void put_signals(struct writer *w)
+{
+	out_printf(&w->o,
+		   "proc:::signal-handle\n"
+		   "/(%s) && args[1] && !(args[0] == 5 && args[1]->si_code == 0x80)/\n"
+		   "{\n\tprintf(\"[%%x] signal\\n\", args[0]);\n}\n\n",
+		   w->c->whose);
+	program_clause(w, CALLS_SIGNAL, false);
+	out_printf(&w->o,
+		   "proc:::signal-discard\n/(%s) || %s/\n"
+		   "{\n\tprintf(\"[%%x] signal to %%x\\n\", args[2], args[1]->pr_pid);\n}\n\n",
+		   w->c->whose, w->c->receiver);
+	program_clause(w, CALLS_IGNORED, false);
+	out_printf(&w->o,
+		   "proc:::exit\n/(%s) && args[0] == CLD_KILLED/\n"
+		   "{\n\tprintf(\"[%%x] fatal signal\\n\", curthread->exit_code & 0x7f);\n}\n\n",
+		   w->c->whose);
+	program_clause(w, CALLS_FATAL, false);
 }
 
 static bool has_output(const struct prototype *f)
@@ -571,7 +597,9 @@ char *calls_program(struct calls *c)
 	}
 	if (c->o->count)
 		program_put_windows(&w);
-	if (!c->functions.n) /* -L: only how the program ends */
+	if (c->sees.signals)
+		put_signals(&w);
+	if (!w.o.n) /* -L: only how the program ends */
 		out_str(&w.o, "BEGIN\n{\n}\n");
 	out_char(&w.o, '\0');
 	text = xstrdup(w.o.v);

@@ -187,14 +187,16 @@ static bool make_room(struct family *f)
 }
 
 /* Gives a session the settings and options of the first one. */
-static void set_member(struct family *f, struct session *s)
+static void set_member(struct family *f, struct session *s, const struct engine_type *engine)
 {
 	struct session_setting o = f->o.first->o;
 
-	o.engine = &engine_inproc;
-	o.hands_over = true;
+	o.engine = engine;
+	o.hands_over = engine == &engine_inproc;
 	session_init(s, &o);
 	options_copy(&s->options, &f->o.first->options);
+	if (!o.hands_over)
+		options_put(&s->options, OPT_FOLLOW, false);
 }
 
 /* As plan.c has it for named processes. */
@@ -208,17 +210,37 @@ static struct err *check_owner(const struct session *s, pid_t pid)
 		       (int)pid);
 }
 
+static struct err *run_member(struct family *f, struct member *m)
+{
+	struct session *s = m->session;
+	struct err *e = session_bind(s);
+
+	e = e ?: session_compile(s);
+	e = e ?: session_allowed(s);
+	e = e ?: session_load(s);
+	return e ?: session_start(s, f->o.sink(f->o.arg, m->data));
+}
+
 static struct err *start_member(struct family *f, struct member *m, const struct executed *x)
 {
 	struct session *s = m->session;
 	struct err *e = session_hold(s, x) ?: check_owner(s, x->pid);
 
 	e = e ?: f->o.prepare(f->o.arg, s, &m->data);
-	e = e ?: session_bind(s);
-	e = e ?: session_compile(s);
-	e = e ?: session_allowed(s);
-	e = e ?: session_load(s);
-	return e ?: session_start(s, f->o.sink(f->o.arg, m->data));
+	return e ?: run_member(f, m);
+}
+
+struct err *family_beside(struct family *f, const struct engine_type *engine,
+			  struct err *(*prepare)(void *arg, struct session *s, void **ret_own))
+{
+	struct member *m = add_member(f, NULL);
+	struct err *e;
+
+	set_member(f, m->session, engine);
+	e = prepare(f->o.arg, m->session, &m->data) ?: run_member(f, m);
+	if (e)
+		drop_member(f, f->members.n - 1);
+	return e;
 }
 
 /* Takes ownership of p. */
@@ -240,7 +262,7 @@ static void begin_member(struct family *f, const struct executed *x, struct prog
 	}
 	m = add_member(f, NULL);
 	vec_push(&m->programs, *p);
-	set_member(f, m->session);
+	set_member(f, m->session, &engine_inproc);
 	e = start_member(f, m, x);
 	if (!e)
 		return;
