@@ -567,19 +567,6 @@ static struct err *lines_flush(struct sink *s)
 	return out_flush(&l->p->o);
 }
 
-/* Returns true when the signal ends a process without being delivered to it: SIGKILL, and all whose
- * default is to end it without a core file. */
-static bool ends_unseen(int number)
-{
-	static const int with_core[] = { SIGQUIT, SIGILL,  SIGTRAP, SIGABRT, SIGFPE,
-					 SIGSEGV, SIGBUS, SIGSYS,  SIGXCPU, SIGXFSZ };
-	bool any = false;
-
-	for (size_t i = 0; i < ARRAY_SIZE(with_core); i++)
-		any |= number == with_core[i];
-	return !any;
-}
-
 /* "--- SIGCHLD (Child exited) ---". An ignored signal is shown for a process that has lines, and
  * SIGKILL not at all, as ltrace has it. */
 static void put_signal(struct lines *l, enum calls_event event, const struct record_view *r)
@@ -591,7 +578,7 @@ static void put_signal(struct lines *l, enum calls_event event, const struct rec
 	if (event == CALLS_IGNORED && to != l->c->main_thread &&
 	    !hash_get(&l->p->threads, &to, sizeof(to)))
 		return;
-	if (number == SIGKILL || (event == CALLS_FATAL && !ends_unseen(number)))
+	if (number == SIGKILL)
 		return;
 	begin_line(l, to, r->head->time, 0);
 	if (name)

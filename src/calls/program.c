@@ -537,14 +537,14 @@ static void put_syscall(struct writer *w)
 	program_clause(w, CALLS_RETURN, false);
 }
 
-/* Signals that processes take, those that the kernel drops because they are ignored, as a child's
- * SIGCHLD, and those that end a process: for these the kernel delivers a SIGKILL without siginfo. The
- * trap of a breakpoint (SI_KERNEL) may be that of a probe. */
+/* Signals that a handler takes, those that the kernel drops because they are ignored, as a child's
+ * SIGCHLD, and those that end a process. The trap of a breakpoint (SI_KERNEL) may be that of a
+ * probe. */
 static void put_signals(struct writer *w)
 {
 	out_printf(&w->o,
 		   "proc:::signal-handle\n"
-		   "/(%s) && args[1] && !(args[0] == 5 && args[1]->si_code == 0x80)/\n"
+		   "/(%s) && !(args[0] == 5 && args[1]->si_code == 0x80)/\n"
 		   "{\n\tprintf(\"[%%x] signal\\n\", args[0]);\n}\n\n",
 		   w->c->whose);
 	program_clause(w, CALLS_SIGNAL, false);
@@ -554,7 +554,7 @@ static void put_signals(struct writer *w)
 		   w->c->whose, w->c->receiver);
 	program_clause(w, CALLS_IGNORED, false);
 	out_printf(&w->o,
-		   "proc:::exit\n/(%s) && args[0] == CLD_KILLED/\n"
+		   "proc:::exit\n/(%s) && (args[0] == CLD_KILLED || args[0] == CLD_DUMPED)/\n"
 		   "{\n\tprintf(\"[%%x] fatal signal\\n\", curthread->exit_code & 0x7f);\n}\n\n",
 		   w->c->whose);
 	program_clause(w, CALLS_FATAL, false);
