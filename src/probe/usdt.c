@@ -569,12 +569,24 @@ static void match_any(void *arg, const struct process_object *po)
 	match_object(m, po->pid, po, process_object_matches(po, m->pd->mod));
 }
 
+/* Returns true for "pid123" and "plt123". To look for such a provider in all libraries that the process
+ * may load would take longer than to find all else. */
+static bool is_of_others(const char *prov)
+{
+	const size_t digits = trailing_digits(prov);
+
+	return digits && strlen(prov) == 3 + digits &&
+	       (!strncmp(prov, "pid", 3) || !strncmp(prov, "plt", 3));
+}
+
 static struct err *usdt_match(const struct provider *pv, struct probe_set *ps,
 			      const struct probe_desc *pd, probe_fn *found, void *arg)
 {
 	struct match m = { .pv = pv, .ps = ps, .pd = pd, .found = found, .arg = arg };
 	struct err *e = NULL;
 
+	if (is_of_others(pd->prov))
+		return NULL;
 	if (pd->prov[0] && !glob_is_pattern(pd->prov))
 		return match_named(&m);
 	if (!ps->targets.n && pd->prov[0] && means_programs(pv, pd->prov))

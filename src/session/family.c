@@ -9,6 +9,11 @@
 #include "load/inproc/memory/owner.h"
 #include "program/space/mapping.h"
 #include "program/target/target.h"
+#include "wire/inproc.h"
+
+/* The in-process engine's memory in descry has places for as many sessions. */
+enum { PROGRAMS_MAX = WIRE_BASES };
+_Static_assert((int)PROGRAMS_MAX < (int)SESSIONS_MAX, "and one of the kernel's engine");
 
 /* A file that a process maps: device and inode. */
 struct mapped_file {
@@ -173,9 +178,11 @@ static void end_member(struct family *f, uint32_t i)
  * Returns false when all sessions have processes. */
 static bool make_room(struct family *f)
 {
-	uint32_t oldest = 0;
+	uint32_t oldest = 0, n = 0;
 
-	if (f->members.n < SESSIONS_MAX)
+	for (uint32_t i = 0; i < f->members.n; i++)
+		n += session_can_enter(f->members.v[i]->session);
+	if (n < PROGRAMS_MAX)
 		return true;
 	for (uint32_t i = 1; i < f->members.n; i++)
 		if (session_is_idle(f->members.v[i]->session) &&
@@ -193,6 +200,7 @@ static void set_member(struct family *f, struct session *s, const struct engine_
 
 	o.engine = engine;
 	o.hands_over = engine == &engine_inproc;
+	o.symbols = f->o.first->symbols;
 	session_init(s, &o);
 	options_copy(&s->options, &f->o.first->options);
 	if (!o.hands_over)
@@ -257,7 +265,7 @@ static void begin_member(struct family *f, const struct executed *x, struct prog
 				f->o.first,
 				"more than %d programs run at once: those that begin now are not "
 				"traced (the first is process %d)",
-				SESSIONS_MAX, (int)x->pid);
+				PROGRAMS_MAX, (int)x->pid);
 		return;
 	}
 	m = add_member(f, NULL);
@@ -361,7 +369,7 @@ void family_end(struct family *f)
 	if (f->left_out)
 		session_say(f->o.first,
 			    "%llu executed programs were not traced: more than %d ran at once",
-			    (unsigned long long)f->left_out, SESSIONS_MAX);
+			    (unsigned long long)f->left_out, PROGRAMS_MAX);
 	f->left_out = 0;
 }
 

@@ -85,10 +85,11 @@ void session_init(struct session *s, const struct session_setting *o)
 	options_init(&s->options);
 	s->types = type_graph_new();
 	type_use_kernel(s->types, NULL);
-	s->symbols = symbols_new();
+	s->symbols = o->symbols ? symbols_share(o->symbols) : symbols_new();
 	s->languages = languages_new();
 	s->kernel_names = kernel_names_new();
-	symbols_ask_kernel(s->symbols, kernel_names_ask, s->kernel_names);
+	if (!o->symbols)
+		symbols_ask_kernel(s->symbols, kernel_names_ask, s->kernel_names);
 	probe_set_init(&s->probes, s->types, s->symbols);
 	plan_advise(&s->probes);
 	s->macros = (struct macro_args){

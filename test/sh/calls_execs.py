@@ -1,13 +1,16 @@
 #!/usr/bin/env python3
 # timeout: 300
 # descry calls -f: the calls of programs that traced processes execute, by fork, vfork, or without a new process. Every call is counted, outputs and
-# exit codes stay as they are, and after SIGKILL of descry the programs end well. ltrace 0.7.3 -f shows such calls too; without -f both show those of
+# exit codes stay as they are, and after ^C or SIGKILL of descry the programs go on as they would. ltrace 0.7.3 -f shows such calls too; without -f both show those of
 # the program that the command itself executes.
 from live import *
 
 DRAW = r"""
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 int main(int argc, char **argv)
 {
 	unsigned seed = 1, sum = 0;
@@ -15,6 +18,13 @@ int main(int argc, char **argv)
 	for (int i = 0, n = atoi(argv[1]); i < n; i++)
 		sum += rand_r(&seed) & 1;
 	printf("drew %s\n", argv[1]);
+	fflush(stdout);
+	if (!strcmp(argv[2], "wait")) {
+		if (write(open("began", O_WRONLY | O_CREAT | O_APPEND, 0600), "x\n", 2) != 2)
+			return 98;
+		while (access("go", F_OK))
+			usleep(10000);
+	}
 	return atoi(argv[2]);
 }
 """
@@ -94,25 +104,69 @@ if "kernel" in engines_here():
     r = descry("calls", "-f", "-X", "engine=kernel", "sh", "-c", "./draw 3 0; exit 2", rc=2)
     check("does not trace the programs that traced processes execute" in r.err and "drew 3" in r.out, r)
 
-# SIGKILL of descry while programs begin one after the other: all of them end well
-for round in range(3):
-    with open("done", "w"):
-        pass
-    _, p, _ = start("calls", "-f", "-o", "killed", "sh", "-c",
-              "echo $$ > shell; for i in %s; do ./draw 50 0 >> done || echo bad >> done; done; echo end >> done" % " ".join("x" * 40))
+# more programs than have room at once: one after the other all are traced, and a message has the number of the others
+for i in range(40):
+    shutil.copy("draw", "draw%d" % i)
+got, r = table("-f", "-e", "rand_r", "sh", "-c", "for i in %s; do ./draw$i 3 0; done" % " ".join(map(str, range(40))), rc=0)
+check(got == {"rand_r": 120} and "not traced" not in r.err, got, r)
+WAIT = "for i in %s; do ./draw$i 4 wait & done; while [ $(wc -l < began) -lt 24 ]; do sleep 0.05; done; : > go; wait; exit 9"
+with open("began", "w"):
+    pass
+got, r = table("-f", "-e", "rand_r", "sh", "-c", WAIT % " ".join(map(str, range(24))), rc=9)
+left = re.search(r"(\d+) executed programs were not traced: more than 16 ran at once", r.err)
+check(left and 24 - 15 <= int(left.group(1)) <= 24 and got.get("rand_r", 0) >= 4 * 10, "24 at once", got, r)
+check(sorted(r.lines()) == ["drew 4"] * 24, r)
+
+
+def ends(pid):
+    """Waits until the process has ended, or is another's zombie."""
     until = time.time() + 60
-    while not os.path.getsize("done") and time.time() < until:
+    while time.time() < until:
+        try:
+            with open("/proc/%d/stat" % pid) as f:
+                if f.read().rsplit(")", 1)[1].split()[0] in "ZX":
+                    return True
+        except OSError:
+            return True
         time.sleep(0.01)
-    time.sleep(0.05 * round)
+    return False
+
+
+# ^C in the middle of the second program: descry ends with its table, and the program goes on as before
+for name in "began", "go":
+    if os.path.exists(name):
+        os.unlink(name)
+_, p, _ = begun = start("calls", "-f", "-c", "-o", "table", "sh", "-c", "echo $$ > shell; ./draw 100 0; ./draw1 500 wait > second; echo $? > code")
+until = time.time() + 60
+while not os.path.exists("began") and time.time() < until:
+    time.sleep(0.01)
+p.send_signal(signal.SIGINT)
+r = finish(begun)
+with open("shell") as f:
+    shell = int(f.read())
+with open("table") as f:
+    text = f.read()
+check(re.search(r"\b(6|5)00 rand_r\b", text), "the table at ^C", text)
+check(os.path.exists("/proc/%d" % shell) or os.path.exists("code"), "the shell lives")
+open("go", "w").close()
+check(ends(shell) and open("second").read() == "drew 500\n" and open("code").read() == "0\n", "the program after ^C", r)
+
+# SIGKILL of descry at any instant while programs begin one after the other, each another one: all of them run, and end as they would
+LOOP = "echo $$ > shell; for i in %s; do ./draw$i 50 3 >> done; echo $? >> codes; done; echo end >> codes"
+for round in range(8):
+    for name in "done", "codes":
+        open(name, "w").close()
+    _, p, _ = start("calls", "-f", "-o", "killed", "sh", "-c", LOOP % " ".join(map(str, range(40))))
+    until = time.time() + 60
+    while not os.path.getsize("codes") and time.time() < until:
+        time.sleep(0.001)
+    time.sleep(0.017 * round)
     p.kill()
     p.wait()
     with open("shell") as f:
-        shell = f.read().strip()
-    while "end" not in open("done").read() and os.path.exists("/proc/%s" % shell) and time.time() < until + 60:
-        time.sleep(0.01)
-    with open("done") as f:
-        got = f.read().splitlines()
-    # descry's command may be ended with descry, but no program goes wrong
-    check(all(line in ("drew 50", "end") for line in got), round, got)
+        check(ends(int(f.read())), round, "the shell ends")
+    with open("codes") as f, open("done") as g:
+        codes, lines = f.read().split(), g.read().splitlines()
+    check(codes == ["3"] * 40 + ["end"] and lines == ["drew 50"] * 40, round, codes, lines)
 
 done()

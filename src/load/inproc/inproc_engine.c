@@ -4,6 +4,7 @@
 #include <time.h>
 
 #include "base/clock.h"
+#include "base/procdir.h"
 #include "load/inproc/attach/inproc_attach.h"
 #include "load/inproc/attach/watchdog.h"
 #include "load/inproc/events/proc_events.h"
@@ -615,6 +616,7 @@ static struct engine *inproc_new(const struct engine_setting *setting)
 	e->files.code.fd = e->files.facts.fd = e->files.shared.fd = -1;
 	e->watchdog = -1;
 	e->family.looked = xcalloc(1, sizeof(*e->family.looked));
+	e->family.oldest = procdir_start(getpid());
 	timers_init(&e->bells.timers);
 	e->bells.nap_ms = NAP_MIN_MS;
 	e->aggs.bytes_max = STORE_MAX;

@@ -445,6 +445,11 @@ struct err *object_open_memory(const char *name, const void *p, size_t n, struct
 	return NULL;
 }
 
+void **object_text(struct object *o)
+{
+	return &o->text;
+}
+
 void object_free(struct object *o)
 {
 	if (!o)

@@ -45,6 +45,8 @@ struct err *object_open(const char *path, struct object **ret);
 /* Opens an image in memory (the vdso, tests). Copies the bytes. name is its name in messages. */
 struct err *object_open_memory(const char *name, const void *p, size_t n, struct object **ret);
 void object_free(struct object *o);
+/* A place for a pointer to what text/ knows of the object. NULL at first. */
+void **object_text(struct object *o);
 /* Closes the descriptor. Headers, and data read before, stay available. Later reads find nothing.
  * object_reopen() opens the file again, and returns true when it still exists and has not
  * changed. */

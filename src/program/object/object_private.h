@@ -25,6 +25,7 @@ struct segment {
 };
 
 struct object {
+	void *text; /* of text/ */
 	char *path;
 	int fd; /* -1: image in memory */
 	uint8_t *mem;

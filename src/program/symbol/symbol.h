@@ -17,6 +17,8 @@
 struct symbols; /* caches: kallsyms, objects by (dev, inode, path), processes by pid */
 
 struct symbols *symbols_new(void);
+/* Returns s, for one more user. symbols_free() of the last one frees it. For one thread. */
+struct symbols *symbols_share(struct symbols *s);
 void symbols_free(struct symbols *s);
 
 struct place {

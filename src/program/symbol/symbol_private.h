@@ -109,6 +109,7 @@ struct process {
 };
 
 struct symbols {
+	uint32_t users; /* besides the first */
 	struct kallsyms kernel;
 	struct kernel_answers answers;
 	struct intern names;

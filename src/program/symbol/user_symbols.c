@@ -38,6 +38,12 @@ struct symbols *symbols_new(void)
 	return s;
 }
 
+struct symbols *symbols_share(struct symbols *s)
+{
+	s->users++;
+	return s;
+}
+
 void symbols_free(struct symbols *s)
 {
 	uint64_t *val;
@@ -45,7 +51,7 @@ void symbols_free(struct symbols *s)
 	const void *key;
 	size_t len;
 
-	if (!s)
+	if (!s || s->users--)
 		return;
 	while (hash_next(&s->processes, &pos, &key, &len, &val)) {
 		process_drop(s, (struct process *)(uintptr_t)*val);

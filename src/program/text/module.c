@@ -613,10 +613,22 @@ struct text_range *text_range_cover(struct text *t, uint64_t addr)
 
 /* --- front door --- */
 
+static uint64_t decoding_limit(const struct text *t)
+{
+	return WORK_MIN + WORK * size_of_file(t);
+}
+
 struct err *text_open(struct object *o, struct text **ret)
 {
-	struct text *t;
+	struct text *t = *object_text(o);
 	struct err *e;
+
+	if (t) {
+		t->users++;
+		t->work_left = t->too_many_tables ? 0 : decoding_limit(t);
+		*ret = t;
+		return NULL;
+	}
 
 	if (!object_is_x86_64(o))
 		return err_new(ENOTSUP, "%s: not x86-64 code", object_path(o));
@@ -635,20 +647,22 @@ struct err *text_open(struct object *o, struct text **ret)
 			scan_text(t, &t->segments.v[i]);
 		scan_data(t, &t->segments.v[i]);
 	}
-	t->work_left = WORK_MIN + WORK * size_of_file(t);
+	t->work_left = decoding_limit(t);
 	scan_dynamic(t);
 	make_ranges(t);
 	mark_symtab(t, ".symtab");
 	mark_symtab(t, ".dynsym");
 	text_tables_mark(t);
-	*ret = t;
+	*object_text(o) = *ret = t;
 	return NULL;
 }
 
 void text_free(struct text *t)
 {
-	if (!t)
+	if (!t || t->users--)
 		return;
+	if (*object_text(t->object) == t)
+		*object_text(t->object) = NULL;
 	for (uint32_t i = 0; i < t->segments.n; i++) {
 		free(t->segments.v[i].bytes);
 		for (int m = 0; m < MARKS; m++)

@@ -57,6 +57,7 @@ static inline uint64_t text_site_point(const struct text_site *s)
 }
 
 struct text; /* lazy analysis of one object. o must live longer. Not for two threads at once */
+/* Gives all who open the same object one text, which text_free() of the last one frees. */
 struct err *text_open(struct object *o, struct text **ret);
 void text_free(struct text *t);
 

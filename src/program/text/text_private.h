@@ -97,6 +97,7 @@ struct text_code {
 
 enum { CODE_CACHE = 32 };
 struct text {
+	uint32_t users; /* besides the first */
 	struct object *object;
 	VEC(struct text_segment) segments;
 	uint64_t lo, hi; /* around all executable segments */

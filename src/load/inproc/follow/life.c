@@ -200,7 +200,8 @@ uint32_t processes_sweep(struct inproc_engine *e, uint64_t end)
 
 		if (now_ns() >= end)
 			return n + 1;
-		if (was_traced(e, pid) || !process_has_area(e, pid))
+		if (was_traced(e, pid) || procdir_start(pid) < e->family.oldest ||
+		    !process_has_area(e, pid))
 			continue;
 		err = process_restore(e, pid);
 		n += !err;

@@ -275,6 +275,7 @@ struct inproc_family {
 	/* answers of process_has_area() in this round, by struct process_life */
 	struct hash *looked;
 	uint64_t adopt_next; /* CLOCK_MONOTONIC ns before which no child is adopted; 0: at once */
+	uint64_t oldest; /* procdir_start() of descry: of no child that begins while it traces is it less */
 	uint64_t adopt_took; /* ns of the processor's time of the last processes_adopt(), for its
 			      * children */
 	/* indexes in `processes` at which the next rounds continue */
