@@ -56,6 +56,7 @@ def table(*args, rc):
     r = descry("calls", "-c", "--json", *args, rc=rc)
     rows = [json.loads(line) for line in r.err.splitlines() if line.startswith("{")]
     check(len({row["function"] for row in rows}) == len(rows), "one row for each function", r)
+    check("were lost" not in r.err, "nothing is lost", r)
     return {row["function"]: row["calls"] for row in rows}, r
 
 
