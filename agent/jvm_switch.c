@@ -186,8 +186,9 @@ static int find_internals(jvm_handle jni, volatile uint8_t *white_box)
 
 /* --- the flags --- */
 
-/* Returns true when the flag has changed. */
-static int take_flag(volatile uint8_t *at, struct holder *h)
+/* was_off: another tracer has set the flag, which is to be false when none is left. Returns true
+ * when the flag has changed. */
+static int take_flag(volatile uint8_t *at, int was_off, struct holder *h)
 {
 	uint32_t i = 0;
 
@@ -202,7 +203,7 @@ static int take_flag(volatile uint8_t *at, struct holder *h)
 	if (flags[i].holders++)
 		return 0;
 	flags[i].at = at;
-	flags[i].before = *at;
+	flags[i].before = was_off ? 0 : *at;
 	*at = 1;
 	return !flags[i].before;
 }
@@ -295,13 +296,16 @@ static int start_watch(jvm_handle jni, struct holder *h)
 
 /* --- the text --- */
 
-static volatile uint8_t *next_address(const char **text)
+/* The text of a flag that another tracer has set begins with '-'. */
+static volatile uint8_t *next_address(const char **text, int *ret_was_off)
 {
 	const char *p = *text;
 	uint64_t v = 0;
 
 	while (*p == ' ')
 		p++;
+	*ret_was_off = *p == '-';
+	p += *ret_was_off;
 	for (; (*p >= '0' && *p <= '9') || (*p >= 'a' && *p <= 'f'); p++)
 		v = v << 4 | (uint64_t)(*p <= '9' ? *p - '0' : *p - 'a' + 10);
 	*text = p;
@@ -332,8 +336,8 @@ static struct holder *new_holder(const char **text)
 static int switch_on(jvm_handle jni, const char *text)
 {
 	struct holder *h = new_holder(&text);
-	volatile uint8_t *white_box = next_address(&text), *flag;
-	int result = JAVA_SWITCH_NO_INTERNALS, changed = 0;
+	int result = JAVA_SWITCH_NO_INTERNALS, changed = 0, was_off;
+	volatile uint8_t *white_box = next_address(&text, &was_off), *flag;
 
 	if (!h)
 		return JAVA_SWITCH_NO_ROOM;
@@ -342,8 +346,8 @@ static int switch_on(jvm_handle jni, const char *text)
 		return h->fifo < 0 ? JAVA_SWITCH_NO_FIFO : JAVA_SWITCH_BAD_TEXT;
 	}
 	if (find_internals(jni, white_box)) {
-		while ((flag = next_address(&text)))
-			changed = take_flag(flag, h) ? CHANGED : changed;
+		while ((flag = next_address(&text, &was_off)))
+			changed = take_flag(flag, was_off, h) ? CHANGED : changed;
 		if (jvm_methods_take(tools, jni, &h->methods, text))
 			changed = INTERPRETS;
 		result = start_watch(jni, h);

@@ -3,6 +3,7 @@
 #include <elf.h>
 #include <string.h>
 
+#include "base/characters.h"
 #include "base/glob.h"
 #include "calls/find_private.h"
 #include "calls/returns.h"
@@ -197,6 +198,7 @@ static struct calls_function *add_callee(struct finder *f, const char *name,
 struct err *find_calls_of(struct finder *f, const struct process_object *caller, bool loaded)
 {
 	cleanup_free char *prov = xasprintf("plt%d", (int)f->pid);
+	cleanup_free char *module = xstrdup(caller->name); /* as probes have it */
 	const struct probe_desc pd = { prov, module_of(caller, loaded), "", "entry" };
 	struct err *e;
 	uint32_t n;
@@ -204,12 +206,13 @@ struct err *find_calls_of(struct finder *f, const struct process_object *caller,
 	f->slots.n = 0;
 	if (!can_stand(f->c, pd.mod))
 		return NULL;
+	characters_show(module, strlen(module));
 	e = probe_match(f->ps, &pd, take_slot, f, &n);
 	for (uint32_t i = 0; i < f->slots.n && !e; i++) {
 		const char *name = f->slots.v[i]->func;
 		struct calls_function *fn = NULL;
 
-		if (strcmp(f->slots.v[i]->mod, caller->name) ||
+		if (strcmp(f->slots.v[i]->mod, module) ||
 		    !calls_filter_takes(&f->c->o->plt, name, caller) || !can_stand(f->c, name))
 			continue;
 		/* Which of several objects the call leads to, the dynamic linker chooses. A return

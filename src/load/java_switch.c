@@ -68,7 +68,8 @@ static struct err *switch_one(const struct wanted *w, struct java_switches *ret)
 
 	out_printf(&text, "%" PRIx64, w->flags[0]->white_box_at);
 	for (uint32_t i = 0; i < w->n; i++)
-		out_printf(&text, " %" PRIx64, w->flags[i]->flag_at);
+		out_printf(&text, " %s%" PRIx64, w->flags[i]->was_off ? "-" : "",
+			   w->flags[i]->flag_at);
 	if (w->methods.n)
 		out_printf(&text, " @%" PRIx32 "%.*s", w->access_at, (int)w->methods.n,
 			   w->methods.v);

@@ -156,6 +156,7 @@ struct probe_java_switch {
 	const char *what; /* the probes that need it: "methods" */
 	uint64_t flag_at;
 	uint64_t white_box_at; /* the JVM's bool WhiteBoxAPI */
+	bool was_off;          /* another tracer has set it */
 	/* Place of the access flags in the JVM's Method. 0: arguments of methods cannot be read. */
 	uint32_t access_at;
 };

@@ -72,6 +72,8 @@ const char *usdt_names_condition(struct arena *a, const struct usdt_names *names
 uint32_t usdt_java_access(struct probe_set *ps, pid_t pid);
 /* Sets args[] of the methods that a description names. */
 void usdt_java_args(struct probe_set *ps, const struct probe *p, struct probe_args *ret);
+/* Returns true when a flag of a JVM that is true is so by another tracer, and false soon. */
+bool usdt_java_flag_is_tracers(pid_t pid, const char *name);
 /* NULL: nothing. */
 void usdt_javas_free(struct usdt_java *v);
 

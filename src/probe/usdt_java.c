@@ -85,6 +85,23 @@ uint32_t usdt_java_access(struct probe_set *ps, pid_t pid)
 	return v->r ? jvm_of(v)->layout.method_access.at : 0;
 }
 
+bool usdt_java_flag_is_tracers(pid_t pid, const char *name)
+{
+	size_t budget = READS_MAX;
+	struct space *space = NULL;
+	struct runtime *r = NULL;
+	bool is;
+
+	err_free(space_live(pid, &space));
+	if (space)
+		err_free(runtime_find_met(space, &budget, &r));
+	is = r && r->type == &runtime_jvm && jvm_option_is_default((struct jvm *)r, name);
+	if (r)
+		r->type->free(r);
+	space_free(space);
+	return is;
+}
+
 static uint64_t packed(uint64_t byte, uint32_t place)
 {
 	return (byte & 0xff) << 8 * place;

@@ -14,7 +14,6 @@
 #include "probe/process.h"
 #include "probe/usdt.h"
 #include "program/space/mapping.h"
-#include "wire/inproc.h"
 #include "wire/jvm_text.h"
 
 /* From this version on, the interpreter's code has these probes only when the flag was true when
@@ -92,24 +91,6 @@ static uint8_t jvm_version(const struct process_object *po)
 		       : 0;
 }
 
-/* Returns true when descry's library is in the JVM, or an in-process tracer: a flag that is true
- * may be another tracer's, and false soon. */
-static bool is_traced(pid_t pid)
-{
-	struct mappings maps = { 0 };
-	bool found = false;
-
-	err_free(mappings_read(pid, &maps));
-	for (uint32_t i = 0; i < maps.n && !found; i++) {
-		const char *at = maps.v[i].exec ? strstr(maps.v[i].path, JAVA_SWITCH_FOLDER) : NULL;
-
-		found = (at && strstr(at, JAVA_SWITCH_FILE)) ||
-			mapping_is_memfd(&maps.v[i], WIRE_MEMFD_CODE);
-	}
-	mappings_free(&maps);
-	return found;
-}
-
 /* Finds out how the flag of a running JVM is set. */
 static void find_switch(struct probe_set *ps, const struct process_object *po,
 			struct usdt_jvm_flag *f, const char *what, bool compiled)
@@ -159,7 +140,8 @@ struct usdt_jvm_flag usdt_jvm_flag(struct probe_set *ps, const struct process_ob
 	if (!usdt_flag_find(po->object, f.name, &f.addr)) {
 		f.refused = "its file does not say where the flag is";
 		f.addr = 0;
-	} else if (loaded && usdt_flag_now(po, f.addr) && !is_traced(po->pid)) {
+	} else if (loaded && usdt_flag_now(po, f.addr) &&
+		   !(f.on.was_off = usdt_java_flag_is_tracers(po->pid, f.name))) {
 		f = (struct usdt_jvm_flag){ 0 };
 	} else if (loaded) {
 		find_switch(ps, po, &f, guarded[i].what, guarded[i].compiled);

@@ -12,7 +12,12 @@
 #include "wire/inproc.h"
 
 /* The in-process engine's memory in descry has places for as many sessions. */
-enum { PROGRAMS_MAX = WIRE_BASES };
+enum {
+	PROGRAMS_MAX = WIRE_BASES,
+	/* A process that has ended keeps up to 0.3 MB of its session's memory. A session without
+	 * processes is ended behind so many, and a new one begins. */
+	TAKEN_MAX = 64,
+};
 _Static_assert((int)PROGRAMS_MAX < (int)SESSIONS_MAX, "and one of the kernel's engine");
 
 /* A file that a process maps: device and inode. */
@@ -37,6 +42,7 @@ struct member {
 	VEC(struct program) programs; /* of its targets */
 	void *data;                   /* the caller's */
 	uint64_t used;                /* when a process came last */
+	uint32_t taken;               /* processes that came */
 };
 
 struct family {
@@ -287,6 +293,14 @@ static bool has_place(const struct family *f, const struct member *m)
 	       (opt_on(&f->o.first->options, OPT_FOLLOW) || session_is_idle(m->session));
 }
 
+static void end_worn(struct family *f)
+{
+	for (uint32_t i = f->members.n - 1; i > 0; i--)
+		if (f->members.v[i]->taken >= TAKEN_MAX &&
+		    session_is_idle(f->members.v[i]->session))
+			end_member(f, i);
+}
+
 static struct member *find_member(struct family *f, const struct program *p, pid_t *ret_like)
 {
 	for (uint32_t i = 0; i < f->members.n; i++)
@@ -311,6 +325,7 @@ static void take(struct family *f, const struct executed *x)
 		program_free(&p);
 		return;
 	}
+	end_worn(f);
 	m = find_member(f, &p, &like);
 	if (!m) {
 		begin_member(f, x, &p);
@@ -318,6 +333,7 @@ static void take(struct family *f, const struct executed *x)
 	}
 	program_free(&p);
 	m->used = clock_ns(CLOCK_MONOTONIC);
+	m->taken++;
 	e = session_enter(m->session, x, like);
 	if (e)
 		say_untraced(f, x->pid, e);

@@ -162,6 +162,26 @@ def flag_lost(first, second):
         r = end(two)
         check(r.rc == 0 and "another tracer has reset the flag by which process %s passes the probes of monitors" % java.pid in r.err,
               first, second, "the second says it", r)
+        check(becomes(lambda: not java.flags()), first, second, "no flag stays true")
+
+
+def two_copies():
+    """Another user takes the folder's name, so that the JVM loads a second copy of the library for the second tracer."""
+    ticks = tempfile.mktemp(dir=TMP)
+    with Java() as java:
+        one = tracing("-q", "-x", "engine=kernel", "-p", java.pid, "-n", METHODS)
+        with open("/proc/%s/maps" % java.pid) as f:
+            folder = re.search(r"\S*/\.descry-[0-9a-f]{16}(?=/)", f.read()).group()
+        os.mkdir(folder)
+        two = tracing("-q", "-x", "engine=kernel", "-p", java.pid, "-n", METHODS + 'tick-100ms { system("echo >> %s"); }' % ticks)
+        check(becomes(lambda: os.path.exists(ticks) and os.path.getsize(ticks) > 1), "the second looks at the flags")
+        java.do(1)
+        end(one)
+        check(becomes(lambda: not java.flags()), "the flags are reset")
+        r = end(two)
+        check("another tracer has reset the flag by which process %s passes the probes of methods" % java.pid in r.err, "two copies", r)
+        has_no_probes(java, "two copies")
+        os.rmdir(folder)
 
 
 def refused(options, text, **more):
@@ -262,6 +282,7 @@ two_at_once()
 monitors()
 flag_lost("inproc", "kernel")
 flag_lost("kernel", "inproc")
+two_copies()
 refused(["-XX:+DisableAttachMechanism"], "was started with -XX:+DisableAttachMechanism")
 refused(["-Xrs"], "does not handle SIGQUIT")
 impostor()

@@ -147,6 +147,14 @@ static bool may_follow(pid_t tid, uint64_t path)
 	return false;
 }
 
+static void say_privileged(struct inproc_engine *e, pid_t pid)
+{
+	inproc_blind(e,
+		     "process %d executes a file that gives it rights which descry lacks (set-user-ID, "
+		     "capabilities), or that descry cannot read: it is not followed",
+		     (int)pid);
+}
+
 /* A followed thread has failed to execute one file and tries another, as execvp(3) does in one
  * folder after the other. */
 static void again(struct inproc_engine *e, uint32_t i, uint64_t path)
@@ -157,6 +165,7 @@ static void again(struct inproc_engine *e, uint32_t i, uint64_t path)
 		x->until = now_ns() + (uint64_t)CALL_MS * 1000000;
 		return;
 	}
+	say_privileged(e, x->pid);
 	control_exec_leave(x->tid, x->pid);
 	*x = e->family.execs.v[--e->family.execs.n];
 }
@@ -190,9 +199,12 @@ void execs_asked(struct inproc_engine *e, pid_t own_tid, uint64_t path)
 			again(e, i, path);
 			return;
 		}
-	if (!x.pid || (!e->area->follow && !process_is_attached(e, x.pid)) ||
-	    !may_follow(x.tid, path))
+	if (!x.pid || (!e->area->follow && !process_is_attached(e, x.pid)))
 		return;
+	if (!may_follow(x.tid, path)) {
+		say_privileged(e, x.pid);
+		return;
+	}
 	err = control_exec_watch(x.tid, x.pid);
 	x.until = now_ns() + (uint64_t)CALL_MS * 1000000;
 	if (!err)

@@ -79,7 +79,8 @@
 	X(anchor_sp, 1, "JavaFrameAnchor", "_last_Java_sp", "", "") \
 	X(os_id, 1, "OSThread", "_thread_id", "", "") \
 	X(flag_name, 0, "JVMFlag", "_name", "", "") \
-	X(flag_value, 0, "JVMFlag", "_addr", "", "")
+	X(flag_value, 0, "JVMFlag", "_addr", "", "") \
+	X(flag_origin, 0, "JVMFlag", "_flags", "", "")
 
 /* X(name, required, type, member): variables of the JVM. */
 #define JVM_VARIABLES(X) \
@@ -183,6 +184,9 @@ bool jvm_tables_read(struct jvm *j, const struct jvm_wanted *w, void *layout);
 bool jvm_layout_read(struct jvm *j, struct jvm_layout *ret);
 /* Returns the value of an option of the JVM that is a bool. */
 bool jvm_option(const struct jvm *j, const char *name);
+/* Returns false when somebody has set the option: by the command line, a file or the JVM itself, or
+ * when that is not known. A tracer that writes the value does not count. */
+bool jvm_option_is_default(const struct jvm *j, const char *name);
 /* Returns the low 32 bits of an option that is a number, 0: there is no such option. */
 uint64_t jvm_option_number(const struct jvm *j, const char *name);
 

@@ -210,8 +210,8 @@ bool jvm_layout_read(struct jvm *j, struct jvm_layout *ret)
 	return true;
 }
 
-/* Finds the value of an option of the JVM. Returns 0 when there is no such option. */
-static uint64_t option_value(const struct jvm *j, const char *name)
+/* Finds an option of the JVM: its JVMFlag. Returns 0 when there is no such option. */
+static uint64_t option_find(const struct jvm *j, const char *name)
 {
 	const struct jvm_layout *l = &j->layout;
 	uint64_t at, n, text;
@@ -223,9 +223,24 @@ static uint64_t option_value(const struct jvm *j, const char *name)
 	for (uint64_t i = 0; i < n && i < FLAGS_MAX; i++, at += l->size.flag) {
 		text = jvm_get(j, at, l->flag_name);
 		if (text && name_at(j, text, option) && !strcmp(option, name))
-			return jvm_get(j, at, l->flag_value);
+			return at;
 	}
 	return 0;
+}
+
+static uint64_t option_value(const struct jvm *j, const char *name)
+{
+	uint64_t at = option_find(j, name);
+
+	return at ? jvm_get(j, at, j->layout.flag_value) : 0;
+}
+
+bool jvm_option_is_default(const struct jvm *j, const char *name)
+{
+	enum { ORIGIN = 0xf }; /* JVMFlag::VALUE_ORIGIN_MASK; DEFAULT is 0 */
+	uint64_t at = j->layout.flag_origin.width ? option_find(j, name) : 0;
+
+	return at && !(jvm_get(j, at, j->layout.flag_origin) & ORIGIN);
 }
 
 bool jvm_option(const struct jvm *j, const char *name)
