@@ -140,16 +140,29 @@ def mapped(pid):
     return "/memfd:descry-" in open("/proc/%d/maps" % pid).read()
 
 
-def traced(program, way):
-    """Returns the program's status, the number of calls seen, whether descry had left it at the time of the call, and what descry said."""
+def naps(pid):
+    """It waits for the detach: nanosleep(2) with an address in descry's code."""
+    words = open("/proc/%d/syscall" % pid).read().split()
+    return words[0] == "35" and int(words[1], 16) >> 40 >= 0x40
+
+
+def traced(program, way, killed=False):
+    """Returns the program's status, the number of calls seen, whether descry had left it at the time of the call, and what descry said.
+    killed: the tracer is stopped before the call, and killed in it: its watchdog detaches."""
     t = subprocess.Popen([program, way], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     check(t.stdout.readline() == b"ready\n", way, "begins")
     d = subprocess.Popen([DESCRY, "-q", "-x", "engine=inproc", "-p", str(t.pid), "-n",
                           'BEGIN { printf("begun\\n"); } pid$target:a.out:work:entry /tid == $target && copyinstr(arg1) == "some text"/ { @ = count(); }'],
                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     begun = d.stdout.readline()
+    if killed:
+        d.send_signal(signal.SIGSTOP)
     t.stdin.write(b"x")
     t.stdin.flush()
+    while killed and not naps(t.pid):
+        time.sleep(0.001)
+    if killed:
+        d.kill()
     made = t.stdout.readline()
     there = mapped(t.pid)
     while way == "raw" and there and d.poll() is None:  # found later
@@ -178,6 +191,9 @@ for program in [PROGRAM] + [STATIC] * static:
             check(status == 7, os.path.basename(program), way, "does what it does alone", status, said)
             check(not there and why in said, os.path.basename(program), way, "descry has left", there, said)
             check(out[:1] == ["begun"] and (out[1:] == ["5"] or way.startswith("raw")), os.path.basename(program), way, "seen before", out)
+    for way in "process", "thread":
+        status, out, there, said = traced(program, way, killed=True)
+        check(status == 7 and not there, os.path.basename(program), way, "the tracer is killed", status, out, there, said)
     status, out, there, said = traced(program, "usual")
     check(status == 7 and there and "not traced any more" not in said and out == ["begun", "20"], os.path.basename(program), "usual calls", status,
           out, there, said)

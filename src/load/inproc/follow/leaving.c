@@ -22,6 +22,12 @@ static const char *reason_of(uint32_t leaves)
 	}
 }
 
+/* Returns true for a process that can be stopped now. */
+static bool can_leave(const struct inproc_engine *e, const struct inproc_process *p)
+{
+	return p->attached && !p->served && !execs_pending(e, p->pid);
+}
+
 static void detach_now(struct inproc_engine *e, struct inproc_process *p, uint32_t leaves)
 {
 	struct err *err = process_detach(e, p);
@@ -47,13 +53,13 @@ void leaving_look(struct inproc_engine *e)
 		const uint32_t leaves =
 			__atomic_load_n(&e->said[e->processes.v[i].index].leaves, __ATOMIC_ACQUIRE);
 
-		if (leaves && e->processes.v[i].attached && !e->processes.v[i].served)
+		if (leaves && can_leave(e, &e->processes.v[i]))
 			detach_now(e, &e->processes.v[i], leaves);
 	}
 	if (!e->processes.n || begun < e->family.sharers_next)
 		return;
 	p = &e->processes.v[e->family.sharers_at++ % e->processes.n];
-	if (p->attached && !p->served && control_memory_sharers(p->pid, &sharer, 1))
+	if (can_leave(e, p) && control_memory_sharers(p->pid, &sharer, 1))
 		detach_now(e, p, WIRE_LEAVES_SHARES);
 	e->family.sharers_next = begun + SEARCH_NS + (now_ns() - begun) * SEARCH_SHARE;
 }

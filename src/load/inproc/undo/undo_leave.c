@@ -31,20 +31,19 @@ static uint64_t comes_next(const struct wire_undo *u, uint64_t off)
 	return best < WIRE_SITE_MAX && u->len < WIRE_SITE_MAX ? u->site + best : 0;
 }
 
-static struct err *move_one(struct control *c, const struct undo_log *log, struct control_thread *t,
-			    uint32_t *moved)
+static void move_one(struct control *c, const struct undo_log *log, struct control_thread *t,
+		     uint32_t *moved)
 {
 	struct wire_leaving w;
 	const struct wire_undo *u;
-	struct err *e = control_read(c, t->regs.rsp, &w, sizeof(w));
 	uint64_t to;
 
-	if (e)
-		return e;
+	if (err_drop(control_read(c, t->regs.rsp, &w, sizeof(w))))
+		return;
 	u = undo_record_at(log, w.back);
 	to = u ? comes_next(u, w.back - u->stub) : 0;
 	if (!to || w.skip > 128)
-		return NULL; /* it leaves by itself */
+		return; /* it leaves by itself */
 	t->regs.rsp += sizeof(w) + w.skip;
 	t->regs.rip = to;
 	t->regs.eflags = w.flags;
@@ -61,21 +60,19 @@ static struct err *move_one(struct control *c, const struct undo_log *log, struc
 	t->in_syscall = false;
 	t->changed = true;
 	++*moved;
-	return NULL;
 }
 
 struct err *undo_move_leaving(struct control *c, const struct undo_log *log, uint32_t *moved)
 {
 	struct wait_range wait;
-	struct err *e = NULL;
 	uint32_t n;
 	struct control_thread *t = control_threads(c, &n);
 
 	if (!find_wait(c, log->base, &wait))
 		return NULL;
-	for (uint32_t i = 0; i < n && !e; i++)
+	for (uint32_t i = 0; i < n; i++)
 		if (t[i].regs.rip >= wait.lo && t[i].regs.rip < wait.hi && !t[i].blocked &&
 		    control_is_64bit(&t[i].regs))
-			e = move_one(c, log, &t[i], moved);
-	return e ?: control_put_regs(c);
+			move_one(c, log, &t[i], moved);
+	return control_put_regs(c);
 }
