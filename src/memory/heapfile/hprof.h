@@ -170,8 +170,8 @@ bool hprof_records(struct hprof *h, uint64_t end);
 /* hprof_threads.c: reads all records in several threads. Returns false when that is not possible;
  * then the graph has no objects. On an error too, and sets it. */
 bool hprof_threads(struct hprof *h, const char *path);
-/* Bytes of a file that are worth a thread. Fuzzing sets fewer. */
-extern uint64_t hprof_part_min;
+/* Sets the bytes of a file that are worth a thread, for tests. */
+void hprof_threads_each(uint64_t bytes);
 
 /* Returns the text with this id, in names; 0: there is none. */
 uint32_t hprof_name(const struct hprof *h, uint64_t id);

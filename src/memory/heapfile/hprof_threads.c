@@ -13,7 +13,7 @@
 #include "memory/heapfile/hprof.h"
 
 enum { RECORDS_MAX = 1 << 20 /* records of which the heads are read */ };
-uint64_t hprof_part_min = 4 << 20;
+static uint64_t part_min = 4 << 20; /* bytes that are worth a thread */
 
 struct reading {
 	struct hprof *h;
@@ -157,6 +157,11 @@ static bool parts_read(struct reading *r)
 	return false;
 }
 
+void hprof_threads_each(uint64_t bytes)
+{
+	part_min = bytes;
+}
+
 bool hprof_threads(struct hprof *h, const char *path)
 {
 	const struct graph_wanted *w = graph_wanted(h->graph);
@@ -169,8 +174,8 @@ bool hprof_threads(struct hprof *h, const char *path)
 	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	if (fd < 0 || fstat(fd, &s) || !S_ISREG(s.st_mode))
 		return false;
-	if ((uint64_t)s.st_size / hprof_part_min < r.n)
-		r.n = (unsigned)((uint64_t)s.st_size / hprof_part_min);
+	if ((uint64_t)s.st_size / part_min < r.n)
+		r.n = (unsigned)((uint64_t)s.st_size / part_min);
 	return r.n > 1 && parts_find(&r, fd, (uint64_t)s.st_size) && hprof_classes_prepare(h) &&
 	       parts_read(&r);
 }
