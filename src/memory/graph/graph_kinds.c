@@ -31,7 +31,7 @@ uint32_t graph_kind(struct graph *g, uint32_t class, uint64_t size)
 	uint32_t place;
 	struct graph_kind *k;
 
-	if (g->kinds.n >= g->kind_mask / 2)
+	if (g->kinds.n >= g->kind_mask / 2 && g->kind_mask < UINT32_MAX)
 		kinds_grow(g);
 	place = kind_place(g, class, size);
 	if (!g->kind_hash[place]) {

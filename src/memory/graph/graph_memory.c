@@ -25,8 +25,9 @@ enum { PAGE = 4096, DISC_PART = 16 /* so large a part of the disc's room is left
 enum { IN_HEAP = -1, MAPPED = -2 };
 struct header {
 	struct graph_memory *memory;
-	size_t n; /* bytes of the array */
-	int fd;   /* of its file; IN_HEAP: of malloc(3); MAPPED: pages of its own */
+	size_t n;    /* bytes of the array */
+	int fd;      /* of its file; IN_HEAP: of malloc(3); MAPPED: pages of its own */
+	bool pieces; /* its pages are of several mappings, which begin at huge pages */
 };
 enum { HEADER = 32 };
 _Static_assert(sizeof(struct header) <= HEADER && PAGE % HEADER == 0, "the header's room");
@@ -63,17 +64,23 @@ static char *huge_reserve(size_t bytes)
 	return at;
 }
 
-/* Moves pages to where other pages are. Those of one array can be several mappings, which the
- * kernel moves only one by one: each has whole huge pages, but for the last. On a failure some have
- * moved. */
-static bool pages_move(char *from, size_t bytes, char *to)
+__attribute__((noreturn)) static void no_mappings(void)
 {
-	size_t half = round_up(bytes / 2, HUGE);
+	mem_exhausted("out of memory: the kernel moves no more pages");
+}
 
-	if (mremap(from, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, to) != MAP_FAILED)
-		return true;
-	return half < bytes && pages_move(from, half, to) &&
-	       pages_move(from + half, bytes - half, to + half);
+/* Moves pages to reserved addresses. The kernel moves one mapping at a time. When it fails, the
+ * reserved addresses may be another thread's already, so that nothing may be done with them. */
+static void pages_move(char *from, size_t bytes, char *to, bool pieces)
+{
+	size_t step = pieces ? HUGE : bytes;
+
+	for (size_t at = 0, some; at < bytes; at += some) {
+		some = bytes - at < step ? bytes - at : step;
+		if (mremap(from + at, some, some, MREMAP_MAYMOVE | MREMAP_FIXED, to + at) ==
+		    MAP_FAILED)
+			no_mappings();
+	}
 }
 
 /* Gives an array addresses that have no pages yet. */
@@ -95,17 +102,15 @@ static size_t spare_take(struct graph_memory *m, char *to, size_t bytes)
 
 		s->bytes -= some;
 		m->spared -= some;
-		if (!pages_move(s->at + s->bytes, some, to + at))
-			munmap(s->at + s->bytes, some);
-		else
-			at += some;
+		pages_move(s->at + s->bytes, some, to + at, s->pieces);
+		at += some;
 		m->nspare -= !s->bytes;
 	}
 	return at;
 }
 
 /* Keeps whole huge pages for the next arrays. */
-static void spare_add(struct graph_memory *m, char *at, size_t bytes)
+static void spare_add(struct graph_memory *m, char *at, size_t bytes, bool pieces)
 {
 	size_t kept = bytes & ~(HUGE - 1);
 
@@ -114,7 +119,7 @@ static void spare_add(struct graph_memory *m, char *at, size_t bytes)
 	munmap(at + kept, bytes - kept);
 	if (!kept)
 		return;
-	m->spare[m->nspare++] = (struct graph_spare){ at, kept };
+	m->spare[m->nspare++] = (struct graph_spare){ at, kept, pieces };
 	m->spared += kept;
 }
 
@@ -129,12 +134,10 @@ static void *pages_map(struct graph_memory *m, size_t n, size_t *ret_used)
 	if (!to)
 		return NULL;
 	*ret_used = spare_take(m, to, bytes);
-	if (!pages_fresh(to + *ret_used, bytes - *ret_used)) {
-		munmap(to, bytes);
+	if (!pages_fresh(to + *ret_used, bytes - *ret_used))
 		return NULL;
-	}
 	(void)!madvise(to, bytes, MADV_HUGEPAGE);
-	*header_of(to + PAGE) = (struct header){ m, n, MAPPED };
+	*header_of(to + PAGE) = (struct header){ m, n, MAPPED, *ret_used > 0 };
 	return to + PAGE;
 }
 
@@ -142,18 +145,21 @@ static void *pages_map(struct graph_memory *m, size_t n, size_t *ret_used)
  * room. */
 static char *pages_grow(char *at, size_t was, size_t bytes)
 {
+	bool pieces = header_of(at + PAGE)->pieces;
+	size_t whole = pieces ? was & ~(HUGE - 1) : 0;
 	char *to = huge_reserve(bytes);
 
 	if (!to)
 		return NULL;
-	if (mremap(at, was, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, to) == MAP_FAILED) {
-		/* the room is there before anything moves */
-		if (!pages_fresh(to + was, bytes - was)) {
-			munmap(to, bytes);
-			return NULL;
-		}
-		if (!pages_move(at, was, to))
-			mem_exhausted("the kernel has no room for more mappings");
+	if (!pieces && mremap(at, was, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, to) == MAP_FAILED)
+		return NULL;
+	if (pieces) {
+		pages_move(at, whole, to, true);
+		/* the last mapping grows */
+		if (was > whole ? mremap(at + whole, was - whole, bytes - whole,
+					 MREMAP_MAYMOVE | MREMAP_FIXED, to + whole) == MAP_FAILED
+				: !pages_fresh(to + whole, bytes - whole))
+			no_mappings();
 	}
 	(void)!madvise(to, bytes, MADV_HUGEPAGE);
 	return to;
@@ -167,7 +173,7 @@ static void *pages_remap(struct header *h, size_t n)
 	       whole = round_up(bytes, HUGE);
 
 	if (whole < was) {
-		spare_add(h->memory, at + whole, was - whole);
+		spare_add(h->memory, at + whole, was - whole, h->pieces);
 		was = whole;
 	}
 	if (bytes < was)
@@ -337,7 +343,7 @@ void graph_release(void *p)
 	if (fd == IN_HEAP) {
 		free(h);
 	} else if (fd == MAPPED) {
-		spare_add(h->memory, (char *)p - PAGE, round_up(PAGE + h->n, PAGE));
+		spare_add(h->memory, (char *)p - PAGE, round_up(PAGE + h->n, PAGE), h->pieces);
 	} else {
 		munmap((char *)p - PAGE, PAGE + h->n);
 		close(fd);

@@ -20,6 +20,7 @@ struct graph_memory {
 	struct graph_spare {
 		char *at;
 		size_t bytes;
+		bool pieces; /* several mappings */
 	} spare[GRAPH_SPARES];
 	uint32_t nspare;
 	uint64_t spared; /* bytes of them */
