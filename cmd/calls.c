@@ -376,6 +376,12 @@ static void note_executed(void *arg, pid_t pid)
 
 /* --- system calls and signals --- */
 
+/* -L without -x */
+static bool traces_no_library(const struct caller *k)
+{
+	return k->o.no_library && !k->o.entries.rules.n;
+}
+
 static struct calls_around wanted(const struct caller *k)
 {
 	const bool lines = !k->o.count && !calls_held(&k->o);
@@ -412,7 +418,7 @@ static void look_around(struct caller *k)
 
 	all.signals &= named == &engine_kernel || (!named && engine_kernel.permitted());
 	k->calls.sees = all;
-	if (named || k->o.no_library || k->show_d || !(all.syscalls || all.signals) ||
+	if (named || traces_no_library(k) || k->show_d || !(all.syscalls || all.signals) ||
 	    !engine_kernel.permitted())
 		return;
 	k->around = k->o;
@@ -435,7 +441,10 @@ static struct caller *caller_of(struct run *r)
 
 static bool poll_family(struct run *r, struct err **ret_err)
 {
-	return family_poll(caller_of(r)->family, -1, ret_err);
+	struct caller *k = caller_of(r);
+
+	return traces_no_library(k) ? session_poll(&r->session, -1, ret_err)
+				    : family_poll(k->family, -1, ret_err);
 }
 
 static struct err *end_family(struct run *r, bool ends)
@@ -561,7 +570,7 @@ static int calls_run(struct caller *k)
 	k->run.poll = poll_family;
 	k->run.round = end_family;
 	run_init(&k->run);
-	k->run.session.o.hands_over = true;
+	k->run.session.o.hands_over = !traces_no_library(k);
 	set_options(k);
 	calls_init(&k->calls, &k->o, &k->prototypes);
 	k->page = calls_page_new();

@@ -41,9 +41,10 @@ static const char *any_of(struct calls *c, const struct probe_set *of, const cha
 
 #define OURS_SIZE (WIRE_BASES * WIRE_BASE_STEP)
 
-/* Leaves out the system calls that descry makes in the process: while it holds it by ptrace(2), by the
- * agent's code, and at a bell, where r8 points to shared memory (load/inproc/patch/bell.c). The linker's
- * calls in an executed program are among the first. Returns without an entry are not shown. */
+/* Leaves out the system calls that descry makes in the process: while it holds it by ptrace(2), by
+ * the agent's code, and at a bell, where r8 points to shared memory (load/inproc/patch/bell.c). The
+ * linker's calls in an executed program are among the first. Returns without an entry are not
+ * shown. */
 static const char ours[] = " && !curthread->ptrace && uregs[R_RIP] - %#llx >= %#llx &&\n"
 			   "uregs[R_R8] - %#llx >= %#llx";
 

@@ -251,7 +251,8 @@ static void drop_left(struct lines *l, struct thread *t, const struct calls_func
 static void leave_calls(struct lines *l, struct thread *t)
 {
 	while (t->calls.n && l->c->o->json && !l->c->o->min_ns) {
-		lines_json(vec_last(&t->calls)->of, t, vec_last(&t->calls), t->calls.n - 1, false, 0);
+		lines_json(vec_last(&t->calls)->of, t, vec_last(&t->calls), t->calls.n - 1, false,
+			   0);
 		end_call(l, &t->calls.v[--t->calls.n]);
 	}
 	end_calls(l, t);

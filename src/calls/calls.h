@@ -164,12 +164,12 @@ struct calls {
 	struct calls_around {
 		bool syscalls, signals;
 	} sees;
-	bool around;          /* it has no library calls: another session's program has them */
-	const char *whose;    /* predicate of system calls and signals: those of the targets */
-	const char *ours;     /* behind it, leaves out system calls that descry makes; "": nothing */
+	bool around;       /* it has no library calls: another session's program has them */
+	const char *whose; /* predicate of system calls and signals: those of the targets */
+	const char *ours;  /* behind it, leaves out system calls that descry makes; "": nothing */
 	const char *receiver; /* predicate of ignored signals: those to the targets */
-	bool inside;                /* only calls of traced processes are seen, whoever they are */
-	uint32_t main_thread;       /* the lines of others begin with their number; 0: all do */
+	bool inside;          /* only calls of traced processes are seen, whoever they are */
+	uint32_t main_thread; /* the lines of others begin with their number; 0: all do */
 };
 
 void calls_init(struct calls *c, const struct calls_options *o, struct prototypes *prototypes);

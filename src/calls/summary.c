@@ -413,7 +413,7 @@ static struct err *summary_end(struct sink *s)
 
 static struct err *summary_drop(struct sink *s, enum drop_kind kind, int cpu, uint64_t count)
 {
-	/* A tick that comes too late for its window loses no call, and the window is an estimate's */
+	/* A tick that comes too late for its window loses no call */
 	if (kind != DROP_TICKS)
 		summary_of(s)->table->lost += count;
 	return NULL;

@@ -569,8 +569,8 @@ static void match_any(void *arg, const struct process_object *po)
 	match_object(m, po->pid, po, process_object_matches(po, m->pd->mod));
 }
 
-/* Returns true for "pid123" and "plt123". To look for such a provider in all libraries that the process
- * may load would take longer than to find all else. */
+/* Returns true for "pid123" and "plt123". To look for such a provider in all libraries that the
+ * process may load would take longer than to find all else. */
 static bool is_of_others(const char *prov)
 {
 	const size_t digits = trailing_digits(prov);

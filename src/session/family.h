@@ -2,9 +2,10 @@
  *
  * In: a first session, which hands its processes over (session_setting.hands_over), and functions
  * that give further sessions their D programs and their sinks. Out: the records of all sessions in
- * one order. Order of calls: family_new() when the first session has its targets, family_beside() at
- * most once before session_start() of the first session, family_poll() instead of session_poll(), family_end() before session_stop() of the first session,
- * family_free() before its session_fini().
+ * one order. Order of calls: family_new() when the first session has its targets, family_beside()
+ * at most once before session_start() of the first session, family_poll() instead of
+ * session_poll(), family_end() before session_stop() of the first session, family_free() before its
+ * session_fini().
  * Always true: a program whose session fails runs untraced, and a message says so; a process that
  * executes a program that has a session goes to that session.
  */

@@ -44,7 +44,7 @@ struct session_setting {
 	const char *not_engine;      /* reason against -x engine; NULL: none */
 	const char *not_terminal;    /* reason against options for the user at the terminal: core,
 				   * debug, tree, verbose; NULL: none */
-	struct symbols *symbols;          /* of another session, to share; NULL: its own */
+	struct symbols *symbols;     /* of another session, to share; NULL: its own */
 	const struct engine_type *engine; /* without -x engine; NULL: plan.c chooses */
 	FILE *ir_out;                     /* where IR is printed; NULL: nowhere */
 	bool parse_only;                  /* sources are not bound */

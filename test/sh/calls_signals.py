@@ -71,7 +71,7 @@ def signals(*args, rc):
 
 
 OWN = ["SIGUSR1"] * 7 + ["SIGHUP", "SIGWINCH", "SIGUSR2", "SIGCHLD"]
-for flags in ["-L"], ["-e", "signal"], ["-X", "engine=kernel", "-e", "signal"]:
+for flags in ["-L"], ["-e", "signal"], ["-X", "engine=kernel", "-L"]:
     got, r = signals(*flags, "./t", "plain", rc=3)
     check([name for tid, name, text in got] == OWN, flags, got, r)
     check(got[0] == ("", "SIGUSR1", "User defined signal 1") and got[-1] == ("", "SIGCHLD", "Child exited"), flags, r)
@@ -83,6 +83,12 @@ names = [name for tid, name, text in got]
 check(sorted(names) == sorted(OWN + ["SIGUSR1", "SIGALRM"]), got, r)
 child = {tid for tid, name, text in got if name == "SIGALRM"}
 check(len(child) == 1 and [name for tid, name, text in got if tid in child] == ["SIGUSR1", "SIGALRM"], got, r)
+
+# -L: the kernel sees all programs, so no message; with -x, library calls stay inside
+r = descry("calls", "-L", "-f", "sh", "-c", "./t plain; exit 2", rc=2)
+check(len(NAME.findall(r.err)) >= len(OWN) and "does not trace" not in r.err, r)
+got, r = signals("-L", "-x", "main", "-X", "quiet=0", "./t", "plain", rc=3)
+check([name for tid, name, text in got] == OWN and "main(2" in r.err, got, r)
 
 # the signal that ends the command; SIGKILL has only that line, as in ltrace
 for how, number, want in ("killed", 15, ["SIGTERM"]), ("crash", 11, ["SIGSEGV"]), ("abort", 9, []):
