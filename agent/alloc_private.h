@@ -18,6 +18,7 @@
  *	alloc_maps.c   mmap(2) and its like, mlockall(2)
  *	alloc_walk.c   the stack of a call
  *	alloc_reach.c  what a walk needs rarely: its stack's bounds, and new tables
+ *	alloc_language.c  the frames of Python and Ruby
  */
 #ifndef DESCRY_AGENT_ALLOC_PRIVATE_H
 #define DESCRY_AGENT_ALLOC_PRIVATE_H

@@ -218,8 +218,9 @@ void alloc_walks_drop(void)
 
 	state.walks = 0;
 	state.unserved = state.vain = 0;
+	alloc_language_drop();
 	if (parents)
-		sys2(SYS_MUNMAP, (uintptr_t)parents, sizeof(*parents) * WIRE_ALLOC_RINGS);
+		sys2(SYS_MUNMAP, (uintptr_t)parents, ALLOC_WALKS_BYTES);
 }
 
 uint32_t alloc_interval(struct thread *t)
@@ -236,13 +237,12 @@ void alloc_walks_open(struct wire_alloc *m)
 {
 	int64_t at;
 
-	at = sys6(SYS_MMAP, 0, sizeof(struct alloc_walk) * WIRE_ALLOC_RINGS, PROT_READ_WRITE,
-		  MAP_PRIVATE_NORESERVE, ~0ull, 0);
+	at = sys6(SYS_MMAP, 0, ALLOC_WALKS_BYTES, PROT_READ_WRITE, MAP_PRIVATE_NORESERVE, ~0ull, 0);
 	if (at < 0 && at > -PAGE) {
 		m->no_stacks = 1;
 		return;
 	}
-	sys4(SYS_MADVISE, (uint64_t)at, sizeof(struct alloc_walk) * WIRE_ALLOC_RINGS, DONTDUMP, 0);
+	sys4(SYS_MADVISE, (uint64_t)at, ALLOC_WALKS_BYTES, DONTDUMP, 0);
 	state.walks = (struct alloc_walk *)at;
 	(void)alloc_ask(m);
 }

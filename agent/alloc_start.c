@@ -385,6 +385,7 @@ int alloc_room(struct thread *t)
 			t->walk->n = t->walk->whole = 0;
 			t->walk->lo = t->walk->hi = 0;
 			t->walk->other_lo = t->walk->other_hi = 0;
+			alloc_language_forget(t->walk);
 			t->random = (uint32_t)ticks() | 1;
 			t->wait = m->sample > 1 ? alloc_interval(t) : 0;
 		}
@@ -441,8 +442,10 @@ int alloc_left(struct thread *t)
 		t->count = t->ring->head & ~WIRE_ALLOC_POSITION(~0ull);
 		set_position(t, WIRE_ALLOC_POSITION(t->ring->head));
 		t->time = 0;
-		if (t->walk)
+		if (t->walk) {
 			t->walk->n = 0;
+			alloc_language_forget(t->walk);
+		}
 		if (t->at < t->limit)
 			put_open(t);
 	}

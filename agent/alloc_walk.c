@@ -266,7 +266,7 @@ static NOINLINE u32 new_node(struct wire_alloc *m, u32 parent, u64 pc)
 }
 
 /* Returns the number of the node, 0: there are no more. */
-static NOINLINE u32 find_node(struct wire_alloc *m, u32 parent, u64 pc)
+static NOINLINE u32 search_node(struct wire_alloc *m, u32 parent, u64 pc)
 {
 	const struct wire_alloc_node *n = nodes(m);
 	u64 hash = hash_address(pc);
@@ -293,20 +293,25 @@ static NOINLINE u32 find_node(struct wire_alloc *m, u32 parent, u64 pc)
 	return 0;
 }
 
-INLINE u32 number_node(const struct unwind_walk *u, u32 parent, u64 pc)
+INLINE u32 number_node(struct wire_alloc *m, u32 parent, u64 pc)
 {
-	const struct wire_alloc_node *next = nodes(u->m) + parent + 1;
+	const struct wire_alloc_node *next = nodes(m) + parent + 1;
 
 	/* One walk has made most callers' nodes just before the node of what they called. */
 	if (LIKELY(parent + 1 < WIRE_ALLOC_NODES && next->parent == parent && next->pc == pc) &&
 	    __atomic_load_n(&next->filled, __ATOMIC_ACQUIRE))
 		return parent + 1;
-	return find_node(u->m, parent, pc);
+	return search_node(m, parent, pc);
+}
+
+u32 alloc_node(struct wire_alloc *m, u32 parent, u64 pc)
+{
+	return number_node(m, parent, pc);
 }
 
 static u32 number_root(const struct unwind_walk *u, u32 end)
 {
-	return number_node(u, 0, WIRE_ALLOC_ROOT(end, u->m->epoch));
+	return number_node(u->m, 0, WIRE_ALLOC_ROOT(end, u->m->epoch));
 }
 
 /* --- walks --- */
@@ -438,10 +443,11 @@ INLINE u32 keep_frames(struct unwind_walk *u, u32 base)
 	struct alloc_walk *w = u->w;
 	const struct walk_frame *up = base ? &w->frames[base - 1] : 0;
 	u32 node = up ? up->node : 0, reads = up ? up->reads : 0;
-	u8 needs = up ? up->needs : 0;
+	u8 needs = up ? up->needs : 0, loops = up ? up->loops : 0;
 
 	if (!up) {
 		w->end = (u32)u->s->end;
+		loops = w->loop_size && w->end != WIRE_UNWIND_END_ROOT ? LOOP_PERHAPS : 0;
 		node = number_root(u, w->end);
 		if (!node)
 			return 0;
@@ -457,7 +463,7 @@ INLINE u32 keep_frames(struct unwind_walk *u, u32 base)
 		for (u32 i = first; i < from->reads; i++)
 			w->reads[reads++] = w->now[i];
 		if (!from->own)
-			node = number_node(u, node, from->pc);
+			node = number_node(u->m, node, from->pc);
 		if (!node)
 			break;
 		w->frames[base] = *from;
@@ -466,20 +472,34 @@ INLINE u32 keep_frames(struct unwind_walk *u, u32 base)
 		w->frames[base].plain = from->quick && !(needs && from->sets);
 		needs = from->quick ? from->uses | (needs & !from->sets) : 1;
 		w->frames[base].needs = needs;
+		if (UNLIKELY(from->pc - 1 - w->loop < w->loop_size))
+			loops |= LOOP_HERE;
+		w->frames[base].loops = loops;
 	}
+	w->loops = loops;
 	w->n = w->unsure || !node ? 0 : base;
 	return node;
 }
 
 /* The tables have changed, or this is the first walk: nothing of before counts. Returns false when
  * they are being changed. */
-static NOINLINE int begin_anew(struct alloc_walk *w, u32 version)
+static NOINLINE int begin_anew(const struct wire_alloc *m, struct alloc_walk *w, u32 version)
 {
+	const u32 language = m->language;
+
 	w->n = 0;
 	for (u32 i = 0; i < WALK_RULES; i++)
 		w->rules[i] = 0;
 	w->version = version;
-	return !(version & 1);
+	alloc_language_begin(w, m,
+			     language ? (const void *)(chunk(m, language) +
+						       (language & (0x10000 - WIRE_LANGUAGE_WORDS)))
+				      : 0);
+	/* half of them may be of other tables */
+	__atomic_thread_fence(__ATOMIC_ACQUIRE);
+	if (__atomic_load_n(&m->tables, __ATOMIC_RELAXED) != version)
+		w->version |= 1;
+	return !(w->version & 1);
 }
 
 /* The stack of a walk for which there are no tables. */
@@ -487,7 +507,7 @@ static NOINLINE u32 number_unknown(const struct unwind_walk *u, uintptr_t frame)
 {
 	u32 root = number_root(u, WIRE_UNWIND_END_NOT_LOADED);
 
-	return root ? number_node(u, root, ((const any64 *)frame)[1]) : 0;
+	return root ? number_node(u->m, root, ((const any64 *)frame)[1]) : 0;
 }
 
 uint32_t alloc_walk(struct thread *t, uintptr_t frame)
@@ -505,7 +525,8 @@ uint32_t alloc_walk(struct thread *t, uintptr_t frame)
 		if (UNLIKELY(state.closes != state.closes_seen))
 			break;
 		version = __atomic_load_n(&u.m->tables, __ATOMIC_ACQUIRE);
-		if (UNLIKELY(version != u.w->version || version & 1) && !begin_anew(u.w, version)) {
+		if (UNLIKELY(version != u.w->version || version & 1) &&
+		    !begin_anew(u.m, u.w, version)) {
 			(void)alloc_ask(u.m);
 			continue;
 		}
@@ -521,7 +542,9 @@ uint32_t alloc_walk(struct thread *t, uintptr_t frame)
 		node = keep_frames(&u, base);
 		if (UNLIKELY(u.w->end > WIRE_UNWIND_END_DEEP))
 			t->ring->early++;
-		return node;
+		if (LIKELY(!u.w->loops) || !node)
+			return node;
+		return alloc_language(t, node, u.w->loops & LOOP_HERE);
 	}
 	t->ring->early++;
 	u.w->n = 0;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Frames of interpreted languages (wire/language.h), of the current thread: Python's and Ruby's. */
+/* Frames of interpreted languages (wire/language.h), of the current thread: Python's and Ruby's.
+ * agent/alloc_language.c walks by the same steps. */
 #include "wire/language.h"
 
 /* The state that changes from frame to frame. It lies where d_ustack's state was. In the agent it
@@ -7,7 +8,7 @@
  * addresses that are read. */
 struct language_state {
 	u64 thread, frame, pthread, n;
-	u64 word, about[WIRE_LANGUAGE_ABOUT];
+	u64 word, about[WIRE_PYTHON_ABOUT];
 	u8 byte[8];
 	/* Ruby's: the list of the threads, and where the frames end */
 	u64 ractors, ractor, threads, end;
@@ -36,7 +37,7 @@ struct language_walk {
 	void *wanted;
 };
 
-/* The agent has its own definitions of these (agent/routine.c):
+/* The agent has its own definitions of these (agent/routine.c, agent/alloc_language.c):
  *
  *	LANGUAGE_READ(w, dst, size, addr)	reads the process's memory; 0 on success
  *	LANGUAGE_TGID(w)	the current process
@@ -146,10 +147,13 @@ CALLBACK python_frame(u32 i, struct language_walk *w)
 	}
 	if (!language_read(w, &s->code, frame + l->frame_code) ||
 	    !language_read(w, &s->word, frame + l->frame_instruction) ||
-	    LANGUAGE_READ(w, s->about, sizeof(s->about), s->code + l->code_about))
+	    LANGUAGE_READ(w, s->about, sizeof(s->about), s->code + l->code_about) ||
+	    !language_read(w, &s->id, s->code + l->code_line))
 		return 1;
+	if (kind == WIRE_LANGUAGE_OBJECTS)
+		s->about[3] = 0;
 	s->entry = 0;
-	s->id = wire_language_id(s->tgid, s->code, s->about);
+	s->id = wire_language_python_id(s->tgid, s->code, s->about, s->id);
 	at = kind == WIRE_LANGUAGE_OBJECTS ? (u64)((s64)(s32)s->word * (s32)l->scale)
 					   : s->word - s->code - l->code_instructions;
 	language_ask(w);
@@ -170,15 +174,21 @@ INLINE bool python_innermost(struct language_walk *w)
 	return language_read(w, &s->frame, s->frame + w->l->python.cframe_frame);
 }
 
-INLINE void python_walk(struct language_walk *w)
+/* Finds the current thread's state: from s->word, the first interpreter, to s->thread. */
+INLINE bool python_find(struct language_walk *w)
 {
 	struct language_state *s = w->s;
 
 	if (!language_read(w, &s->thread, s->word + w->l->python.interpreter_threads))
-		return;
+		return false;
 	bpf_loop(WIRE_LANGUAGE_THREADS, python_thread, w, 0);
 	/* of many threads, the last one that was looked at may be another's */
-	if (s->word == s->pthread && python_innermost(w))
+	return s->word == s->pthread;
+}
+
+INLINE void python_walk(struct language_walk *w)
+{
+	if (python_find(w) && python_innermost(w))
 		bpf_loop(2 * WIRE_STACK_FRAMES, python_frame, w, 0);
 }
 
@@ -240,7 +250,8 @@ INLINE long ruby_add(struct language_walk *w, bool finish)
 	s->code = s->control[2];
 	if (s->code) {
 		if (!language_read(w, &s->word, s->code + WIRE_RUBY_ISEQ_BODY) ||
-		    LANGUAGE_READ(w, s->about, sizeof(s->about), s->word + WIRE_RUBY_BODY_ABOUT) ||
+		    LANGUAGE_READ(w, s->about, WIRE_LANGUAGE_ABOUT * 8,
+				  s->word + WIRE_RUBY_BODY_ABOUT) ||
 		    !language_read(w, &s->word, s->word + WIRE_RUBY_BODY_INSTRUCTIONS))
 			return 1;
 		at = (s->control[0] - s->word) >> 3;
@@ -295,7 +306,8 @@ CALLBACK ruby_frame(u32 i, struct language_walk *w)
 	return ruby_add(w, s->flags & WIRE_RUBY_FLAG_FINISH);
 }
 
-INLINE void ruby_walk(struct language_walk *w)
+/* Finds the current thread's execution context: from the VM's address in s->word, to s->word. */
+INLINE bool ruby_find(struct language_walk *w)
 {
 	const struct wire_ruby *l = &w->l->ruby;
 	struct language_state *s = w->s;
@@ -304,17 +316,30 @@ INLINE void ruby_walk(struct language_walk *w)
 	s->threads = s->word + l->vm_threads;
 	if (l->vm_ractors ? !language_read(w, &s->ractor, s->ractors) || !ruby_ractor(w)
 			  : !language_read(w, &s->thread, s->threads))
-		return;
+		return false;
 	bpf_loop(WIRE_LANGUAGE_THREADS, ruby_thread, w, 0);
-	if (!s->thread || s->word != s->pthread || /* as in python_walk() */
-	    !language_read(w, &s->word, s->thread + l->thread_context) || !s->word ||
-	    LANGUAGE_READ(w, s->env, sizeof(s->env), s->word + WIRE_RUBY_CONTEXT_STACK) ||
+	return s->thread && s->word == s->pthread && /* as in python_find() */
+	       language_read(w, &s->word, s->thread + l->thread_context) && s->word;
+}
+
+/* Finds the innermost frame of the execution context at s->word. */
+INLINE bool ruby_innermost(struct language_walk *w)
+{
+	struct language_state *s = w->s;
+
+	if (LANGUAGE_READ(w, s->env, sizeof(s->env), s->word + WIRE_RUBY_CONTEXT_STACK) ||
 	    s->env[1] > WIRE_RUBY_STACK_SIZE_MAX || s->env[2] < s->env[0])
-		return;
+		return false;
 	s->frame = s->env[2]; /* WIRE_RUBY_CONTEXT_FRAME */
 	s->end = s->env[0] + s->env[1] * 8;
 	s->scope = 0;
-	bpf_loop(WIRE_LANGUAGE_STEPS * WIRE_STACK_FRAMES, ruby_frame, w, 0);
+	return true;
+}
+
+INLINE void ruby_walk(struct language_walk *w)
+{
+	if (ruby_find(w) && ruby_innermost(w))
+		bpf_loop(WIRE_LANGUAGE_STEPS * WIRE_STACK_FRAMES, ruby_frame, w, 0);
 }
 
 /* Walks the frames of the current thread. */

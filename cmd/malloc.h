@@ -11,7 +11,6 @@ struct malloc_options {
 	bool show_d, json, salvage;
 	bool probes;      /* record: by the D program, not by a preloaded library */
 	bool alone;       /* record: children and executed programs are left out */
-	bool library;     /* record: by it, though it cannot name an interpreter's functions */
 	uint32_t most;    /* -n */
 	const char *of;   /* --of: which bytes or blocks stacks are drawn of */
 	const char *with; /* --with: allocators */

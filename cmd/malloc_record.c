@@ -15,7 +15,6 @@ struct recorder {
 	struct alloc_record record;
 	struct run run;
 	char *program, *command;
-	bool chose; /* choose_way() took the probes, where the library would do */
 };
 
 /* Called by run_all() when the process is there. */
@@ -89,11 +88,8 @@ static int end(struct recorder *k, int status)
 			   k->record.not_before->text);
 	if (k->record.lost)
 		tool_wrong("%llu records were lost: the recording is not whole; -X bufsize=SIZE "
-			   "makes the buffers larger%s",
-			   (unsigned long long)k->record.lost,
-			   k->chose ? ", -k N with a smaller N the records smaller, and --library "
-				      "loses none"
-				    : "");
+			   "makes the buffers larger",
+			   (unsigned long long)k->record.lost);
 	if (k->record.unstacked)
 		tool_wrong(
 			"%llu calls are without their stacks: there are more than a recording holds; "
@@ -105,23 +101,6 @@ static int end(struct recorder *k, int status)
 	return status;
 }
 
-/* Stacks of an interpreter want the functions that it runs, which only probes can name. */
-static bool choose_way(struct malloc_options *o)
-{
-	const char *language;
-
-	if (!o->nwords || !o->depth || o->probes || o->show_d || o->library || o->sample)
-		return false;
-	language = alloc_shim_language(o->words[0]);
-	if (!language)
-		return false;
-	o->probes = true;
-	tool_wrong("recording by probes, which name %s's functions in stacks; --library is faster, "
-		   "and does not",
-		   language);
-	return true;
-}
-
 int malloc_record(struct malloc_options *o)
 {
 	struct recorder k = { .o = o };
@@ -131,11 +110,8 @@ int malloc_record(struct malloc_options *o)
 		return tool_wrong("whose allocations? a command or -p PID");
 	if (!o->path && !o->show_d)
 		return tool_wrong("where to? -o FILE");
-	if (o->library && o->probes)
-		return tool_wrong("--library and --probes (and -X) exclude each other");
 	if (o->sample && !o->depth)
 		return tool_wrong("stacks of how many frames? --sample goes with -k N");
-	k.chose = choose_way(o);
 	if (o->nwords && !o->probes && !o->show_d && malloc_record_shim(o, &status))
 		return status;
 	if (o->sample)

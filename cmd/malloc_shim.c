@@ -91,6 +91,10 @@ static void say_wrong(const struct alloc_shim_sum *m, uint32_t n)
 			   (unsigned long long)m->lost);
 	if (m->no_stacks)
 		tool_wrong("%sthe program has no memory for walks: there are no stacks", of);
+	if (m->no_names)
+		tool_wrong("%sstacks do not have all functions of the interpreter, whose variables "
+			   "the library does not find; --probes records them",
+			   of);
 	if (m->bare)
 		tool_wrong("%s%llu calls are without their stacks: there are more than a recording "
 			   "holds; -k N with a smaller N makes fewer",

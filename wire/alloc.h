@@ -53,7 +53,7 @@
 
 enum {
 	WIRE_ALLOC_MAGIC = 0x616c6463,
-	WIRE_ALLOC_VERSION = 6,
+	WIRE_ALLOC_VERSION = 7,
 	WIRE_ALLOC_RINGS = 512,
 	WIRE_ALLOC_SEGMENT = 64 << 10,
 	WIRE_ALLOC_RING = 4 * WIRE_ALLOC_SEGMENT,
@@ -136,6 +136,15 @@ struct wire_alloc_ring {
 	uint64_t unused_too[7];
 };
 
+/* A request for the name of a function of an interpreted language, as struct wire_unwind_ask.
+ * Thread and tracer find it by its ticket, of which each request has its own, from 1. */
+struct wire_alloc_name {
+	uint64_t code, entry, id;
+	uint32_t ticket; /* is written last */
+	uint32_t unused;
+};
+enum { WIRE_ALLOC_NAMES = 64 };
+
 struct wire_alloc {
 	uint32_t magic, version;
 	uint64_t ticks_per_ms;
@@ -161,7 +170,17 @@ struct wire_alloc {
 	uint32_t nnodes;    /* numbers taken; may be more than there are nodes */
 	uint32_t no_stacks; /* 1: the process has no memory for walks */
 	uint32_t sample;    /* stacks are those of one allocation in so many; 0: of all */
-	uint32_t unused[7];
+	/* Of an interpreter whose frames walks find (wire/language.h). */
+	uint32_t language; /* address of its struct wire_language in the tables; 0: none */
+	uint64_t loop,
+		loop_size;     /* where its loop is: a stack without that has none of its frames */
+	uint32_t pid;          /* of the process, as the tracer sees it: ids have it */
+	uint32_t names_asked;  /* tickets given out */
+	uint32_t names_served; /* a futex: the ticket that the tracer has answered last */
+	uint32_t names_known; /* 1: the tracer has read a name, so the places of members are right */
+	uint32_t names_gave_up; /* 1: the process walks no frames of the language any more */
+	uint32_t unused[13];
+	struct wire_alloc_name names[WIRE_ALLOC_NAMES];
 	struct wire_alloc_ring rings[WIRE_ALLOC_RINGS];
 };
 _Static_assert(__builtin_offsetof(struct wire_alloc, tracer) ==
@@ -183,6 +202,12 @@ struct wire_alloc_node {
 _Static_assert(sizeof(struct wire_alloc_node) == 16, "four to a cache line");
 
 #define WIRE_ALLOC_ROOT(end, epoch) ((uint64_t)(epoch) << 8 | (end))
+/* Frames of an interpreted language are nodes of a tree of their own: its root has no parent and
+ * WIRE_ALLOC_PAIR(0), the others have a word of wire/language.h as their pc. A stack with such
+ * frames is a node whose parent is the native stack, with the number of the innermost of them. */
+#define WIRE_ALLOC_PAIR(node) (1ull << 62 | (node))
+#define WIRE_ALLOC_IS_PAIR(pc) ((pc) >> 62 == 1)
+#define WIRE_ALLOC_PAIRED(pc) ((uint32_t)(pc))
 enum {
 	WIRE_ALLOC_CHUNKS = 512,
 	WIRE_ALLOC_NODES = 2 << 20,

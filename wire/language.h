@@ -25,7 +25,7 @@
 #define WIRE_LANGUAGE_ID(word) ((word)&WIRE_LANGUAGE_IDS)
 #define WIRE_LANGUAGE_AT(word) ((uint32_t)((word) >> 44 & WIRE_LANGUAGE_BEFORE))
 #define WIRE_LANGUAGE_HIDDEN WIRE_LANGUAGE_FRAME
-enum { WIRE_LANGUAGE_BEFORE = 0x3ffff, WIRE_LANGUAGE_ABOUT = 3 };
+enum { WIRE_LANGUAGE_BEFORE = 0x3ffff, WIRE_LANGUAGE_ABOUT = 3, WIRE_PYTHON_ABOUT = 4 };
 
 /* In wire_stack.n, before the walk: from this bit on, the number of frames that are wanted without
  * native ones, and without functions that have no place of their own. 0: all frames are added to
@@ -33,7 +33,7 @@ enum { WIRE_LANGUAGE_BEFORE = 0x3ffff, WIRE_LANGUAGE_ABOUT = 3 };
 enum { WIRE_LANGUAGE_ALONE = 16 };
 
 /* Returns the id of a code object, from its process, its address and three of its pointers (names
- * and the table of lines). Python uses addresses again, but not all of these together. */
+ * and the table of lines). */
 static inline uint64_t wire_language_id(uint32_t pid, uint64_t code,
 					const uint64_t about[WIRE_LANGUAGE_ABOUT])
 {
@@ -42,6 +42,17 @@ static inline uint64_t wire_language_id(uint32_t pid, uint64_t code,
 	h = wire_unwind_mix(h ^ about[0] ^ about[1] << 17);
 	h = wire_unwind_mix(h ^ about[2]);
 	return h & WIRE_LANGUAGE_IDS;
+}
+
+/* Returns the id of a code object of Python. It has the line of the function's beginning, too,
+ * because what is compiled again and again may have all its parts at the addresses of before. */
+static inline uint64_t wire_language_python_id(uint32_t pid, uint64_t code,
+					       const uint64_t about[WIRE_PYTHON_ABOUT],
+					       uint64_t line)
+{
+	uint64_t h = wire_language_id(pid, code, about);
+
+	return wire_unwind_mix(h ^ about[3] ^ (line & 0xffffffff) << 32) & WIRE_LANGUAGE_IDS;
 }
 
 /* Returns the id of a method of Ruby, from its code as above (0 and zeros: a function of C), and
@@ -131,7 +142,10 @@ struct wire_python {
 	uint32_t interpreter_threads, thread_next, thread_id, thread_frame;
 	uint32_t by_cframe, cframe_frame; /* by_cframe: thread_frame has a _PyCFrame's address */
 	uint32_t frame_previous, frame_code, frame_instruction, frame_owner, frame_is_entry;
-	uint32_t code_about, code_instructions; /* code_about: WIRE_LANGUAGE_ABOUT words */
+	/* code_about: WIRE_PYTHON_ABOUT words; of WIRE_LANGUAGE_OBJECTS the last does not count */
+	uint32_t code_about, code_line, code_instructions;
+	/* So far below `root` is a word that is 0 until the interpreter ends; 0: not known. */
+	uint32_t finalizing;
 };
 
 /* Byte offsets, as in struct ruby_layout; members that lie at the same place in all versions are
@@ -141,6 +155,7 @@ struct wire_ruby {
 	int32_t ractor_threads; /* from the Ractor's node in the list of Ractors */
 	uint32_t vm_threads;    /* without Ractors: head of the list of threads */
 	uint32_t thread_native, thread_id, thread_context, frame_size;
+	uint32_t vm_main; /* the main thread, NULL when the VM ends; 0: not known */
 };
 
 /* Byte offsets, as in struct jvm_layout. Those of members of CodeBlob and nmethod have the width in

@@ -389,6 +389,16 @@ void frame_text(struct sink *s, const struct frame *f, char *buf, uint32_t n)
 			   n);
 }
 
+void frame_text_line(struct sink *s, const struct frame *f, char *buf, uint32_t n)
+{
+	size_t at;
+
+	frame_text(s, f, buf, n);
+	at = strlen(buf);
+	if (frame_is_language(f->kind) && f->line)
+		snprintf(buf + at, n - at, ":%u", f->line);
+}
+
 struct stack_printer {
 	struct sink *sink;
 	struct out *out;

@@ -56,6 +56,8 @@ void stack_finish(struct sink *s, const struct field *f, const uint8_t *data, ui
 		  uint64_t last, void (*fn)(void *arg, const struct frame *f), void *arg);
 /* Writes the name of a frame: "MODULE`FUNCTION", or an address. Not for FRAME_END. */
 void frame_text(struct sink *s, const struct frame *f, char *buf, uint32_t n);
+/* The same; ":LINE" follows, where a function of an interpreted language has one. */
+void frame_text_line(struct sink *s, const struct frame *f, char *buf, uint32_t n);
 /* Writes "\n", then each frame of the stack on a line of its own. width: as of printf's %s. indent
  * < 0: uses the stackindent option. */
 void stack_print(struct sink *s, struct out *o, const struct field *f, const uint8_t *data,

@@ -84,15 +84,6 @@ int main() { int c = 0; for (int i = 0; i < 100; i++) try { c += deep<3>(i); } c
     check(sum(n for f, n in of.items() if "operator new" in "".join(f[:2])) == 100, "operator new", got)
     check(not any("descry" in frame for f in got for frame in f), "the library's own frames", got)
 
-# an interpreter is recorded by probes, which name its functions (once it has begun), unless the library is asked for
-if os.path.exists("/usr/bin/python3"):
-    for options, named in (((), True), (("--library",), False)):
-        p = subprocess.run([DESCRY, "malloc", "record", "-k", "32", "-o", FILE, *options, "/usr/bin/python3", "-c", "b = [bytearray(2000 + i) for i in range(500)]"],
-                           stdin=subprocess.DEVNULL, capture_output=True, text=True)
-        check(p.returncode == 0 and ("recording by probes, which name Python's" in p.stderr) == named, "python", options, p)
-p = subprocess.run([DESCRY, "malloc", "record", "--probes", "--library", "-o", FILE, WALKS], capture_output=True, text=True)
-check(p.returncode != 0 and "exclude each other" in p.stderr, "both ways", p)
-
 # what is hard to record, with stacks
 exact(record(RECORDED, "passed", "5000")[2], "passed", malloc=20000, free=20000, freed_elsewhere=20000, threads=5)
 exact(record(RECORDED, "churn", "100")[2], "churn", malloc=1000, free=1000)

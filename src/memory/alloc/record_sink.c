@@ -85,7 +85,7 @@ static void add_frame(void *arg, const struct frame *f)
 
 	if (f->kind == FRAME_END)
 		return;
-	frame_text(&k->s, f, text, sizeof(text));
+	frame_text_line(&k->s, f, text, sizeof(text));
 	n = strlen(text);
 	at = hash_put(&k->pcs, text, n, &is_new);
 	if (is_new) {

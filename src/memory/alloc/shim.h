@@ -31,7 +31,7 @@ struct alloc_shim_sum {
 	bool forked;       /* it was forked, and runs the program of its parent */
 	bool runs;         /* the library was loaded */
 	bool own;          /* the program has an allocator of its own: nothing was recorded */
-	bool forbidden, no_stacks; /* as in struct wire_alloc */
+	bool forbidden, no_stacks, no_names; /* as in struct wire_alloc */
 	char *command, *path;
 	uint64_t events, lost, early, bare;
 	struct err *error; /* of the file */
@@ -88,7 +88,8 @@ struct alloc_shims {
 	int device; /* where all processes write when the path leads to no file, else -1 */
 	const char *path, *command;
 	struct symbols *symbols; /* of all processes, because most have the same files */
-	uint64_t quiet;          /* ns: since when no process is known; 0: there is one */
+	struct languages *languages;
+	uint64_t quiet; /* ns: since when no process is known; 0: there is one */
 	int lobby_fd, life_fd, object, socket;
 	uint32_t name, bell;
 	bool behind;                 /* the last pass has left requests for tables */
@@ -100,9 +101,6 @@ struct alloc_shims {
 
 /* ENOTSUP: this command cannot be recorded so; the message has the reason. */
 struct err *alloc_shim_check(char *const argv[]);
-/* Returns the language of the interpreter that the command is, whose functions the library cannot
- * name, or NULL. */
-const char *alloc_shim_language(const char *command);
 
 /* --- shim_start.c --- */
 struct alloc_shims_options {
@@ -116,8 +114,7 @@ struct err *alloc_shims_start(char *const argv[], const struct alloc_shims_optio
 			      struct alloc_shims **ret);
 void alloc_shims_free(struct alloc_shims *s);
 /* Makes the memory of a process. Returns its descriptor. */
-struct err *alloc_shim_new(const struct ticks_clock *clock, uint32_t depth, struct symbols *symbols,
-			   struct shim_budget *budget, struct alloc_shim **ret, int *ret_fd);
+struct err *alloc_shim_new(struct alloc_shims *of, struct alloc_shim **ret, int *ret_fd);
 void alloc_shim_free(struct alloc_shim *s);
 
 /* --- shim_set.c --- */

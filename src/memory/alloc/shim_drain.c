@@ -150,5 +150,6 @@ void alloc_shim_end(struct alloc_shim *s)
 	sum->own = __atomic_load_n(&m->own, __ATOMIC_RELAXED) != 0;
 	sum->forbidden = __atomic_load_n(&m->forbidden, __ATOMIC_RELAXED) != 0;
 	sum->no_stacks = __atomic_load_n(&m->no_stacks, __ATOMIC_RELAXED) != 0;
+	sum->no_names = __atomic_load_n(&m->names_gave_up, __ATOMIC_RELAXED) != 0;
 	sum->events = alloc_writer_events(s->writer);
 }

@@ -247,12 +247,11 @@ static struct err *admit(struct alloc_shims *s, const struct ucred *who, bool fo
 	if (pidfd < 0)
 		return err_errno(errno, "pidfd_open");
 	symbols_refresh(s->symbols, pid); /* the process may have executed a program */
-	e = alloc_shim_new(&s->clock, s->depth, s->symbols, &s->budget, &shim, &memory);
+	e = alloc_shim_new(s, &shim, &memory);
 	if (e) {
 		close(pidfd);
 		return e;
 	}
-	shim->memory->sample = s->sample;
 	shim->pidfd = pidfd;
 	shim->user = user_of(s, who->uid);
 	if (shim->stacks)
@@ -411,6 +410,7 @@ bool alloc_shims_pass(struct alloc_shims *s)
 	uint32_t bell = __atomic_load_n(&s->lobby->bell, __ATOMIC_SEQ_CST);
 	bool rung = bell != s->bell || s->behind;
 	const uint64_t began = now_ns();
+	bool more = false;
 
 	s->bell = bell;
 	if (!s->ended && waitpid(s->pid, &s->status, WNOHANG) == s->pid)
@@ -419,12 +419,15 @@ bool alloc_shims_pass(struct alloc_shims *s)
 	for (uint32_t i = 0; i < s->live.n; i++) {
 		bool ended = has_ended(s->live.v[i]);
 
+		if (s->depth && !shim_stacks_names(s->live.v[i]->stacks))
+			more = true;
+
 		if (ended && now_ns() - began < 2 * WORK_NS)
 			finish(s, i--);
 		else if (!ended)
 			alloc_shim_pass(s->live.v[i], rung);
 	}
-	s->behind = serve(s);
+	s->behind = serve(s) || more;
 	if (!s->ended || s->live.n)
 		s->quiet = 0;
 	else if (!expects_more(s))

@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/procdir.h"
+#include "memory/alloc/shim_language.h"
 #include "memory/alloc/shim_stacks.h"
 #include "program/symbol/symbol.h"
 #include "program/unwind/unwind.h"
@@ -29,6 +30,7 @@ struct node_info {
 	uint32_t stack; /* number of the node that has the same frames; 0: none */
 	uint16_t epoch, depth;
 	bool done;
+	bool language; /* a frame of an interpreted language: is in no file, only in pairs */
 };
 enum { NODE_BYTES = 2 * sizeof(struct node_info) };
 
@@ -38,6 +40,7 @@ struct shim_stacks {
 	pid_t pid;
 	bool known;          /* program is that of the process */
 	uint64_t program[2]; /* procdir_program() */
+	struct shim_language language;
 	struct unwind_store *store;
 	struct symbols *symbols;
 	struct sink sink; /* names frames */
@@ -138,6 +141,7 @@ static struct err *put_process(void *arg, uint32_t pid, const struct wire_unwind
 	begin_change(s);
 	s->mappings = p->mappings;
 	s->nmappings = p->n;
+	shim_language_publish(&s->language);
 	s->m->mappings = p->mappings;
 	s->m->nmappings = p->n;
 	s->m->epoch = s->epochs.n - 1;
@@ -183,13 +187,14 @@ static void keep_text(void *arg, const struct frame *f)
 	char *text = ((void **)arg)[1];
 
 	if (f->kind != FRAME_END)
-		frame_text(&s->sink, f, text, ALLOC_TEXT_MAX);
+		frame_text_line(&s->sink, f, text, ALLOC_TEXT_MAX);
 }
 
+/* pc: also a word of wire/language.h. */
 static uint32_t number_frame(struct shim_stacks *s, struct alloc_writer *w, uint16_t epoch,
 			     uint64_t pc)
 {
-	const uint64_t key[] = { epoch, pc };
+	const uint64_t key[] = { pc & WIRE_LANGUAGE_FRAME ? 0 : epoch, pc };
 	char text[ALLOC_TEXT_MAX] = "?";
 	void *arg[] = { s, text };
 	uint64_t *at = hash_get(&s->pcs, key, sizeof(key));
@@ -206,22 +211,124 @@ static uint32_t number_frame(struct shim_stacks *s, struct alloc_writer *w, uint
 	return (uint32_t)*at;
 }
 
+/* Puts a frame on a stack; gives the new stack this number if no other has the same frames. Returns
+ * its number. */
+static uint32_t push_frame(struct shim_stacks *s, struct alloc_writer *w, uint32_t stack,
+			   uint32_t frame, uint32_t id)
+{
+	const uint32_t key[] = { stack, frame };
+	bool is_new;
+	uint64_t *at = hash_put(&s->stacks, key, sizeof(key), &is_new);
+
+	if (is_new) {
+		*at = id;
+		/* Threads fill their nodes in any order: a lower number may come behind a higher
+		 * one. */
+		s->last = id > s->last ? id : s->last;
+		alloc_writer_node(w, id, stack, frame);
+	}
+	return (uint32_t)*at;
+}
+
+/* Returns false when the file may not have this number, or there is no room. */
+static bool may_write(struct shim_stacks *s, uint32_t id)
+{
+	return !(id > s->last && id - s->last > ALLOC_NODES_GAP) &&
+	       shim_stacks_room(s, NODE_DEFINED);
+}
+
+/* Gives the node the number of its stack. */
+static void end_node(struct shim_stacks *s, struct alloc_writer *w, uint32_t id, uint32_t stack)
+{
+	s->nodes.v[id].stack = stack;
+	if (stack == id)
+		return;
+	s->last = id > s->last ? id : s->last;
+	alloc_writer_node(w, id, stack, 0);
+}
+
+/* Takes a number for a stack that no thread has numbered. Returns 0 when there is none. */
+static uint32_t take_number(struct shim_stacks *s)
+{
+	uint32_t id = __atomic_add_fetch(&s->m->nnodes, 1, __ATOMIC_SEQ_CST);
+
+	if (!id || id >= WIRE_ALLOC_NODES)
+		return 0;
+	while (s->nodes.n <= id && shim_stacks_room(s, NODE_BYTES))
+		vec_add(&s->nodes);
+	if (id >= s->nodes.n || s->nodes.v[id].done || !may_write(s, id))
+		return 0;
+	s->nodes.v[id].done = true;
+	return id;
+}
+
+/* Reads the pcs of a node and of those around it. Returns the root, 0: they make no sense. */
+static uint32_t chain_of(const struct shim_stacks *s, uint32_t id, bool language, shim_pcs_vec *ret)
+{
+	const struct wire_alloc_node *nodes = (const void *)(s->more + WIRE_ALLOC_NODES_AT);
+
+	while (id && id < s->nodes.n && s->nodes.v[id].done &&
+	       s->nodes.v[id].language == language && ret->n < ALLOC_FRAMES_MAX) {
+		uint32_t parent = __atomic_load_n(&nodes[id].parent, __ATOMIC_RELAXED);
+
+		if (!parent)
+			return id;
+		if (parent >= id)
+			break;
+		vec_push(ret, __atomic_load_n(&nodes[id].pc, __ATOMIC_RELAXED));
+		id = parent;
+	}
+	return 0;
+}
+
+/* Writes the stack of a native one and of frames of an interpreted language. */
+static void write_pair(struct shim_stacks *s, struct alloc_writer *w, uint32_t id, uint32_t parent,
+		       uint32_t language)
+{
+	const struct wire_alloc_node *nodes = (const void *)(s->more + WIRE_ALLOC_NODES_AT);
+	shim_pcs_vec native = { 0 }, words = { 0 }, all = { 0 };
+	uint32_t root = chain_of(s, parent, false, &native), stack, n;
+	bool whole = root && (__atomic_load_n(&nodes[root].pc, __ATOMIC_RELAXED) & 0xff) ==
+				     WIRE_UNWIND_END_ROOT;
+
+	if (root && may_write(s, id)) {
+		if (chain_of(s, language, true, &words))
+			shim_language_merge(&s->language, &native, whole, &words, &all);
+		stack = s->nodes.v[root].stack;
+		n = all.n < ALLOC_FRAMES_MAX ? all.n : ALLOC_FRAMES_MAX - 1;
+		for (uint32_t i = n; i-- > 0;) {
+			uint32_t frame = number_frame(s, w, s->nodes.v[parent].epoch, all.v[i]);
+			const uint32_t key[] = { stack, frame };
+			const uint64_t *at = hash_get(&s->stacks, key, sizeof(key));
+			uint32_t number = at ? 0 : i ? take_number(s) : id;
+
+			if (!at && !number)
+				break;
+			stack = at ? (uint32_t)*at : push_frame(s, w, stack, frame, number);
+		}
+		if (stack)
+			end_node(s, w, id, stack);
+	}
+	vec_fini(&native);
+	vec_fini(&words);
+	vec_fini(&all);
+}
+
 /* Writes a node that is filled. The command may have written any numbers there. */
 static void write_node(struct shim_stacks *s, struct alloc_writer *w, uint32_t id, uint64_t pc,
 		       uint32_t parent)
 {
 	struct node_info *own = &s->nodes.v[id], *up = parent < id ? &s->nodes.v[parent] : NULL;
-	uint32_t frame, key[2];
-	bool is_new;
-	uint64_t *at;
+	uint32_t frame;
 
 	own->done = true;
 	if (!parent) {
 		uint64_t end = pc & 0xff;
 		char text[ALLOC_TEXT_MAX];
 
+		own->language = WIRE_ALLOC_IS_PAIR(pc);
 		own->epoch = (uint16_t)(pc >> 8);
-		if (end <= WIRE_UNWIND_END_DEEP)
+		if (own->language || end <= WIRE_UNWIND_END_DEEP)
 			return;
 		snprintf(text, sizeof(text), "[stack ends: %s]",
 			 unwind_end_text((enum wire_unwind_end)end));
@@ -229,26 +336,21 @@ static void write_node(struct shim_stacks *s, struct alloc_writer *w, uint32_t i
 	} else {
 		if (!up || !up->done || up->depth >= ALLOC_FRAMES_MAX)
 			return;
+		own->language = up->language;
 		own->epoch = up->epoch;
-		own->depth = up->depth;
+		own->depth = up->depth + up->language;
+		if (own->language)
+			return;
+		if (WIRE_ALLOC_IS_PAIR(pc)) {
+			write_pair(s, w, id, parent, WIRE_ALLOC_PAIRED(pc));
+			return;
+		}
 		frame = number_frame(s, w, own->epoch, pc);
 	}
-	if ((id > s->last && id - s->last > ALLOC_NODES_GAP) || !shim_stacks_room(s, NODE_DEFINED))
+	if (!may_write(s, id))
 		return;
 	own->depth++;
-	key[0] = parent ? up->stack : 0;
-	key[1] = frame;
-	at = hash_put(&s->stacks, key, sizeof(key), &is_new);
-	if (is_new)
-		*at = id;
-	own->stack = (uint32_t)*at;
-	/* Threads fill their nodes in any order: a lower number may come behind a higher one. */
-	if (id > s->last)
-		s->last = id;
-	if (is_new)
-		alloc_writer_node(w, id, key[0], frame);
-	else
-		alloc_writer_node(w, id, own->stack, 0);
+	end_node(s, w, id, push_frame(s, w, parent ? up->stack : 0, frame, id));
 }
 
 void shim_stacks_write(struct shim_stacks *s, struct alloc_writer *w)
@@ -284,7 +386,8 @@ void shim_stacks_of(struct shim_stacks *s, pid_t pid, uid_t uid)
 
 uint64_t shim_stacks_asked(struct shim_stacks *s, uint64_t now)
 {
-	if (__atomic_load_n(&s->m->asked, __ATOMIC_SEQ_CST) == s->served)
+	if (__atomic_load_n(&s->m->asked, __ATOMIC_SEQ_CST) == s->served &&
+	    !(s->language.again_ns && now >= s->language.again_ns))
 		return 0;
 	s->asked_ns = s->asked_ns ?: now;
 	return s->nserved >= SERVED_FREE && now < s->budget->next_ns ? 0 : s->asked_ns;
@@ -300,6 +403,9 @@ void shim_stacks_serve(struct shim_stacks *s, pid_t pid, struct alloc_writer *w)
 	s->pid = pid;
 	shim_stacks_write(s, w);       /* by the names of now */
 	symbols_look(s->symbols, pid); /* before the time of a new epoch */
+	s->language.pid = pid;
+	if (is_same_program(s)) /* put_process() looks again, before walks are told */
+		shim_language_find(&s->language, s->store);
 	e = unwind_store_add(s->store, pid);
 	if (e && (s->version & 1 || s->nmappings)) {
 		/* Walks by the old list could go wrong. */
@@ -316,10 +422,21 @@ void shim_stacks_serve(struct shim_stacks *s, pid_t pid, struct alloc_writer *w)
 		s->budget->next_ns = now_ns() + (now_ns() - began) * 4;
 }
 
+static bool runs_same(const void *arg)
+{
+	return is_same_program(arg);
+}
+
+bool shim_stacks_names(struct shim_stacks *s)
+{
+	return !shim_language_asked(&s->language) ||
+	       shim_language_names(&s->language, runs_same, s);
+}
+
 /* --- life --- */
 
 struct shim_stacks *shim_stacks_new(struct wire_alloc *m, struct symbols *symbols,
-				    struct shim_budget *budget)
+				    struct languages *languages, struct shim_budget *budget)
 {
 	static const struct unwind_store_ops ops = { put_chunk, put_process, del_process };
 	struct shim_stacks *s = xcalloc(1, sizeof(*s));
@@ -329,6 +446,10 @@ struct shim_stacks *shim_stacks_new(struct wire_alloc *m, struct symbols *symbol
 	s->store = unwind_store_new(&ops, s);
 	s->symbols = symbols;
 	s->sink.symbols = s->symbols;
+	s->sink.languages = languages;
+	s->language = (struct shim_language){ .languages = languages,
+					      .m = m,
+					      .number = 1u << 31 | ++budget->numbers };
 	s->budget = budget;
 	s->done = 1;
 	vec_add(&s->nodes)->done = true;

@@ -25,6 +25,7 @@
 #include "base/sealed.h"
 #include "memory/alloc/shim.h"
 #include "program/object/object.h"
+#include "program/runtime/languages.h"
 #include "program/symbol/symbol.h"
 #include "program/target/target.h"
 #include "wire/linker.h"
@@ -79,28 +80,6 @@ static void unwatch_end(void *memory)
 }
 
 static const char HOW[] = "cannot be recorded by a preloaded library:";
-
-/* By the names of files, as src/program/runtime/ recognises them. */
-const char *alloc_shim_language(const char *command)
-{
-	static const struct {
-		const char *prefix, *language;
-	} known[] = { { "python", "Python" }, { "ruby", "Ruby" } };
-	cleanup_free char *path = NULL;
-	cleanup_free char *file = NULL;
-	const char *ret = NULL, *name;
-	struct err *e = control_check_preload(command, HOW, &path);
-
-	err_free(e);
-	if (!path)
-		return NULL;
-	file = realpath(path, NULL); /* /usr/bin/python3 is a link */
-	name = strrchr(file ?: path, '/') ? strrchr(file ?: path, '/') + 1 : path;
-	for (size_t i = 0; i < ARRAY_SIZE(known); i++)
-		if (!strncmp(name, known[i].prefix, strlen(known[i].prefix)))
-			ret = known[i].language;
-	return ret;
-}
 
 /* AddressSanitizer's library ends a program in which another one comes before it. */
 static bool needs_asan(const struct object *o)
@@ -204,10 +183,9 @@ static struct err *make_life(struct alloc_shims *s, bool follow)
 	return NULL;
 }
 
-struct err *alloc_shim_new(const struct ticks_clock *clock, uint32_t depth, struct symbols *symbols,
-			   struct shim_budget *budget, struct alloc_shim **ret, int *ret_fd)
+struct err *alloc_shim_new(struct alloc_shims *of, struct alloc_shim **ret, int *ret_fd)
 {
-	size_t bytes = WIRE_ALLOC_BYTES + (depth ? (size_t)WIRE_ALLOC_STACK_BYTES : 0);
+	size_t bytes = WIRE_ALLOC_BYTES + (of->depth ? (size_t)WIRE_ALLOC_STACK_BYTES : 0);
 	struct wire_alloc *m = NULL;
 	struct alloc_shim *s;
 	struct err *e;
@@ -225,13 +203,14 @@ struct err *alloc_shim_new(const struct ticks_clock *clock, uint32_t depth, stru
 	s->bytes = bytes;
 	s->memory = m;
 	s->data = (const uint8_t *)m + WIRE_ALLOC_HEAD;
-	s->clock = *clock;
+	s->clock = of->clock;
 	m->magic = WIRE_ALLOC_MAGIC;
 	m->version = WIRE_ALLOC_VERSION;
-	m->ticks_per_ms = (uint64_t)(((unsigned __int128)1000000 << 64) / clock->factor);
-	m->depth = depth;
-	if (depth)
-		s->stacks = shim_stacks_new(m, symbols, budget);
+	m->ticks_per_ms = (uint64_t)(((unsigned __int128)1000000 << 64) / of->clock.factor);
+	m->depth = of->depth;
+	m->sample = of->sample;
+	if (of->depth)
+		s->stacks = shim_stacks_new(m, of->symbols, of->languages, &of->budget);
 	s->sync = ticks_now();
 	s->passed = s->reviewed = s->flushed = now_ns();
 	watch_end(m);
@@ -381,6 +360,7 @@ struct err *alloc_shims_start(char *const argv[], const struct alloc_shims_optio
 	s->command = o->command;
 	s->alone = o->alone;
 	s->symbols = symbols_new();
+	s->languages = languages_new();
 	s->budget.room = ALLOC_DEFINED_MAX;
 	e = e ?: make_shared("descry-malloc-lobby", sizeof(*s->lobby), &s->lobby_fd);
 	if (!e && !(s->lobby = map_memory(s->lobby_fd, sizeof(*s->lobby))))
@@ -417,6 +397,7 @@ void alloc_shims_free(struct alloc_shims *s)
 	vec_fini(&s->sums);
 	hash_fini(&s->numbers);
 	symbols_free(s->symbols);
+	languages_free(s->languages);
 	if (s->writer)
 		err_free(alloc_writer_end(s->writer));
 	if (s->lobby)

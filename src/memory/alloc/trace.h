@@ -23,6 +23,8 @@
  * version 5, an allocation may have earlier ticks than another thread's free of the block before
  * it, and the reader restores the order (trace_merge.c).
  *
+ * Up to version 5, the number of a NODE's parent was below its own.
+ *
  * An ALLOC_BLOCK unpacks to entries: u8 op, fields. Numbers are LEB128 (base/bytes.h), signed ones
  * zigzag.
  * Bits of op: 0-3 enum alloc_op; ALLOC_THREAD: the thread's index follows, else it is that of the
@@ -55,7 +57,7 @@
 #include "base/mem.h"
 
 enum {
-	ALLOC_VERSION = 5,
+	ALLOC_VERSION = 6,
 	ALLOC_IN_ORDER = 4,       /* the last version with ticks in order */
 	ALLOC_BLOCK = 0x4b4c4244, /* "DBLK" */
 	ALLOC_CHUNK = 0x4b484344, /* "DCHK" */

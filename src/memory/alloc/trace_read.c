@@ -195,7 +195,8 @@ static const char *define_node(struct reader *r, uint64_t stack)
 		return "a stack's number is too large";
 	if (frame >= t->frames.n)
 		return "a stack has a frame that is not defined";
-	if (parent >= stack || ((parent || !frame) && !is_node(t, parent)))
+	/* it is defined before, so that no stack is among its own callers */
+	if (parent == stack || ((parent || !frame) && !is_node(t, parent)))
 		return "a stack has callers that are not defined";
 	while (t->nodes.n <= stack) {
 		vec_add(&t->nodes);

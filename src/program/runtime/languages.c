@@ -360,6 +360,23 @@ bool languages_is_loop(const struct languages *l, pid_t pid, uint64_t addr)
 	return p && p->runtime->type->is_loop(p->runtime, addr);
 }
 
+bool languages_loop(const struct languages *l, pid_t pid, uint64_t *ret_start, uint64_t *ret_size)
+{
+	const struct process *p = find(l, pid);
+
+	if (!p || !p->runtime->type->loop)
+		return false;
+	p->runtime->type->loop(p->runtime, ret_start, ret_size);
+	return *ret_size != 0;
+}
+
+bool languages_known(const struct languages *l, pid_t pid, uint64_t id)
+{
+	const struct code_key key = { id, (uint32_t)pid, 0 };
+
+	return known(l, &key) != NULL;
+}
+
 bool languages_is_part(const struct languages *l, pid_t pid, uint64_t addr)
 {
 	const struct process *p = find(l, pid);

@@ -35,6 +35,11 @@ void languages_tidy(struct languages *l, uint64_t now_ns);
 /* Returns the number of interpreters and functions that could not be read because of a limit of
  * reads, time or memory. */
 uint64_t languages_left_out(const struct languages *l);
+/* Finds a range that has the loop of the process's interpreter. Returns false when there is
+ * none. */
+bool languages_loop(const struct languages *l, pid_t pid, uint64_t *ret_start, uint64_t *ret_size);
+/* Returns true when the name of a function is known. */
+bool languages_known(const struct languages *l, pid_t pid, uint64_t id);
 /* Returns true when an address lies in the loop of the process's interpreter. is_part: as
  * runtime_is_part(). */
 bool languages_is_loop(const struct languages *l, pid_t pid, uint64_t addr);

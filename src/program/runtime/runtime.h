@@ -49,6 +49,9 @@ struct runtime_type {
 		     runtime_frame_vec *ret);
 	/* Returns true when an address lies in the interpreter's loop. */
 	bool (*is_loop)(const struct runtime *r, uint64_t addr);
+	/* Finds a range of addresses that has all of the loop. Size 0: not known. NULL: there is no
+	 * one range. */
+	void (*loop)(const struct runtime *r, uint64_t *ret_start, uint64_t *ret_size);
 	/* Returns true when it lies in a function that the loop calls once for each run, so that
 	 * its frames belong to the loop's. NULL: there is none. */
 	bool (*is_part)(const struct runtime *r, uint64_t addr);

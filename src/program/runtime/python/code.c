@@ -152,11 +152,18 @@ uint32_t python_line(const struct python *p, const struct python_code *c, uint32
 
 static bool has_id(const struct python *p, uint64_t address, uint64_t id)
 {
-	uint64_t about[WIRE_LANGUAGE_ABOUT];
+	/* Pointers that never change: file, name and lines; from 3.11 on file, name, qualified name
+	 * and lines. */
+	const struct python_layout *l = &p->layout;
+	uint64_t about[WIRE_PYTHON_ABOUT], line;
 
-	return space_read_some(p->runtime.space, address + python_about(&p->layout), about,
-			       sizeof(about)) == sizeof(about) &&
-	       wire_language_id((uint32_t)p->runtime.space->pid, address, about) == id;
+	if (space_read_some(p->runtime.space, address + l->code_file, about, sizeof(about)) !=
+		    sizeof(about) ||
+	    !word(p, address + l->code_first_line, &line))
+		return false;
+	if (l->frames == PYTHON_OBJECTS)
+		about[WIRE_PYTHON_ABOUT - 1] = 0;
+	return wire_language_python_id((uint32_t)p->runtime.space->pid, address, about, line) == id;
 }
 
 const void *python_learn(struct runtime *r, uint64_t address, uint64_t entry, uint64_t id)

@@ -21,7 +21,7 @@
 #define STRINGS_3_12 STRINGS_3, .text_ascii = 40, .text_other = 56
 #define CODE_3_8 \
 	.code_name = 112, .code_file = 104, .code_first_line = 40, .code_lines = 120, \
-	.runtime_interpreters = 32, .thread_id = 176
+	.runtime_interpreters = 32, .finalizing = 16, .thread_id = 176
 
 static const struct python_layout layouts[] = {
 	LAYOUT(2, 7, PYTHON_LNOTAB_UNSIGNED, .frames = PYTHON_OBJECTS, .interpreter_threads = 8,
@@ -32,9 +32,9 @@ static const struct python_layout layouts[] = {
 	LAYOUT(3, 6, PYTHON_LNOTAB, OBJECT_FRAMES, .thread_id = 152, .frame_instruction = 120,
 	       .code_name = 104, .code_file = 96, .code_first_line = 36, .code_lines = 112,
 	       STRINGS_WIDE),
-	LAYOUT(3, 7, PYTHON_LNOTAB, OBJECT_FRAMES, .runtime_interpreters = 24, .thread_id = 176,
-	       .frame_instruction = 104, .code_name = 104, .code_file = 96, .code_first_line = 36,
-	       .code_lines = 112, STRINGS_WIDE),
+	LAYOUT(3, 7, PYTHON_LNOTAB, OBJECT_FRAMES, .runtime_interpreters = 24, .finalizing = 16,
+	       .thread_id = 176, .frame_instruction = 104, .code_name = 104, .code_file = 96,
+	       .code_first_line = 36, .code_lines = 112, STRINGS_WIDE),
 	LAYOUT(3, 8, PYTHON_LNOTAB, OBJECT_FRAMES, CODE_3_8, .frame_instruction = 104,
 	       STRINGS_WIDE),
 	LAYOUT(3, 9, PYTHON_LNOTAB, OBJECT_FRAMES, CODE_3_8, .frame_instruction = 104,
@@ -42,17 +42,18 @@ static const struct python_layout layouts[] = {
 	LAYOUT(3, 10, PYTHON_LINETABLE, OBJECT_FRAMES, CODE_3_8, .frame_instruction = 96,
 	       .wordcode = true, STRINGS_WIDE),
 	LAYOUT(3, 11, PYTHON_LOCATIONS, .frames = PYTHON_CFRAMES, .runtime_interpreters = 40,
-	       .interpreter_threads = 16, .thread_next = 8, .thread_interpreter = 16,
-	       .thread_id = 152, .thread_frame = 56, .cframe_frame = 8, .cframe_previous = 16,
-	       .frame_previous = 48, .frame_code = 32, .frame_instruction = 56,
-	       .frame_is_entry = 68, .code_name = 128, .code_file = 112, .code_first_line = 72,
-	       .code_lines = 136, .code_instructions = 184, .object_type = 8, STRINGS_WIDE),
+	       .finalizing = 16, .interpreter_threads = 16, .thread_next = 8,
+	       .thread_interpreter = 16, .thread_id = 152, .thread_frame = 56, .cframe_frame = 8,
+	       .cframe_previous = 16, .frame_previous = 48, .frame_code = 32,
+	       .frame_instruction = 56, .frame_is_entry = 68, .code_name = 128, .code_file = 112,
+	       .code_first_line = 72, .code_lines = 136, .code_instructions = 184, .object_type = 8,
+	       STRINGS_WIDE),
 	LAYOUT(3, 12, PYTHON_LOCATIONS, .frames = PYTHON_SHIMS, .shim = 3,
-	       .runtime_interpreters = 40, .interpreter_threads = 72, .thread_next = 8,
-	       .thread_interpreter = 16, .thread_id = 136, .thread_frame = 56, .cframe_frame = 0,
-	       .frame_previous = 8, .frame_instruction = 56, .frame_owner = 70, .code_name = 128,
-	       .code_file = 112, .code_first_line = 68, .code_lines = 136, .code_instructions = 192,
-	       .object_type = 8, STRINGS_3_12),
+	       .runtime_interpreters = 40, .finalizing = 16, .interpreter_threads = 72,
+	       .thread_next = 8, .thread_interpreter = 16, .thread_id = 136, .thread_frame = 56,
+	       .cframe_frame = 0, .frame_previous = 8, .frame_instruction = 56, .frame_owner = 70,
+	       .code_name = 128, .code_file = 112, .code_first_line = 68, .code_lines = 136,
+	       .code_instructions = 192, .object_type = 8, STRINGS_3_12),
 	LAYOUT(3, 13, PYTHON_LOCATIONS, .frames = PYTHON_SHIMS, .shim = 3,
 	       .runtime_interpreters = 632, .interpreter_next = 7264, .interpreter_threads = 7344,
 	       .thread_next = 8, .thread_interpreter = 16, .thread_id = 152, .thread_frame = 72,
@@ -102,6 +103,9 @@ bool python_published(struct space *s, uint64_t runtime, struct python_layout *l
 		if (words[i] > OFFSET_MAX)
 			return false;
 	l->runtime_interpreters = (uint32_t)d.interpreters_head;
+	l->finalizing = d.finalizing < d.interpreters_head
+				? (uint32_t)(d.interpreters_head - d.finalizing)
+				: 0;
 	l->interpreter_next = (uint32_t)d.interpreter_next;
 	l->interpreter_threads = (uint32_t)d.threads_head;
 	l->thread_next = (uint32_t)d.thread_next;

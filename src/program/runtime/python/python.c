@@ -167,6 +167,14 @@ static bool is_loop(const struct runtime *r, uint64_t addr)
 	return addr - p->loop < p->loop_size;
 }
 
+static void loop_range(const struct runtime *r, uint64_t *ret_start, uint64_t *ret_size)
+{
+	const struct python *p = (const struct python *)r;
+
+	*ret_start = p->loop;
+	*ret_size = p->loop_size;
+}
+
 static bool python_wire(struct runtime *r, struct wire_language *ret)
 {
 	const struct python *p = (const struct python *)r;
@@ -191,8 +199,10 @@ static bool python_wire(struct runtime *r, struct wire_language *ret)
 		.frame_instruction = l->frame_instruction,
 		.frame_owner = l->frame_owner,
 		.frame_is_entry = l->frame_is_entry,
-		.code_about = python_about(l),
+		.code_about = l->code_file,
+		.code_line = l->code_first_line,
 		.code_instructions = l->code_instructions,
+		.finalizing = l->finalizing,
 	};
 	return true;
 }
@@ -203,6 +213,7 @@ const struct runtime_type runtime_python = {
 	.open = python_open,
 	.frames = python_frames,
 	.is_loop = is_loop,
+	.loop = loop_range,
 	.wire = python_wire,
 	.learn = python_learn,
 	.describe = python_describe,

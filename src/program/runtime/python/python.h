@@ -28,6 +28,7 @@ struct python_layout {
 	bool wordcode; /* f_lasti counts in units of two bytes */
 	uint8_t shim;  /* frame_owner's value in a shim */
 	uint32_t runtime_interpreters;
+	uint32_t finalizing; /* so far below that is a word that is 0 until Python ends; 0: ... */
 	uint32_t interpreter_next, interpreter_threads;
 	uint32_t thread_next, thread_interpreter, thread_id;
 	uint32_t thread_frame; /* PYTHON_CFRAMES: the pointer to the thread's _PyCFrame */
@@ -69,12 +70,6 @@ const struct python_layout *python_layout(uint32_t major, uint32_t minor);
 static inline bool python_by_cframe(const struct python_layout *l)
 {
 	return l->frames != PYTHON_OBJECTS && l->version < 0x030d;
-}
-/* Three neighbouring pointers of a code object that never change: file, name and lines; from 3.11
- * on name, qualified name and lines. */
-static inline uint32_t python_about(const struct python_layout *l)
-{
-	return l->frames == PYTHON_OBJECTS ? l->code_file : l->code_file + 8;
 }
 /* Replaces the table's offsets by those that the interpreter publishes in _Py_DebugOffsets, at
  * `runtime`. Versions before 3.13 publish none and keep the table's. Returns false when the

@@ -9,8 +9,10 @@
 		.version = VERSION(major, minor), __VA_ARGS__ \
 	}
 
-#define RACTORS_3_0 .vm_ractors = 8, .ractor_node = 568, .ractor_threads = 304, .thread_vm = 32
-#define RACTORS_3_3 .vm_ractors = 8, .ractor_node = 432, .ractor_threads = 256, .thread_vm = 32
+#define RACTORS_3_0 \
+	.vm_ractors = 8, .vm_main = 40, .ractor_node = 568, .ractor_threads = 304, .thread_vm = 32
+#define RACTORS_3_3 \
+	.vm_ractors = 8, .vm_main = 40, .ractor_node = 432, .ractor_threads = 256, .thread_vm = 32
 #define BODY_2_7 .body_lines = 120, .body_local = 176, .line_fixnum = true
 #define BODY_3_2 .body_lines = 112, .body_local = 168, .line_size = 12
 #define OBJECTS_2_7 \

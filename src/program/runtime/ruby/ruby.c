@@ -150,6 +150,14 @@ static bool is_loop(const struct runtime *runtime, uint64_t addr)
 	return is_in(r->exec.size ? &r->exec : &r->core, addr);
 }
 
+static void loop_range(const struct runtime *runtime, uint64_t *ret_start, uint64_t *ret_size)
+{
+	const struct ruby *r = (const struct ruby *)runtime;
+
+	*ret_start = r->exec.start;
+	*ret_size = r->exec.size;
+}
+
 static bool is_part(const struct runtime *runtime, uint64_t addr)
 {
 	return is_in(&((const struct ruby *)runtime)->core, addr);
@@ -161,6 +169,7 @@ const struct runtime_type runtime_ruby = {
 	.open = ruby_open,
 	.frames = ruby_frames,
 	.is_loop = is_loop,
+	.loop = loop_range,
 	.is_part = is_part,
 	.wire = ruby_wire,
 	.learn = ruby_learn,

@@ -13,6 +13,7 @@ struct ruby_layout {
 	/* Head of the VM's list of Ractors, and in a Ractor its node and the head of its list of
 	 * threads. 2.7 has no Ractors: vm_ractors is 0, and vm_threads the VM's own list. */
 	uint16_t vm_ractors, ractor_node, ractor_threads, vm_threads;
+	uint16_t vm_main; /* the VM's main thread, NULL when it ends; 0: not known */
 	uint16_t thread_vm, thread_context;
 	uint16_t thread_native; /* the structure that has thread_id; 0: the thread itself */
 	uint16_t thread_id;

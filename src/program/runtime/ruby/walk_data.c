@@ -23,6 +23,7 @@ bool ruby_wire(struct runtime *runtime, struct wire_language *ret)
 		.thread_id = l->thread_id,
 		.thread_context = l->thread_context,
 		.frame_size = l->frame_size,
+		.vm_main = l->vm_main,
 	};
 	return true;
 }
