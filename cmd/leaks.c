@@ -14,7 +14,7 @@ struct finder {
 	struct symbols *symbols;
 	struct memory_stop stop;
 	const char *recording;
-	bool json;
+	bool json, copy;
 	pid_t pid;
 };
 #define OPTS_OF struct finder
@@ -26,7 +26,8 @@ const struct opt leaks_opts[] = {
 	{ 'r', "recording", "FILE", OPT_FILE, "groups them by the stacks in this recording of the process (descry malloc record -k)", TEXT(recording) },
 	{ 'v', "verbose", NULL, NULL, "each leaked block, too", FLAG(shown.blocks) },
 	{ OPT_LONG, "json", NULL, NULL, "JSON lines", FLAG(json) },
-	{ OPT_LONG, "fork", NULL, NULL, "copies the process by clone(2), for a shorter stop; the program can see this", FLAG(stop.fork) },
+	{ OPT_LONG, "fork", NULL, NULL, "copies the process by clone(2), for a short stop, also one of 128 MB or less; the program can see this", FLAG(stop.fork) },
+	{ OPT_LONG, "copy", NULL, NULL, "reads the process while it is stopped, also a large one", FLAG(copy) },
 	OPT_HELP,
 	{ 0 },
 };
@@ -40,7 +41,11 @@ static const char help[] =
 	"its data, stacks, registers or other blocks holds its address. It needs nothing in the program; the allocator is glibc's, jemalloc, mimalloc or tcmalloc.\n"
 	"\n";
 
-enum { TRIES = 5, WAIT_MS = 20 };
+enum {
+	TRIES = 5,
+	WAIT_MS = 20,
+	READ_STOPPED = 128 << 20, /* bytes; takes about 20 ms */
+};
 
 static struct err *show(struct finder *f, struct leaks *l, const struct memory_copy *c,
 			struct space *s)
@@ -81,6 +86,7 @@ static struct err *find_in_process(struct finder *f, pid_t pid)
 	struct err *e = control_open(pid, &c);
 
 	f->stop.control = c;
+	f->stop.fork_above = f->copy ? 0 : READ_STOPPED;
 	e = e ?: control_space(c, &space);
 	for (int i = 0; !e && i < TRIES; i++) {
 		struct timespec wait = { 0, WAIT_MS * 1000000L };
@@ -144,6 +150,8 @@ int cmd_leaks(int argc, char **argv)
 
 	if (failed)
 		return failed;
+	if (f.copy && f.stop.fork)
+		return tool_wrong("--copy and --fork exclude each other");
 	if (!f.pid == (optind == argc))
 		return tool_wrong("%s", f.pid ? "-p and core files exclude each other"
 					      : "no process is named: give -p PID, or a core file");

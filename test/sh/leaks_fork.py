@@ -197,7 +197,7 @@ if subprocess.run(["cc", "-O1", "-fno-builtin", "-pthread", "-o", os.path.join(T
 p, lost = start()
 before = state(p), text(p)
 heap, blocks = leaks(p)
-check(not heap["forked"] and heap["not_forked"] is None and blocks == lost, "not copied unasked", heap, blocks, lost)
+check(not heap["forked"] and heap["not_forked"] is None and blocks == lost, "a small one is not copied unasked", heap, blocks, lost)
 check((state(p), text(p)) == before, "as before", before, state(p))
 for i in range(5):
     heap, blocks = leaks(p, "--fork")
@@ -205,6 +205,18 @@ for i in range(5):
     check((state(p), text(p)) == before, "as before", before, state(p))
 out, _ = p.communicate()
 check(p.returncode == 0 and out == "signals 0 interrupted 0 wait -1 1 -1 1\n", "it notices nothing", p.returncode, out)
+
+# one of 200 MB is copied unasked, unless that is forbidden
+p, _ = start("lock")
+before = state(p), text(p)
+for args, forked in (("--copy",), False), ((), True), (("--copy",), False):
+    heap, blocks = leaks(p, *args)
+    check(heap["forked"] == forked and heap["not_forked"] is None and len(blocks) >= 1999, "a large one", args, heap, len(blocks))
+    check((state(p), text(p)) == before, "as before", before, state(p))
+p.kill()
+p.communicate()
+r = subprocess.run([DESCRY, "leaks", "--copy", "--fork", "-p", "1"], capture_output=True, text=True)
+check(r.returncode and "exclude each other" in r.stderr, "both", r)
 
 p, lost = start()
 os.kill(p.pid, 19)  # SIGSTOP

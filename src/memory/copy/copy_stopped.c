@@ -1,11 +1,29 @@
 /* Copies the memory of a process as it is at one moment: while it is stopped, or by a copy of the
  * process. */
 #include <errno.h>
+#include <stdio.h>
 
 #include "base/clock.h"
 #include "memory/copy/copy_private.h"
 
 enum { STOP_MS = 2000 };
+
+/* Returns the bytes of a process that are in memory, without files and shared memory. */
+static uint64_t own_bytes(pid_t pid)
+{
+	unsigned long long resident = 0, shared = 0;
+	char path[32];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/statm", (int)pid);
+	f = fopen(path, "re");
+	if (!f)
+		return 0;
+	if (fscanf(f, "%*u %llu %llu", &resident, &shared) != 2 || shared > resident)
+		resident = shared = 0;
+	fclose(f);
+	return (resident - shared) * MEMORY_PAGE;
+}
 
 /* Lists what the copy of a process does not have, or has with other bytes. Shared memory is none of
  * its own: the process changes it while it goes on. */
@@ -59,9 +77,10 @@ static struct err *read_copied(struct memory_copy *c, struct control_copy *k,
 	space_free(s);
 	if (!control_copy_lives(k)) {
 		err_free(e);
-		e = err_new(ESRCH,
-			    "its copy was ended while it was read: without --fork it is read "
-			    "while it is stopped");
+		e = err_new(
+			ESRCH,
+			"its copy was ended while it was read; without one it is read while it is "
+			"stopped");
 	}
 	return e;
 }
@@ -111,6 +130,8 @@ struct err *memory_copy_stopped(struct memory_stop *p, struct space *s, bool fil
 
 	if (!p->control)
 		return copy_whole(s, NULL, files, ret);
+	if (p->fork_above && own_bytes(control_pid(p->control)) > p->fork_above)
+		p->fork = true;
 	why = p->fork ? control_copy_refused(control_pid(p->control), &absent) : NULL;
 	if (!p->fork || why)
 		room = memory_room_new(s);

@@ -57,6 +57,9 @@ struct err *memory_copy_into(struct space *s, struct memory_room *room, struct m
 struct memory_stop {
 	struct control *control;
 	bool fork; /* it is copied by clone(2), and read while it goes on */
+	/* Sets `fork` for a process with more bytes of its own in memory, which would be stopped
+	 * for long; 0: never. */
+	uint64_t fork_above;
 	/* set by each copy */
 	uint64_t ns;     /* the process was stopped for so long; adds up */
 	uint64_t moment; /* CLOCK_MONOTONIC ns of the copy */
