@@ -15,6 +15,8 @@ FILE = os.path.join(DIR, "a.dma")
 RECORDED, EXECUTES, ALLOCS = (os.path.join(BUILD, "test", "tracee_" + n) for n in ("recorded", "executes", "allocs"))
 STEPS = [[RECORDED, "busy", "40000"], [EXECUTES, "family"], [EXECUTES, "leaf", "50"], [RECORDED, "passed", "2000"], [EXECUTES, "system"],
          [ALLOCS, "threads"], [RECORDED, "churn", "20"]]
+if os.path.exists("/usr/bin/python3"):  # waits for names of functions
+    STEPS.append(["/usr/bin/python3", "-c", "for i in range(300): exec('def f%d(): return bytearray(2000)\\nx = f%d()' % (i, i))"])
 MARK = "DESCRY_KILLED_TEST"
 WHO = ("tracer", "command", "process")
 
