@@ -209,7 +209,8 @@ static inline const struct wire_map *map_arg(uint64_t r)
 	return inner_map(r);
 }
 
-void *map_value(const struct wire_map *m, struct wire_thread *t, const void *key)
+/* Once, because it is long. */
+NOINLINE void *map_value(const struct wire_map *m, struct wire_thread *t, const void *key)
 {
 	return map_lookup(m, t, key);
 }

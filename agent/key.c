@@ -6,7 +6,7 @@
 #include "agent/words.h"
 #include "wire/language.h"
 
-enum { RUBY_DEFINITION_ID = 32 };
+enum { RUBY_DEFINITION_ID = 32, RUBY_DEFINITION_AT = 16 };
 #define NAMED_BY_ID (1ull << 63) /* in wire_own_text.addr: no address of user space has it */
 
 struct table {
@@ -83,16 +83,47 @@ ENTRY void *agent_agg_text(uint64_t map, uint64_t addr, uint64_t entry, uint64_t
 	return NULL;
 }
 
+/* A value's address, for a tail call. */
+static NOINLINE void *count_load(struct wire_thread *t, void *value)
+{
+	(void)loads_are_survived(t, 1);
+	return value;
+}
+
 /* Returns the value of a key to which an interpreter's frame has led by plain loads. The
  * interpreter reads the same memory there, so a fault is hardly possible, and a store at each
  * firing would cost a quarter of it. So these loads count where the value is a multiple of 64. */
-static inline void *value_at(struct wire_thread *t, const struct table *a, uint8_t *key)
+static inline void *value_at(struct wire_thread *t, const struct wire_map *m, uint8_t *key)
 {
-	uint64_t *value = (uint64_t *)(key + map_pad8(a->m->key_size));
+	uint64_t *value = (uint64_t *)(key + map_pad8(m->key_size));
 
-	if (!(*value % 64))
-		(void)loads_are_survived(t, 1);
-	return value;
+	return *value % 64 ? value : count_load(t, value);
+}
+
+/* Returns the value if the key is the text at the address. */
+static NOINLINE void *value_of_long(struct wire_thread *t, const struct wire_map *m, uint8_t *key,
+				    uint64_t s)
+{
+	/* no read goes beyond the page, which has at least the text's beginning */
+	return words_are(key, m->key_size, s, (s | (PAGE - 1)) + 1) ? value_at(t, m, key) : NULL;
+}
+
+/* The same, mostly without a call: most names end in the first word. */
+static inline void *value_of_name(struct wire_thread *t, const struct wire_map *m, uint8_t *key,
+				  uint64_t s)
+{
+	uint64_t w, z;
+
+	if (UNLIKELY(s % PAGE > PAGE - 8))
+		return NULL;
+	LOAD(64, s, w, bad);
+	z = zero_bytes(w);
+	if (!z)
+		return value_of_long(t, m, key, s);
+	if ((w & (z ^ (z - 1))) == *(const any64 *)key)
+		return value_at(t, m, key);
+bad:
+	return NULL;
 }
 
 /* Returns true when a fault of the plain loads of a firing would be survived. A thread whose loads
@@ -121,25 +152,35 @@ ENTRY void *agent_agg_python(uint64_t map, uint64_t frame, uint64_t path, uint64
 		return NULL;
 	name += path >> 40 & 0xff;
 	key = noted(t, &a, place_of(t, &a, name), name);
-	/* no read goes beyond the page, which has at least the text's beginning */
-	if (key && words_are(key, a.m->key_size, name, (name | (PAGE - 1)) + 1))
-		return value_at(t, &a, key);
+	if (key)
+		return value_of_name(t, a.m, key, name);
 bad:
 	return NULL;
 }
 
-/* Reads the ID of the name of a frame's method. method: its method entry, 0: the frame's scope has
- * it. Returns 0 when plain loads do not find an ID. */
-static uint64_t ruby_id(uint64_t frame, uint64_t method)
+/* Returns the method entry of a frame. method: it is known; 0: the frame's scope has it. Returns 0
+ * when plain loads do not find it. */
+static inline uint64_t ruby_entry(uint64_t frame, uint64_t method)
 {
-	uint64_t scope, flags, definition, id;
+	uint64_t scope, flags;
 
 	if (!method) {
 		LOAD(64, frame + WIRE_RUBY_FRAME_SCOPE, scope, bad);
 		LOAD(64, scope - 16, method, bad);
 	}
 	LOAD(64, method, flags, bad);
-	if ((flags & WIRE_RUBY_KIND_MASK) != WIRE_RUBY_METHOD)
+	return (flags & WIRE_RUBY_KIND_MASK) == WIRE_RUBY_METHOD ? method : 0;
+bad:
+	return 0;
+}
+
+/* Reads the ID of the name of a frame's method. Returns 0 when plain loads do not find an ID. */
+static uint64_t ruby_id(uint64_t frame, uint64_t method)
+{
+	uint64_t definition, id;
+
+	method = ruby_entry(frame, method);
+	if (!method)
 		return 0;
 	LOAD(64, method + WIRE_RUBY_METHOD_ABOUT, definition, bad);
 	LOAD(64, definition + RUBY_DEFINITION_ID, id, bad);
@@ -168,5 +209,42 @@ ENTRY void *agent_agg_ruby(uint64_t map, uint64_t frame, uint64_t method, uint64
 	}
 	x = place_of(t, &a, id);
 	key = noted(t, &a, x, id);
-	return key && mark_of(key) == x->mark ? value_at(t, &a, key) : NULL;
+	return key && mark_of(key) == x->mark ? value_at(t, a.m, key) : NULL;
+}
+
+/* --- numbers of functions: bpf/function_id.bpf.h --- */
+
+static inline uint64_t id_of(uint64_t code, uint64_t at, uint64_t salt)
+{
+	uint64_t first, second, third;
+
+	LOAD(64, at, first, bad);
+	LOAD(64, at + 8, second, bad);
+	LOAD(64, at + 16, third, bad);
+	return wire_function_id(code, (uint64_t[]){ first, second, third }, salt);
+bad:
+	return 0;
+}
+
+/* The interpreter itself reads the frame and the code object there. */
+ENTRY uint64_t agent_id_python(uint64_t frame, uint64_t path, uint64_t salt, uint64_t r4,
+			       uint64_t r5, struct wire_thread *t)
+{
+	uint64_t code;
+
+	if (!loads_are_survived(t, 1))
+		return 0;
+	LOAD(64, frame + (path & 0xffff), code, bad);
+	return id_of(code, code + (path >> 16), salt);
+bad:
+	return 0;
+}
+
+ENTRY uint64_t agent_id_ruby(uint64_t frame, uint64_t entry, uint64_t salt, uint64_t r4,
+			     uint64_t r5, struct wire_thread *t)
+{
+	if (!loads_are_survived(t, 1))
+		return 0;
+	entry = ruby_entry(frame, entry);
+	return entry ? id_of(entry, entry + RUBY_DEFINITION_AT, salt) : 0;
 }

@@ -359,6 +359,24 @@ static NOINLINE int64_t text_exact(struct wire_thread *t, any8 *d, uint64_t s, u
 	return (int64_t)step;
 }
 
+NOINLINE bool words_are(const any8 *key, uint64_t n, uint64_t s, uint64_t end)
+{
+	uint64_t w, z;
+
+	for (uint64_t i = 0; i + 8 <= n && s + i + 8 <= end; i += 8) {
+		LOAD(64, s + i, w, bad);
+		z = zero_bytes(w);
+		if (z)
+			w &= z ^ (z - 1);
+		if (w != *(const any64 *)(key + i))
+			return false;
+		if (z)
+			return true;
+	}
+bad:
+	return false;
+}
+
 bool text_is(struct wire_thread *t, uint64_t addr, const void *key, uint64_t n)
 {
 	uint64_t end = is_nowhere(addr) ? 0 : plain_end(t, addr);

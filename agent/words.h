@@ -10,23 +10,7 @@ static inline uint64_t zero_bytes(uint64_t w) /* the lowest set bit is in the fi
 	return (w - ONES) & ~w & (ONES << 7);
 }
 
-/* Compares with the words of a key, in which zeros stand behind the text. */
-static inline bool words_are(const any8 *key, uint64_t n, uint64_t s, uint64_t end)
-{
-	uint64_t w, z;
-
-	for (uint64_t i = 0; i + 8 <= n && s + i + 8 <= end; i += 8) {
-		LOAD(64, s + i, w, bad);
-		z = zero_bytes(w);
-		if (z)
-			w &= z ^ (z - 1);
-		if (w != *(const any64 *)(key + i))
-			return false;
-		if (z)
-			return true;
-	}
-bad:
-	return false;
-}
+/* Compares a text with the words of a key, in which zeros stand behind the text. read.c */
+bool words_are(const any8 *key, uint64_t n, uint64_t s, uint64_t end);
 
 #endif

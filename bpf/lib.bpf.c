@@ -18,4 +18,5 @@
 #include "unwind.bpf.h"
 #include "language.bpf.h"
 #include "ruby.bpf.h"
+#include "function_id.bpf.h"
 #include "java_value.bpf.h"

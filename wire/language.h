@@ -55,6 +55,15 @@ static inline uint64_t wire_language_python_id(uint32_t pid, uint64_t code,
 	return wire_unwind_mix(h ^ about[3] ^ (line & 0xffffffff) << 32) & WIRE_LANGUAGE_IDS;
 }
 
+/* Returns a number by which a program remembers a function, from the address of its code object or
+ * method entry and three of its words. salt: what is remembered of it. */
+static inline uint64_t wire_function_id(uint64_t code, const uint64_t about[WIRE_LANGUAGE_ABOUT],
+					uint64_t salt)
+{
+	return wire_unwind_mix((code ^ salt << 20) + about[0] * 0x9e3779b97f4a7c15ull +
+			       about[1] * 0xd6e8feb86659fd93ull + about[2] * 0xa0761d6478bd642full);
+}
+
 /* Returns the id of a method of Ruby, from its code as above (0 and zeros: a function of C), and
  * from the method entry with its definition, name and owner (0: none). */
 static inline uint64_t wire_language_method_id(uint32_t pid, uint64_t code,

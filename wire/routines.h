@@ -136,6 +136,10 @@ struct wire_firing {
 	/* what Ruby's frames say; texts: addresses in the process */ \
 	X(d_ruby, 5, \
 	  "frame, 0 (or iseq, method entry), WIRE_RUBY_IS_*, address of its symbols, text for none -> text, line") \
+	/* what a program remembers of functions: wire_function_id() */ \
+	X(d_id_python, 3, \
+	  "frame of Python, place of the code object | place of its file's name << 16, salt -> a number, 0 not known") \
+	X(d_id_ruby, 3, "frame of Ruby, method entry or 0, salt -> likewise") \
 	/* values of Java (wire/java_value.h); addresses in the process */ \
 	X(d_java_arg, 4, \
 	  "rbp of the function with the probe, the interpreter's code, its size, places and what is wanted -> address of the word, bit 0: an int; 0: none") \

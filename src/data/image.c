@@ -23,6 +23,7 @@ static const char *const role_names[] = {
 	[MAP_UNWIND_WANTED] = "unwind_wanted",
 	[MAP_TICKS] = "ticks",
 	[MAP_SAMPLES] = "samples",
+	[MAP_FUNCTIONS] = "functions",
 	[MAP_OTHER] = "other",
 };
 

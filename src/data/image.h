@@ -32,6 +32,7 @@ enum map_role {
 	MAP_UNWIND_WANTED, /* ring of struct wire_unwind_ask */
 	MAP_TICKS,         /* struct wire_tick of each tick, one value, mmapable array */
 	MAP_SAMPLES,       /* per-CPU array of struct wire_samples */
+	MAP_FUNCTIONS,     /* what is known of functions, one value, array: gen_by_id() */
 	MAP_OTHER,
 };
 

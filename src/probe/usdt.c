@@ -403,7 +403,9 @@ static void select_names(struct match *m)
 
 	m->names_mod = *pd->mod ? pd->mod : "*";
 	m->names_func = *pd->func ? pd->func : "*";
-	m->names_filter = condition && *condition ? condition : NULL;
+	m->names_filter = condition && *condition
+				  ? arena_printf(&m->ps->arena, "__by_id(%s)", condition)
+				  : NULL;
 	m->names_wild = !condition;
 }
 

@@ -393,6 +393,48 @@ TEST(test_ruby_names)
 	CHECK(!CALL(agg_ruby, world_map(&w, WORLD_HASH), n->frame, 0, 0) && t->violations == 1);
 }
 
+/* A function has one number as long as its code object or method entry and three of its words are the
+ * same, and as long as the loads are survived. */
+TEST(test_function_ids)
+{
+	struct wire_thread *t = world_thread(&w, 1);
+	struct named_world *n = (struct named_world *)(w.room + 1024);
+	const uint64_t path = 32 | 16 << 16; /* frame[4], code[2] */
+	uint64_t python, ruby;
+
+	memset(n, 0, sizeof(*n));
+	n->frame[4] = (uintptr_t)n->code;
+	w.area->reads_guarded = 1;
+	world_own(&w, t)->checks = 100;
+	python = CALL(id_python, n->frame, path, 1);
+	CHECK(python && CALL(id_python, n->frame, path, 1) == python);
+	CHECK(CALL(id_python, n->frame, path, 2) != python);
+	for (int i = 2; i < 5; i++) {
+		n->code[i]++;
+		CHECK(CALL(id_python, n->frame, path, 1) != python);
+		n->code[i]--;
+	}
+	CHECK(CALL(id_python, n->frame, path, 1) == python);
+	n->frame[4] = (uintptr_t)&n->scope[2];
+	n->scope[0] = (uintptr_t)n->method;
+	n->method[0] = WIRE_RUBY_METHOD;
+	ruby = CALL(id_ruby, n->frame, 0, 1);
+	CHECK(ruby && CALL(id_ruby, 0, n->method, 1) == ruby);
+	for (int i = 2; i < 5; i++) {
+		n->method[i]++;
+		CHECK(CALL(id_ruby, n->frame, 0, 1) != ruby);
+		n->method[i]--;
+	}
+	n->method[0] = WIRE_RUBY_SVAR;
+	CHECK(!CALL(id_ruby, n->frame, 0, 1));
+	n->method[0] = WIRE_RUBY_METHOD;
+	world_own(&w, t)->unsafe = 1;
+	CHECK(!CALL(id_ruby, n->frame, 0, 1) && !CALL(id_python, n->frame, path, 1));
+	world_own(&w, t)->unsafe = 0;
+	n->frame[4] = 8;
+	CHECK(!CALL(id_ruby, n->frame, 0, 1) && t->violations == 0);
+}
+
 TEST(test_map_entries)
 {
 	uint64_t *key = (uint64_t *)w.room, *value = key + 8, *v;

@@ -67,6 +67,7 @@ static const char *const protos[SUBR_ID_COUNT] = {
 	[SUBR_MOUNT_POINT] = "p",
 	[SUBR_JAVA_ARG] = "iiii",
 	[SUBR_JAVA_TEXT] = "iii",
+	[SUBR_BY_ID] = "i",
 	[SUBR_CPU_CHIP] = "i",
 	[SUBR_CPU_NODE] = "i",
 	[SUBR_LOAD] = "i",

@@ -412,6 +412,34 @@ bool gen_named_entry(struct gen *g, const struct probe_arg *a, uint32_t map,
 	return true;
 }
 
+bool gen_function_id(struct gen *g, const struct probe_arg *a, uint32_t salt, struct ir_val *ret)
+{
+	const struct usdt_operand *u = &a->usdt;
+	const struct usdt_path *p = &u->path;
+	struct ir_val frame, method;
+
+	if (a->source != ARG_USDT)
+		return false;
+	if (u->mode == USDT_RUBY && u->ruby.what == WIRE_RUBY_IS_CLASS) {
+		frame = ruby_frame(g, u, &method);
+		*ret = ir_routine(g->f, "d_id_ruby", 3, frame, method, IR_I(salt));
+		return true;
+	}
+	if (u->mode != USDT_REG || p->n != 2 || !p->text.state)
+		return false;
+	*ret = ir_routine(g->f, "d_id_python", 3, reg_value(g, u->base),
+			  IR_I((uint16_t)p->steps[0] | (uint32_t)(uint16_t)p->steps[1] << 16),
+			  IR_I(salt));
+	return true;
+}
+
+void gen_unnamed(struct gen *g, const struct probe_arg *a, uint32_t label)
+{
+	if (a->usdt.mode == USDT_RUBY)
+		ir_if(g->f, ruby_part(g, &a->usdt), IF_EQ,
+		      ir_bin(g->f, ALU_ADD, load_bias(g), IR_I(a->usdt.ruby.unknown)), label);
+}
+
 static struct ir_val usdt_operand(struct gen *g, const struct usdt_operand *u, loc_t loc)
 {
 	uint32_t size = (uint32_t)abs(u->size);

@@ -40,6 +40,44 @@ static void read_user(struct gen *g, struct ir_val dst, struct ir_val size, stru
 	ir_place(f, ok);
 }
 
+/* Generates __by_id(condition). A word of MAP_FUNCTIONS has the number of a function whose condition
+ * is known, with the condition in bit 0. A word is written whole, so no lock is needed. The name of
+ * a class of Ruby that has none yet is not remembered. */
+static struct ir_val gen_by_id(struct gen *g, const struct node *n)
+{
+	struct ir_fn *f = g->f;
+	const struct probe_arg *a = &g->cl->args.arg[0];
+	const char *filter = g->cl->probes[0]->names_filter;
+	uint32_t map, salt = 0, unknown = ir_new_label(f), done = ir_new_label(f);
+	struct ir_val id, at, known_word, v;
+	bool known[LAZY_COUNT];
+
+	for (const char *c = filter; *c; c++)
+		salt = (salt ^ (uint8_t)*c) * 0x01000193; /* FNV-1a */
+	if (!gen_function_id(g, a, salt & INT32_MAX, &id))
+		return num(g, n, 0);
+	map = gen_fixed_map(g, MAP_FUNCTIONS);
+	v = ir_new_reg(f);
+	ir_if(f, id, IF_EQ, IR_I(0), unknown);
+	ir_set(f, id, ir_bin(f, ALU_AND, id, IR_I(~1ll)));
+	at = ir_bin(f, ALU_ADD, ir_map_value(f, map, 0),
+		    ir_bin(f, ALU_SHL, ir_bin(f, ALU_SHR, id, IR_I(GEN_FUNCTION_SHIFT)), IR_I(3)));
+	known_word = ir_load(f, at, 0, 8, false);
+	ir_set(f, v, ir_bin(f, ALU_XOR, known_word, id));
+	ir_if(f, v, IF_ULE, IR_I(1), done);
+	ir_place(f, unknown);
+	gen_lazy_save(g, known);
+	ir_set(f, v, num(g, n, 0));
+	ir_if(f, id, IF_EQ, IR_I(0), done);
+	gen_unnamed(g, a, done);
+	at = ir_bin(f, ALU_ADD, ir_map_value(f, map, 0),
+		    ir_bin(f, ALU_SHL, ir_bin(f, ALU_SHR, id, IR_I(GEN_FUNCTION_SHIFT)), IR_I(3)));
+	ir_store(f, at, 0, 8, ir_bin(f, ALU_OR, id, v));
+	gen_lazy_restore(g, known);
+	ir_place(f, done);
+	return v;
+}
+
 /* Generates __java_arg(): an int fills half of its word, in which bit 0 of the address marks it. */
 static struct ir_val java_argument(struct gen *g, const struct node *n)
 {
@@ -452,6 +490,7 @@ struct ir_val gen_subr(struct gen *g, const struct node *n)
 	case SUBR_CPU_MHZ:
 		return cpu_table(g, num(g, n, 0), &g->target->cpu_mhz, &g->clocks_at,
 				 g->target->find_clocks);
+	case SUBR_BY_ID: return gen_by_id(g, n);
 	case SUBR_JAVA_ARG: return java_argument(g, n);
 	case SUBR_LOAD:
 		return state_number(g, num(g, n, 0), offsetof(struct wire_state, load), 4, 2);

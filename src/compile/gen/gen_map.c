@@ -102,6 +102,10 @@ uint32_t gen_fixed_map(struct gen *g, enum map_role role)
 		*at = (int)gen_map(g, role, "samples", BPF_MAP_TYPE_PERCPU_ARRAY, 4,
 				   sizeof(struct wire_samples), 1, 0);
 		break;
+	case MAP_FUNCTIONS:
+		*at = (int)gen_map(g, role, "functions", BPF_MAP_TYPE_ARRAY, 4, 8 * GEN_FUNCTIONS,
+				   1, 0);
+		break;
 	case MAP_TICKS:
 		*at = (int)gen_map(g, role, "ticks", BPF_MAP_TYPE_ARRAY, 4,
 				   sizeof(struct wire_tick), 1, BPF_F_MMAPABLE);

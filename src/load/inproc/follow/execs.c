@@ -149,10 +149,11 @@ static bool may_follow(pid_t tid, uint64_t path)
 
 static void say_privileged(struct inproc_engine *e, pid_t pid)
 {
-	inproc_blind(e,
-		     "process %d executes a file that gives it rights which descry lacks (set-user-ID, "
-		     "capabilities), or that descry cannot read: it is not followed",
-		     (int)pid);
+	inproc_blind(
+		e,
+		"process %d executes a file that gives it rights which descry lacks (set-user-ID, "
+		"capabilities), or that descry cannot read: it is not followed",
+		(int)pid);
 }
 
 /* A followed thread has failed to execute one file and tries another, as execvp(3) does in one
