@@ -393,8 +393,8 @@ TEST(test_ruby_names)
 	CHECK(!CALL(agg_ruby, world_map(&w, WORLD_HASH), n->frame, 0, 0) && t->violations == 1);
 }
 
-/* A function has one number as long as its code object or method entry and three of its words are the
- * same, and as long as the loads are survived. */
+/* A function has one number as long as its code object or method entry and three of its words are
+ * the same, and as long as the loads are survived. */
 TEST(test_function_ids)
 {
 	struct wire_thread *t = world_thread(&w, 1);

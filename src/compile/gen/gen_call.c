@@ -40,9 +40,9 @@ static void read_user(struct gen *g, struct ir_val dst, struct ir_val size, stru
 	ir_place(f, ok);
 }
 
-/* Generates __by_id(condition). A word of MAP_FUNCTIONS has the number of a function whose condition
- * is known, with the condition in bit 0. A word is written whole, so no lock is needed. The name of
- * a class of Ruby that has none yet is not remembered. */
+/* Generates __by_id(condition). A word of MAP_FUNCTIONS has the number of a function whose
+ * condition is known, with the condition in bit 0. A word is written whole, so no lock is needed.
+ * The name of a class of Ruby that has none yet is not remembered. */
 static struct ir_val gen_by_id(struct gen *g, const struct node *n)
 {
 	struct ir_fn *f = g->f;
