@@ -53,6 +53,8 @@ const struct usdt_python *usdt_python_places(struct probe_set *ps, const struct 
 /* --- usdt_names.c --- */
 struct usdt_names {
 	const char *mod, *func; /* as struct probe's */
+	/* Of texts without an end: D texts of their addresses and lengths; NULL: they have one. */
+	const char *mod_at, *mod_length, *func_at, *func_length;
 	/* D conditions under which the process has the texts; where it has not, they are not
 	 * ASCII. NULL: it always has. */
 	const char *mod_known, *func_known;

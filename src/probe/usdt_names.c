@@ -14,9 +14,14 @@ static const struct {
 	const char *provider, *name;
 	struct usdt_names names;
 } all[] = {
-#define PYTHON "basename(copyinstr(arg0))", "copyinstr(arg1)", "arg0", "arg1", NULL, false
-#define RUBY "copyinstr(arg0)", "copyinstr(arg1)", NULL, NULL, NULL, false
-#define JAVA(name) "copyinstr(arg1, arg2)", "copyinstr(arg3, arg4)", NULL, NULL, name, true
+#define PYTHON \
+	.mod = "basename(copyinstr(arg0))", .func = "copyinstr(arg1)", .mod_known = "arg0", \
+	.func_known = "arg1"
+#define RUBY .mod = "copyinstr(arg0)", .func = "copyinstr(arg1)"
+#define JAVA(name) \
+	.mod = "copyinstr(arg1, arg2)", .func = "copyinstr(arg3, arg4)", .mod_at = "arg1", \
+	.mod_length = "arg2", .func_at = "arg3", .func_length = "arg4", .java = (name), \
+	.slashes = true
 	{ "python", "function__entry", { PYTHON } },
 	{ "python", "function__return", { PYTHON } },
 	{ "python", "line", { PYTHON } },
@@ -41,11 +46,17 @@ static bool is_ascii(const char *s)
 	return !*s;
 }
 
+/* A text of the process: see struct usdt_names. */
+struct source {
+	const char *text, *at, *length, *known;
+	bool slashes;
+};
+
 /* Returns the condition under which a text of the process matches a pattern, "": always. NULL: D
- * has no such comparison. known: see struct usdt_names. */
-static const char *condition(struct arena *a, const char *text, const char *known,
-			     const char *pattern, bool slashes)
+ * has no such comparison. */
+static const char *condition(struct arena *a, const struct source *s, const char *pattern)
 {
+	const char *text = s->text;
 	bool before = pattern[0] == '*', behind;
 	char *word = arena_strdup(a, pattern + before);
 	size_t n = strlen(word);
@@ -57,26 +68,39 @@ static const char *condition(struct arena *a, const char *text, const char *know
 		return before || behind || !*pattern ? "" : NULL;
 	if (strpbrk(word, "*?[\\\"\n")) /* it becomes part of a string of D */
 		return NULL;
-	for (char *p = word; slashes && *p; p++)
+	for (char *p = word; s->slashes && *p; p++)
 		if (*p == '.')
 			*p = '/';
 	if (before && behind)
 		return arena_printf(a, "strstr(%s, \"%s\") != NULL", text, word);
+	/* Copies nothing, unless the length fits. A constant length counts the NUL. */
+	if (s->length)
+		return behind   ? arena_printf(a, "%s >= %zu && copyinstr(%s, %zu) == \"%s\"",
+					       s->length, n, s->at, n + 1, word)
+		       : before ? arena_printf(
+					  a, "%s >= %zu && copyinstr(%s + %s - %zu, %zu) == \"%s\"",
+					  s->length, n, s->at, s->length, n, n + 1, word)
+				: arena_printf(a, "%s == %zu && %s == \"%s\"", s->length, n, text,
+					       word);
 	if (behind)
 		return arena_printf(a, "substr(%s, 0, %zu) == \"%s\"", text, n, word);
 	if (before)
 		return arena_printf(a,
 				    "strlen(%s) >= %zu && substr(%s, strlen(%s) - %zu) == \"%s\"",
 				    text, n, text, text, n, word);
-	return known && is_ascii(word) ? arena_printf(a, "%s && %s == \"%s\"", known, text, word)
-				       : arena_printf(a, "%s == \"%s\"", text, word);
+	return s->known && is_ascii(word)
+		       ? arena_printf(a, "%s && %s == \"%s\"", s->known, text, word)
+		       : arena_printf(a, "%s == \"%s\"", text, word);
 }
 
 const char *usdt_names_condition(struct arena *a, const struct usdt_names *names, const char *mod,
 				 const char *func)
 {
-	const char *of_mod = condition(a, names->mod, names->mod_known, mod, names->slashes),
-		   *of_func = condition(a, names->func, names->func_known, func, false);
+	const struct source of[] = {
+		{ names->mod, names->mod_at, names->mod_length, names->mod_known, names->slashes },
+		{ names->func, names->func_at, names->func_length, names->func_known, false },
+	};
+	const char *of_mod = condition(a, &of[0], mod), *of_func = condition(a, &of[1], func);
 
 	if (!of_func || !of_mod)
 		return NULL;
