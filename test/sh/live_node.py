@@ -4,6 +4,7 @@
 # net). NODES: other programs than the installed one.
 # serial
 from live import *
+from node_code import nodes
 
 PROGRAM = r"""
 const http = require('http'), net = require('net'), { PerformanceObserver, performance } = require('perf_hooks');
@@ -81,15 +82,6 @@ node$target:::gc-start, node$target:::gc-done /counting/ { @g[probename, arg0] =
 node$target:::http-server-request /counting/ { @q[strjoin(args[0]->method, strjoin(" ", args[0]->url))] = count(); }
 node$target:::http-client-response, node$target:::net-server-connection, node$target:::net-stream-end /counting/ { @c[probename] = count(); }
 """
-
-
-def nodes():
-    if "NODES" in os.environ:
-        return os.environ["NODES"].split()
-    node = shutil.which("node")
-    if not node:
-        skip("no node: tools/install-deps --test installs it")
-    return [node]
 
 
 def compare(node, engine):

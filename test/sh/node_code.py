@@ -1,4 +1,5 @@
 """Shared by the tests of JavaScript's frames: programs for Node.js, and what can be said of their stacks."""
+import glob
 import os
 import re
 import shutil
@@ -106,12 +107,16 @@ def program(uses, says, begins):
 
 
 def nodes():
+    """The programs to look at: those of $NODES; else the installed one, and those of tools/install-nodes."""
     if "NODES" in os.environ:
         return os.environ["NODES"].split()
     node = shutil.which("node") or shutil.which("nodejs")
-    if not node:
+    found = sorted(glob.glob(os.environ.get("BUILD", "build") + "/nodes/*/node_modules/node/bin/node"))
+    if not node and not found:
         skip("Node.js is not installed: tools/install-deps --test installs it")
-    return [node]
+    if not found:
+        print("only the installed Node.js: tools/install-nodes gets 18, 20, 22 and 24")
+    return ([node] if node else []) + found
 
 
 def accepts(node, flags):
