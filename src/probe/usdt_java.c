@@ -15,7 +15,7 @@
 #include "wire/java_value.h"
 #include "wire/language.h"
 
-enum { READS_MAX = 64 << 20 };
+enum { READS_MAX = 16 << 20 };
 
 /* A JVM. */
 struct usdt_java {
