@@ -21,6 +21,7 @@ static bool says_its_end(const struct wire_language *facts)
 void shim_language_find(struct shim_language *l, struct unwind_store *store)
 {
 	struct wire_language facts;
+	const uint64_t left_out = languages_left_out(l->languages);
 	uint32_t ms = 0;
 
 	l->again_ns = 0;
@@ -28,6 +29,8 @@ void shim_language_find(struct shim_language *l, struct unwind_store *store)
 		l->address = 0;
 		if (ms)
 			l->again_ns = now_ns() + ms * 1000000ull;
+		if (languages_left_out(l->languages) != left_out)
+			l->m->names_gave_up = 1; /* the reads of this run took too long */
 		return;
 	}
 	if (facts.frames >= WIRE_LANGUAGE_JAVA) /* their functions have native frames */
