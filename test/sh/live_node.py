@@ -9,7 +9,7 @@ from node_code import nodes
 PROGRAM = r"""
 const http = require('http'), net = require('net'), { PerformanceObserver, performance } = require('perf_hooks');
 const REQUESTS = 120, CLIENTS = 7;
-const said = { gc: {}, requests: {}, responses: 0, connections: 0, ends: 0 }, entries = [];
+const said = { node: process.version, gc: {}, requests: {}, responses: 0, connections: 0, ends: 0 }, entries = [];
 new PerformanceObserver(l => entries.push(...l.getEntries())).observe({ entryTypes: ['gc'] });
 let from, to;
 
@@ -97,7 +97,12 @@ def compare(node, engine):
             check(r.rc == 0 and j.wait(timeout=60) == 0, name, "exit", r, j.returncode)
             kinds = {int(k): n for k, n in said["gc"].items()}
             check(kinds.get(4, 0) >= 3, name, "collections", said)
+            # V8 10 in the program itself (nodejs.org's 18): the compiler has put both functions into their caller
+            lost = said["node"].startswith("v18.") and not sh("ldd %s | grep libnode" % node).stdout
             for probe in ("gc-start", "gc-done"):
+                if lost:
+                    check(not r.aggs("g"), name, "doc/providers.md says that they do not fire", r.aggs("g"))
+                    break
                 check({k[1]: n for k, n in r.aggs("g").items() if k[0] == probe} == kinds, name, probe, r.aggs("g"), said["gc"])
             check(len(said["requests"]) == 15 and r.aggs("q") == said["requests"], name, "requests", r.aggs("q"), said["requests"])
             check(r.aggs("c") == {"http-client-response": said["responses"], "net-server-connection": said["connections"],
