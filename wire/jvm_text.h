@@ -3,8 +3,9 @@
  *
  * The text that the JVM passes to Agent_OnAttach(): the path of a FIFO, the address of the JVM's
  * bool WhiteBoxAPI, and the addresses of the bools that are to be true; numbers in hexadecimal,
- * separated by blanks. A "-" is in front of a bool that another tracer has set. The bools are true until the last writer has closed the FIFO. So long the
- * JVM also does not compile some methods, so that their arguments are in frames of the interpreter:
+ * separated by blanks. A "-" is in front of a bool that another tracer has set. The bools are true
+ * until the last writer has closed the FIFO. So long the JVM also does not compile some methods, so
+ * that their arguments are in frames of the interpreter:
  *
  *	FIFO WHITEBOX FLAG... @ACCESS;CLASS.METHOD;CLASS.METHOD
  *
