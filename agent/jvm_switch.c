@@ -328,7 +328,9 @@ static struct holder *new_holder(const char **text)
 	if (h == holders + JAVA_SWITCH_HOLDERS)
 		return 0;
 	fd = sys4(SYS_OPENAT, (uint64_t)AT_FDCWD_, (uintptr_t)path, O_CLOEXEC_NONBLOCK, 0);
-	*h = (struct holder){ .used = 1, .fifo = (int32_t)fd };
+	mem_zero(h, sizeof(*h)); /* an initializer may call memset(3) */
+	h->used = 1;
+	h->fifo = (int32_t)fd;
 	return h;
 }
 
