@@ -74,6 +74,18 @@ got, r = table("-f", "sh", "-c", PIPE, rc=4)
 check(got.get("rand_r") == 11 and got.get("fclose", 0) >= 1 and sorted(r.lines()) == ["drew 5", "drew 6"], got, r)
 got, r = table("-f", "sh", "-c", "for i in %s; do ./draw 3 0; done" % " ".join("x" * 60), rc=0)
 check(got.get("rand_r") == 180 and r.lines() == ["drew 3"] * 60, got, r)
+# many programs: sessions end and begin, no call is lost, and what descry keeps does not grow with their number
+MANY = "for k in 1 2 3 4; do i=0; while [ $i -lt 100 ]; do ./draw 3 0; i=$((i + 1)); done; grep RssShmem /proc/$PPID/status; done"
+got, r = table("-f", "-e", "rand_r", "sh", "-c", MANY, rc=0)
+kept = [int(line.split()[1]) for line in r.lines() if line.startswith("RssShmem")]
+check(got == {"rand_r": 1200} and r.lines().count("drew 3") == 400, got, r)
+check(len(kept) == 4 and kept[3] < kept[0] + 4096, "shared memory in kB after 100, 200, 300 and 400 programs", kept)
+
+# a file whose name has a control character
+shutil.copy("draw", "dr\033aw")
+got, r = table("-e", "rand_r", "./dr\033aw", "3", "2", rc=2)
+check(got == {"rand_r": 3}, got, r)
+
 if shutil.which("python3"):
     got, r = table("-f", "-e", "rand_r", "python3", "-c", SPAWN, rc=0)
     check(got == {"rand_r": 100} and r.lines() == ["3"] * 4, got, r)
@@ -99,6 +111,16 @@ r = descry("calls", "-f", "-e", "made_nowhere", "./next", "./draw", "1", "6", rc
 check("the filters match no function" in r.err and "drew 1" in r.out, r)
 got, r = table("-f", "sh", "-c", "./draw-static 3 0; ./draw 8 1", rc=1)
 check(got.get("rand_r") == 8 and r.lines() == ["drew 3", "drew 8"], got, r)
+
+# an ordinary user's descry says that it does not follow a set-user-ID program
+if os.geteuid() == 0 and shutil.which("setpriv"):
+    anybodys = for_anybody()[0]
+    shutil.copy("draw", "draw-suid")
+    os.chmod("draw-suid", 0o4755)
+    r = sh("setpriv --reuid 65534 --regid 65534 --clear-groups --inh-caps=-all --bounding-set=-all %s calls -f -e rand_r sh -c './draw 2 0; ./draw-suid 3 0'"
+           % anybodys)
+    check(r.returncode == 0 and "drew 2\ndrew 3\n" in r.stdout and r.stderr.count("rand_r(") == 2 and
+          re.search("executes a file that gives it rights .* it is not followed", r.stderr), r.stdout, r.stderr)
 
 # the kernel's engine says that it leaves them out
 if "kernel" in engines_here():
