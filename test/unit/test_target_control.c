@@ -613,7 +613,8 @@ static uint64_t times_throttled(const char *folder)
 	return at && sscanf(at, "nr_throttled %llu", &n) == 1 ? n : 0;
 }
 
-/* Makes a group of processes that get a millisecond in each second. */
+/* Makes a group of processes that get 20 ms in each second. Of less, the kernel lets them take
+ * several seconds' share before it looks. */
 static char *slow_group(void)
 {
 	static const char *const parents[] = { "/sys/fs/cgroup/cpu", "/sys/fs/cgroup" };
@@ -622,9 +623,9 @@ static char *slow_group(void)
 		char *folder = xasprintf("%s/descry-starved-%d", parents[i], (int)getpid());
 
 		if (!mkdir(folder, 0755)) {
-			if (write_at(folder, "cpu.max", "1000 1000000") ||
+			if (write_at(folder, "cpu.max", "20000 1000000") ||
 			    (write_at(folder, "cpu.cfs_period_us", "1000000") &&
-			     write_at(folder, "cpu.cfs_quota_us", "1000")))
+			     write_at(folder, "cpu.cfs_quota_us", "20000")))
 				return folder;
 			rmdir(folder);
 		}
