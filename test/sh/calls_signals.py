@@ -112,7 +112,7 @@ for flags in [], ["-f"]:
         lines = [re.sub(r"^\d+ ", "", line) for line in f.read().splitlines()]
     inner = [line.split("(")[0] for line in lines if "write" in line and "rt_sig" not in line]
     inner = [re.sub(r" +", " ", line) for line in inner]
-    check(inner == ["write", "SYS_write", "<... write resumed> ) = 1"] * 2000, flags, inner[:9], len(inner))
+    check(inner == ["write", "SYS_write", "<... write resumed> ) = 1"] * 2000, flags, inner[:9], len(inner), r)
     own = [line for line in lines if re.search("SYS_(futex|gettid|process_vm|ptrace|recvmsg|memfd)", line)]
     check(not own, "descry's own", flags, own[:5])
     check(sum("SYS_execve(" in line for line in lines) == 1, flags, [line for line in lines if "exec" in line])

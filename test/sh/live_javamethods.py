@@ -5,6 +5,7 @@
 # works, and two at once do. Nothing is left in /tmp. A JVM that cannot be reached is refused with the reason.
 # serial
 # timeout: 600
+import java_target
 from java_target import *
 
 import socket
@@ -74,6 +75,27 @@ public class Order {
             System.out.println("done");
         }
     }
+}
+"""
+SERVER = r"""
+#include <jni.h>
+#include <signal.h>
+#include <stdio.h>
+#include <unistd.h>
+static void quit(int s) { (void)s; _exit(9); }
+int main(void)
+{
+	JavaVMOption option = { "-Djava.class.path=%s", 0 };
+	JavaVMInitArgs args = { JNI_VERSION_1_8, 1, &option, 0 };
+	JavaVM *vm;
+	JNIEnv *env;
+
+	if (JNI_CreateJavaVM(&vm, (void **)&env, &args) || !(*env)->FindClass(env, "com/shop/Order"))
+		return 1;
+	signal(SIGQUIT, quit);
+	puts("ready");
+	fflush(stdout);
+	return getchar() == EOF ? 0 : 2;
 }
 """
 CALLS, THREADS = 20000, 3
@@ -191,6 +213,34 @@ def refused(options, text, **more):
         java.do(1)
 
 
+def listens():
+    """A JVM with -Xrs does not handle SIGQUIT, but listens from its start."""
+    with Java("-Xrs") as java:
+        s = tracing("--json", "-x", "engine=kernel", "-p", java.pid, "-n", METHODS)
+        java.do(1)
+        compare(end(s), "-Xrs", CALLS)
+
+
+def embedded():
+    """A server with a JVM in it handles SIGQUIT itself: it is not sent one."""
+    home = java_target.JAVA_HOME
+    include = home + "/include"
+    if not os.path.exists(include + "/jni.h") or not shutil.which("cc"):
+        print("note: no jni.h or no C compiler: a server with a JVM in it is not tried")
+        return
+    with open(TMP + "/server.c", "w") as f:
+        f.write(SERVER % (TMP + "/classes"))
+    made = sh("cc -I%s -I%s/linux -o %s/server %s/server.c -L%s/lib/server -ljvm -Wl,-rpath,%s/lib/server"
+              % (include, include, TMP, TMP, home, home))
+    check(made.returncode == 0, "cc", made.stderr)
+    with subprocess.Popen([TMP + "/server"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as server:
+        check(server.stdout.readline() == "ready\n", "the server is ready")
+        r = descry("-n", "java$target:com.shop.Order:twice:entry { @ = count(); }", "-p", str(server.pid), rc=1)
+        check("the program handles SIGQUIT itself" in r.err and not left(), "a server", r, left())
+        server.stdin.close()
+        check(server.wait(60) == 0, "the server ends as it would", server.returncode)
+
+
 def impostor():
     """Another process listens where the JVM would."""
     with Java() as java, socket.socket(socket.AF_UNIX) as s:
@@ -284,7 +334,8 @@ flag_lost("inproc", "kernel")
 flag_lost("kernel", "inproc")
 two_copies()
 refused(["-XX:+DisableAttachMechanism"], "was started with -XX:+DisableAttachMechanism")
-refused(["-Xrs"], "does not handle SIGQUIT")
+listens()
+embedded()
 impostor()
 made_up()
 interrupted()
