@@ -173,7 +173,7 @@ p.send_signal(signal.SIGINT)
 r = finish(begun)
 with open("lines") as f:
     calls = [line.split()[0] for line in f if "rand_r(" in line]
-check(max(map(calls.count, calls)) == 500, "the lines at ^C", r)
+check(max(map(calls.count, calls)) == 500, "the lines at ^C", sorted(map(calls.count, set(calls)))[-3:], r)
 check(shell.poll() is None and not os.path.exists("code"), "the shell lives")
 open("go", "w").close()
 check(shell.wait() == 0 and open("second").read() == "drew 500\n" and open("code").read() == "0\n", "the program after ^C", r)
