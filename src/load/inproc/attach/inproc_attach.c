@@ -553,6 +553,12 @@ struct err *process_detach(struct inproc_engine *e, struct inproc_process *p)
 				(int)p->pid);
 		return NULL;
 	}
+	if (!process_is_ours(e, p->pid) && process_status(p->pid, "VmSize:", 0) &&
+	    !process_was_undone(e, p))
+		inproc_blind(
+			e,
+			"process %d executed another program at the end, and was not traced there",
+			(int)p->pid);
 	return process_restore(e, p->pid);
 }
 
