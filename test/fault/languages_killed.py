@@ -162,7 +162,7 @@ with open(rb, "w") as f:
     f.write(RUBY)
 running("python", ["/usr/bin/python3", py], "python$target:::function-entry")
 running("ruby", ["/usr/bin/ruby", rb], "ruby$target:::method-entry, ruby$target:Order:save:method-return")
-started("python_command", ["/usr/bin/python3", py], "3000", "python$target:order.py:*:function-entry")
+started("python_command", ["/usr/bin/python3", py], "12000", "python$target:order.py:*:function-entry")
 started("ruby_lines", ["/usr/bin/ruby", rb], "3000", "ruby$target:::line", ruby_flag)
 if shutil.which("javac"):
     with open(TMP + "/Order.java", "w") as f:
