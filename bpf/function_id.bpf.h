@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Numbers of the functions in frames of Python and Ruby, by which a program remembers whether a
- * description selects a function (wire_function_id()). 0: not known. agent/key.c has them, too. */
+ * description selects a function (wire_function_id()). 0: not known. agent/key.c computes the same
+ * numbers in-process. */
 
 ROUTINE u64 d_id_python(u64 frame, u64 path, u64 salt)
 {

@@ -139,16 +139,10 @@ static struct err *read_owner(pid_t pid, struct java_owner *ret)
 
 static bool is_jvms(const struct mappings *maps, uint64_t addr)
 {
-	for (uint32_t i = 0; i < maps->n; i++) {
-		const struct mapping *m = &maps->v[i];
-		const char *name = m->path ? strrchr(m->path, '/') : NULL;
+	const struct mapping *m = mappings_find(maps, addr);
+	const char *name = m && m->exec && m->path ? strrchr(m->path, '/') : NULL;
 
-		if (addr >= m->start && addr < m->end)
-			return m->exec && name &&
-			       (!strncmp(name, "/libjvm.so", 10) ||
-				!strncmp(name, "/libjsig.so", 11));
-	}
-	return false;
+	return name && (!strncmp(name, "/libjvm.so", 10) || !strncmp(name, "/libjsig.so", 11));
 }
 
 /* A program with a JVM in it may handle SIGQUIT itself: it ends servers. */
@@ -159,11 +153,6 @@ static void check_handler(pid_t pid, struct java_owner *ret)
 	uint64_t handler = 0;
 	struct err *e = control_open(pid, &c);
 
-	if (*ret->unasked) {
-		err_free(e);
-		control_free(c);
-		return;
-	}
 	e = e ?: control_stop_to_call(c, STOPS_MS);
 	e = e ?: control_signal_handler(c, SIGQUIT, &handler);
 	e = e ?: control_maps(c, &maps);
@@ -245,7 +234,6 @@ static int open_inside(const struct java_child *c, const char *path)
 {
 	struct open_how how = { .flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC,
 				.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS };
-
 	int fd = -1, tries = 0;
 
 	/* EAGAIN: somebody renamed or mounted meanwhile */
@@ -666,7 +654,8 @@ struct err *java_attach(pid_t pid, const char *addresses, int *ret_fifo)
 	if (!e && c.root < 0)
 		e = err_errno(errno, "%s", root);
 	if (!e) {
-		check_handler(pid, &owner);
+		if (!*owner.unasked)
+			check_handler(pid, &owner);
 		find_before(&c);
 	}
 	e = e ?: attach_as(&c, ret_fifo);

@@ -51,6 +51,14 @@ static void java_close(struct usdt_java *v)
 	v->space = NULL;
 }
 
+static void java_open(struct usdt_java *v)
+{
+	v->budget = READS_MAX;
+	err_free(space_live(v->pid, &v->space));
+	if (v->space)
+		err_free(runtime_find_met(v->space, &v->budget, &v->r));
+}
+
 static struct usdt_java *java_find(struct probe_set *ps, pid_t pid)
 {
 	struct usdt_java *v = ps->javas;
@@ -61,12 +69,9 @@ static struct usdt_java *java_find(struct probe_set *ps, pid_t pid)
 		return v;
 	v = arena_new(&ps->arena, struct usdt_java);
 	v->pid = pid;
-	v->budget = READS_MAX;
 	v->next = ps->javas;
 	ps->javas = v;
-	err_free(space_live(pid, &v->space));
-	if (v->space)
-		err_free(runtime_find_met(v->space, &v->budget, &v->r));
+	java_open(v);
 	if (!v->r || !is_known(v))
 		java_close(v);
 	return v;
@@ -87,18 +92,12 @@ uint32_t usdt_java_access(struct probe_set *ps, pid_t pid)
 
 bool usdt_java_flag_is_tracers(pid_t pid, const char *name)
 {
-	size_t budget = READS_MAX;
-	struct space *space = NULL;
-	struct runtime *r = NULL;
+	struct usdt_java v = { .pid = pid };
 	bool is;
 
-	err_free(space_live(pid, &space));
-	if (space)
-		err_free(runtime_find_met(space, &budget, &r));
-	is = r && r->type == &runtime_jvm && jvm_option_is_default((struct jvm *)r, name);
-	if (r)
-		r->type->free(r);
-	space_free(space);
+	java_open(&v);
+	is = v.r && v.r->type == &runtime_jvm && jvm_option_is_default(jvm_of(&v), name);
+	java_close(&v);
 	return is;
 }
 

@@ -83,20 +83,10 @@ def traced(way, engine):
     """Returns the program's status, and what descry printed and said."""
     t = subprocess.Popen([PROGRAM, way], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     check(t.stdout.readline() == b"ready\n", way, "begins")
-    d = subprocess.Popen([DESCRY, "-q", "-x", "engine=" + engine, "-p", str(t.pid), "-n",
-                          'BEGIN { printf("begun\\n"); } pid$target:program:work:entry /tid == $target/ { @ = count(); } '
-                          'pid$target:program:work:entry /tid == $target && arg0 == 19/ { exit(0); }'],
-                         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    begun = d.stdout.readline()
-    t.stdin.write(b"x")
-    t.stdin.flush()
-    out, said = d.communicate()
-    try:
-        t.stdin.write(b"x")
-        t.stdin.close()
-    except BrokenPipeError:
-        pass
-    return t.wait(), (begun + out).split(), said
+    status, out, said = traced_to_exit(t, "-q", "-x", "engine=" + engine, "-p", str(t.pid), "-n",
+                                       'BEGIN { printf("begun\\n"); } pid$target:program:work:entry /tid == $target/ { @ = count(); } '
+                                       'pid$target:program:work:entry /tid == $target && arg0 == 19/ { exit(0); }')
+    return status, out.split(), said
 
 
 for i in range(3):

@@ -72,20 +72,9 @@ def traced(way, *options):
     t = subprocess.Popen([PROGRAM, way], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     if not check(t.stdout.readline() == b"ready\n", way, "begins", t.poll()):
         return None, "", ""
-    d = subprocess.Popen([DESCRY, "-q", *options, "-p", str(t.pid), "-n",
+    return traced_to_exit(t, "-q", *options, "-p", str(t.pid), "-n",
                           'BEGIN { printf("begun\\n"); } pid$target:a.out:work:entry { @ = count(); } pid$target:a.out:nap:entry { self->t = timestamp; } '
-                          'pid$target:a.out:nap:return { @naps = sum(timestamp - self->t >= 3000000); } pid$target:a.out:work:entry /arg0 == 19/ { exit(0); }'],
-                         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    begun = d.stdout.readline()
-    t.stdin.write(b"x")
-    t.stdin.flush()
-    out, said = d.communicate()
-    try:
-        t.stdin.write(b"x")
-        t.stdin.close()
-    except BrokenPipeError:
-        pass
-    return t.wait(), begun + out, said
+                          'pid$target:a.out:nap:return { @naps = sum(timestamp - self->t >= 3000000); } pid$target:a.out:work:entry /arg0 == 19/ { exit(0); }')
 
 
 kernel = traced("none", "-x", "engine=kernel")

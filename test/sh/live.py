@@ -173,6 +173,22 @@ def tracing(*args, secs=30):
     return started
 
 
+def traced_to_exit(t, *args):
+    """Traces a program that goes on at each byte that it reads: one when the D program has printed a line, and another one behind descry's
+    end. Returns the program's status, and what descry printed and said."""
+    d = subprocess.Popen([DESCRY, *args], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    begun = d.stdout.readline()
+    t.stdin.write(b"x")
+    t.stdin.flush()
+    out, said = d.communicate()
+    try:
+        t.stdin.write(b"x")
+        t.stdin.close()
+    except BrokenPipeError:
+        pass
+    return t.wait(), begun + out, said
+
+
 def compare_folded(command, inner, outer):
     """Samples a command that says when it is ready: in stacks with both functions, the inner one stands behind the outer one."""
     p = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
