@@ -27,6 +27,7 @@
 #include "base/clock.h"
 #include "base/io.h"
 #include "base/mem.h"
+#include "base/procstatus.h"
 #include "base/regular.h"
 #include "program/space/mapping.h"
 #include "program/target/target.h"
@@ -77,62 +78,32 @@ struct java_child {
 
 /* --- the owner --- */
 
-static const char *status_field(const char *status, const char *name)
-{
-	const char *at = strstr(status, name);
-
-	return at ? at + strlen(name) : "";
-}
-
-/* Returns the number behind the first n numbers of a line. */
-static unsigned long long nth(const char *line, int n, int base)
-{
-	unsigned long long v = 0;
-	char *end;
-
-	for (int i = 0; i <= n; i++, line = end) {
-		line += strspn(line, " \t");
-		v = strtoull(line, &end, base);
-		if (end == line)
-			return 0;
-	}
-	return v;
-}
-
 static struct err *read_owner(pid_t pid, struct java_owner *ret)
 {
-	cleanup_free char *path = xasprintf("/proc/%d/status", (int)pid);
-	cleanup_free char *status = NULL;
-	const char *p;
-	struct err *e;
-	char *end;
-	size_t n;
+	cleanup_free char *status = procstatus_read(pid);
+	const char *p, *end;
 
 	*ret = (struct java_owner){ 0 };
-	e = io_read_file(path, &status, &n);
-	if (e)
-		return e;
-	ret->uid = (uid_t)nth(status_field(status, "\nUid:"), 1, 10);
-	ret->gid = (gid_t)nth(status_field(status, "\nGid:"), 1, 10);
-	if (!(nth(status_field(status, "\nSigCgt:"), 0, 16) & 1ull << (SIGQUIT - 1)))
+	if (!status)
+		return err_errno(errno, "/proc/%d/status", (int)pid);
+	ret->uid = (uid_t)procstatus_number(status, "Uid", 1);
+	ret->gid = (gid_t)procstatus_number(status, "Gid", 1);
+	if (!(procstatus_mask(status, "SigCgt") & 1ull << (SIGQUIT - 1)))
 		snprintf(ret->unasked, sizeof(ret->unasked),
 			 "it does not handle SIGQUIT, by which a JVM is asked to listen: it runs "
 			 "with -Xrs, or has not begun");
-	for (p = status_field(status, "\nNSpid:"); *p && *p != '\n'; p = end) {
-		p += strspn(p, " \t");
-		ret->number = (int)strtol(p, &end, 10);
-		if (end == p)
-			break;
-	}
-	if (!ret->number)
+	ret->number = (int)procstatus_number(status, "NSpid", PROCSTATUS_LAST);
+	if (ret->number <= 0)
 		ret->number = pid;
-	for (p = status_field(status, "\nGroups:"); *p && *p != '\n'; p = end) {
-		p += strspn(p, " \t");
-		if (*p == '\n')
+	p = procstatus_field(status, "Groups");
+	for (end = p + strcspn(p, "\n"); p < end; p += strspn(p, " \t")) {
+		char *next;
+		unsigned long group = strtoul(p, &next, 10);
+
+		if (next == p)
 			break;
-		vec_push(&ret->groups, (gid_t)strtoul(p, &end, 10));
-		if (end == p)
-			break;
+		vec_push(&ret->groups, (gid_t)group);
+		p = next;
 	}
 	return NULL;
 }

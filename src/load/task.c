@@ -6,6 +6,7 @@
 
 #include "base/io.h"
 #include "base/mem.h"
+#include "base/procstatus.h"
 
 enum { OBJECT_MIN = 4096, COMM_SIZE = 16, NORMAL_PRIO = 120, ANCESTORS = 64 };
 
@@ -139,16 +140,16 @@ static bool read_stat(pid_t pid, struct task_facts *f)
 
 static bool read_status(pid_t pid, struct task_facts *f)
 {
-	cleanup_free char *path = xasprintf("/proc/%d/status", (int)pid), *text = NULL;
-	const char *tgid, *uid, *gid;
+	cleanup_free char *text = procstatus_read(pid);
 
-	err_free(io_read_file(path, &text, NULL));
-	tgid = text ? strstr(text, "\nTgid:") : NULL;
-	uid = text ? strstr(text, "\nUid:") : NULL;
-	gid = text ? strstr(text, "\nGid:") : NULL;
-	return tgid && uid && gid && sscanf(tgid, "\nTgid: %d", &f->tgid) == 1 &&
-	       sscanf(uid, "\nUid: %d %d", &f->uid, &f->euid) == 2 &&
-	       sscanf(gid, "\nGid: %d %d", &f->gid, &f->egid) == 2;
+	if (!text)
+		return false;
+	f->tgid = (int)procstatus_number(text, "Tgid", 0);
+	f->uid = (int)procstatus_number(text, "Uid", 0);
+	f->euid = (int)procstatus_number(text, "Uid", 1);
+	f->gid = (int)procstatus_number(text, "Gid", 0);
+	f->egid = (int)procstatus_number(text, "Gid", 1);
+	return true;
 }
 
 bool task_facts_read(pid_t pid, struct task_facts *ret)

@@ -1,6 +1,9 @@
 /* Lists of mappings as /proc/PID/maps has them. */
 #include "unit.h"
 
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include "base/mem.h"
 #include "program/space/mapping.h"
 
@@ -96,12 +99,38 @@ static void test_put(void **state)
 	mappings_free(&list);
 }
 
+/* A path may lead to another file than the mapped one by the time it is opened. */
+static void test_of_file(void **state)
+{
+	char a[] = "/tmp/descry-mapping-XXXXXX", b[] = "/tmp/descry-mapping-XXXXXX";
+	const int fa = mkstemp(a), fb = mkstemp(b);
+	struct stat first, other;
+	struct mapping m = { 0 };
+
+	(void)state;
+	assert_true(fa >= 0 && fb >= 0);
+	assert_int_equal(fstat(fa, &first), 0);
+	m.inode = first.st_ino;
+	assert_true(mapping_is_of_file(&m, a, &first));
+	assert_int_equal(rename(b, a), 0);
+	assert_int_equal(stat(a, &other), 0);
+	assert_false(mapping_is_of_file(&m, a, &other));
+	assert_false(mapping_is_of_file(&m, "/proc/12/root/map_files/1-2", &other));
+	assert_false(mapping_is_of_file(&m, "/tmp/proc/12/map_files/1-2", &other));
+	/* the kernel names the file itself, which overlayfs gives another inode */
+	assert_true(mapping_is_of_file(&m, "/proc/12/map_files/1-2", &other));
+	unlink(a);
+	close(fa);
+	close(fb);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_mapping_list),
 		cmocka_unit_test(test_mapping_order),
 		cmocka_unit_test(test_put),
+		cmocka_unit_test(test_of_file),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -333,6 +333,20 @@ bool mapping_is_memfd(const struct mapping *m, const char *name)
 	       (!m->path[7 + n] || m->path[7 + n] == ' ');
 }
 
+/* Returns true for the files that the kernel itself names by a process's addresses. */
+static bool is_map_file(const char *path)
+{
+	if (strncmp(path, "/proc/", 6))
+		return false;
+	path += 6 + strspn(path + 6, "0123456789");
+	return !strncmp(path, "/map_files/", 11);
+}
+
+bool mapping_is_of_file(const struct mapping *m, const char *path, const struct stat *st)
+{
+	return is_map_file(path) || (st->st_ino == m->inode && S_ISREG(st->st_mode));
+}
+
 /* Returns true when the file at path is the mapped file. Some filesystems (btrfs, overlayfs) give
  * stat() another device than maps shows, with major number 0. `loose` accepts those. */
 static bool is_mapped_file(const char *path, const struct mapping *m, bool loose)

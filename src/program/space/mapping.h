@@ -69,7 +69,11 @@ bool mapping_is_memfd(const struct mapping *m, const char *name);
 /* Returns a path that opens the mapped file from this process: /proc/PID/map_files/...,
  * /proc/PID/root/... or the plain path. The caller frees it. NULL: there is none. */
 char *mapping_open_path(pid_t pid, const struct mapping *m);
-/* Returns the same for a mapping that no longer exists. Another file may be at its addresses. */
+/* Returns true when the file that was opened by such a path is the mapped one, by its inode.
+ * Another user can exchange what a path leads to before it is opened. */
+struct stat;
+bool mapping_is_of_file(const struct mapping *m, const char *path, const struct stat *st);
+/* Returns the path for a mapping that no longer exists. Another file may be at its addresses. */
 char *mapping_open_path_gone(pid_t pid, const struct mapping *m);
 
 #endif

@@ -12,6 +12,7 @@
 #include "base/io.h"
 #include "base/number.h"
 #include "base/procdir.h"
+#include "base/procstatus.h"
 #include "base/regular.h"
 #include "base/sorted.h"
 #include "program/symbol/symbol_private.h"
@@ -128,14 +129,21 @@ static struct known_object *find_object(struct symbols *s, const char *key)
 	return slot ? (struct known_object *)(uintptr_t)*slot : NULL;
 }
 
-/* Opens a new object by a path, which may be NULL. A failure is not remembered, because another
- * process may have a path to the file. */
-static struct known_object *open_object(struct symbols *s, const char *key, const char *path)
+/* Opens a new object by a path, which may be NULL, as the file of a mapping unless that is NULL. A
+ * failure is not remembered, because another process may have a path to the file. */
+static struct known_object *open_object(struct symbols *s, const char *key, const char *path,
+					const struct mapping *m)
 {
 	struct object *o = NULL;
+	struct stat st;
 
 	if (path)
 		err_free(object_open(path, &o));
+	/* All processes that map the file get this object's names. */
+	if (o && m && (!object_stat(o, &st) || !mapping_is_of_file(m, path, &st))) {
+		object_free(o);
+		o = NULL;
+	}
 	return o ? known_add(s, o, xstrdup(key)) : NULL;
 }
 
@@ -163,7 +171,7 @@ struct known_object *mapping_object(struct symbols *s, struct space *space, pid_
 	path = space  ? space_open_path(space, m)
 	       : past ? mapping_open_path_gone(pid, m)
 		      : mapping_open_path(pid, m);
-	k = open_object(s, key, path);
+	k = open_object(s, key, path, space ? NULL : m);
 	if (!k) {
 		if (s->failed.n >= FAILED_MAX)
 			hash_fini(&s->failed);
@@ -204,7 +212,7 @@ struct object *symbols_object_at(struct symbols *s, const char *path)
 	if (stat(path, &st) < 0)
 		return NULL;
 	key = file_key(st.st_dev, st.st_ino, path);
-	k = find_object(s, key) ?: open_object(s, key, path);
+	k = find_object(s, key) ?: open_object(s, key, path, NULL);
 	return k ? known_pin(s, k, path) : NULL;
 }
 
@@ -312,25 +320,6 @@ void jit_drop(struct symbols *s, struct process *p)
 	p->jit_next_ns = 0;
 }
 
-/* Returns the i-th number (-1: the last) of a line of /proc/PID/status, or -1. */
-static long status_number(const char *text, const char *name, int i)
-{
-	const char *p = strstr(text, name);
-	long v = -1;
-
-	if (!p)
-		return -1;
-	for (p += strlen(name); *p == '\t' && isdigit((unsigned char)p[1]); i--) {
-		char *end;
-
-		v = strtol(p + 1, &end, 10);
-		p = end;
-		if (!i)
-			return v;
-	}
-	return i < 0 ? v : -1;
-}
-
 /* Converts a start time to the clock of files. */
 static int64_t born(uint64_t start)
 {
@@ -354,7 +343,6 @@ static void note_home(struct process *p)
 	struct jit_home h = { .noted_ns = now_ns(), .wait_ns = JIT_NS };
 	char path[64];
 	struct stat tmp, ours;
-	size_t n;
 
 	p->home.noted_ns = h.noted_ns;
 	p->home.wait_ns = JIT_NS;
@@ -363,18 +351,18 @@ static void note_home(struct process *p)
 	snprintf(path, sizeof(path), "/proc/%d/root/tmp", (int)p->pid);
 	if (stat(path, &tmp) < 0)
 		return;
-	snprintf(path, sizeof(path), "/proc/%d/status", (int)p->pid);
-	if (err_drop(io_read_file(path, &text, &n)))
+	text = procstatus_read(p->pid);
+	if (!text)
 		return;
 	h.dev = tmp.st_dev;
 	h.inode = tmp.st_ino;
 	h.elsewhere = stat("/tmp", &ours) < 0 || ours.st_dev != tmp.st_dev ||
 		      ours.st_ino != tmp.st_ino;
-	h.pid = (pid_t)status_number(text, "\nNSpid:", -1);
+	h.pid = (pid_t)procstatus_number(text, "NSpid", PROCSTATUS_LAST);
 	if (h.pid < 0)
 		h.pid = p->pid;
-	h.parent = (pid_t)status_number(text, "\nPPid:", 0);
-	h.uid = (uid_t)status_number(text, "\nUid:", 1);
+	h.parent = (pid_t)procstatus_number(text, "PPid", 0);
+	h.uid = (uid_t)procstatus_number(text, "Uid", 1);
 	h.born_ns = born(start);
 	if (same_home(&h, &p->home))
 		h.wait_ns = wait < HOME_NS ? wait : HOME_NS;

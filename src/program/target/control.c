@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/procmem.h"
+#include "base/procstatus.h"
 #include "target_private.h"
 
 pid_t control_pid(const struct control *c)
@@ -61,7 +62,7 @@ static struct err *read_free_status(struct control *c, char **ret)
 	for (;;) {
 		char *status = NULL;
 		struct err *e = control_read_status(c->alive, &status);
-		long tracer = e ? 0 : control_status_number(status, "TracerPid", 10);
+		long tracer = e ? 0 : procstatus_number(status, "TracerPid", 0);
 		cleanup_free char *who = tracer > 0 ? control_comm((pid_t)tracer) : NULL;
 
 		if (e || !who || now_ns() - begun > control_patience(who)) {
@@ -86,9 +87,9 @@ struct err *control_open(pid_t pid, struct control **ret)
 		return err_new(EINVAL, "descry cannot control itself");
 	e = control_new(pid, &c);
 	e = e ?: read_free_status(c, &status);
-	if (!e && control_status_number(status, "Tgid", 10) != pid)
+	if (!e && procstatus_number(status, "Tgid", 0) != pid)
 		e = err_new(EINVAL, "%d is a thread of process %ld, not a process", pid,
-			    control_status_number(status, "Tgid", 10));
+			    procstatus_number(status, "Tgid", 0));
 	e = e ?: control_check_status(c, status);
 	if (!e) {
 		m = control_open_mem(c);

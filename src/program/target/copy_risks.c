@@ -9,6 +9,7 @@
 #include "base/io.h"
 #include "base/meminfo.h"
 #include "base/procdir.h"
+#include "base/procstatus.h"
 #include "target_private.h"
 
 enum { FILES_MAX = 1 << 16, MAPPINGS_MS = 1000, GROUPS_MAX = 64 };
@@ -20,7 +21,7 @@ static bool is_direct(pid_t pid, pid_t fd)
 	cleanup_free char *path = xasprintf("/proc/%d/fdinfo/%d", pid, fd), *text = NULL;
 	size_t n = 0;
 	struct err *e = io_read_file(path, &text, &n);
-	long flags = e ? 0 : control_status_number(text, "flags", 8);
+	long flags = e ? 0 : strtol(procstatus_field(text, "flags"), NULL, 8);
 
 	err_free(e);
 	return flags > 0 && (flags & O_DIRECT);
@@ -150,7 +151,7 @@ static const char *look_at_memory(pid_t pid)
 {
 	cleanup_free char *status = NULL;
 	struct err *e = control_read_status(pid, &status);
-	const long kb = e ? 0 : control_status_number(status, "RssAnon", 10);
+	const long kb = e ? 0 : procstatus_number(status, "RssAnon", 0);
 	const uint64_t has = kb > 0 ? (uint64_t)kb << 10 : 0, room = meminfo_available();
 
 	err_free(e);

@@ -8,6 +8,7 @@
 
 #include "base/io.h"
 #include "base/procdir.h"
+#include "base/procstatus.h"
 #include "target_private.h"
 
 struct err *control_proc(const struct control *c, const char *file, char **ret_text, size_t *ret_n)
@@ -15,19 +16,6 @@ struct err *control_proc(const struct control *c, const char *file, char **ret_t
 	cleanup_free char *path = xasprintf("/proc/%d/task/%d/%s", c->pid, c->alive, file);
 
 	return io_read_file(path, ret_text, ret_n);
-}
-
-/* Returns the value behind "KEY:" of a status file, or -1 when there is none. */
-long control_status_number(const char *text, const char *key, int base)
-{
-	size_t n = strlen(key);
-
-	for (const char *line = text; line; line = strchr(line, '\n')) {
-		line += *line == '\n';
-		if (!strncmp(line, key, n) && line[n] == ':')
-			return strtol(line + n + 1, NULL, base);
-	}
-	return -1;
 }
 
 /* Reads /proc/PID/task/TID/stat from the state letter on into text. Returns false when the thread
@@ -142,10 +130,10 @@ static bool capable(int cap)
 {
 	cleanup_free char *text = NULL;
 	struct err *e = control_read_status(getpid(), &text);
-	long bits = e ? 0 : control_status_number(text, "CapEff", 16);
+	uint64_t bits = e ? 0 : procstatus_mask(text, "CapEff");
 
 	err_free(e);
-	return bits >= 0 && (bits >> cap & 1);
+	return bits >> cap & 1;
 }
 enum { CAP_PTRACE = 19, CAP_ADMIN = 21 };
 
@@ -172,7 +160,7 @@ static char *user_name(uid_t uid)
 struct err *control_refused(const struct control *c, const char *status, int code)
 {
 	cleanup_free char *path = xasprintf("/proc/%d/task/%d/mem", c->pid, c->alive);
-	uid_t uid = (uid_t)control_status_number(status, "Uid", 10);
+	uid_t uid = (uid_t)procstatus_number(status, "Uid", 0);
 	int scope = ptrace_scope();
 	struct stat st;
 
@@ -229,24 +217,24 @@ struct err *control_check_class(struct control *c)
 static bool is_kernel_thread(const char *status)
 {
 	enum { KTHREADD = 2 };
-	long is = control_status_number(status, "Kthread", 10);
+	long is = procstatus_number(status, "Kthread", 0);
 
 	if (is >= 0)
 		return is;
-	return control_status_number(status, "VmSize", 10) < 0 &&
-	       (control_status_number(status, "PPid", 10) == KTHREADD ||
-		control_status_number(status, "Pid", 10) == KTHREADD);
+	return procstatus_number(status, "VmSize", 0) < 0 &&
+	       (procstatus_number(status, "PPid", 0) == KTHREADD ||
+		procstatus_number(status, "Pid", 0) == KTHREADD);
 }
 
 struct err *control_check_status(struct control *c, const char *status)
 {
-	long tracer = control_status_number(status, "TracerPid", 10);
+	long tracer = procstatus_number(status, "TracerPid", 0);
 	const char *features = strstr(status, "\nx86_Thread_features:");
 	size_t end = features ? strcspn(features + 1, "\n") + 1 : 0;
 
 	if (is_kernel_thread(status))
 		return err_new(EINVAL, "process %d (%s) is a kernel thread", c->pid, c->name);
-	if (control_status_number(status, "VmSize", 10) < 0) /* it will be a zombie soon */
+	if (procstatus_number(status, "VmSize", 0) < 0) /* it will be a zombie soon */
 		return control_gone(c);
 	if (tracer > 0) {
 		cleanup_free char *who = control_comm((pid_t)tracer);
@@ -269,15 +257,15 @@ struct err *control_check_status(struct control *c, const char *status)
 bool control_filtered(pid_t pid, pid_t tid)
 {
 	cleanup_free char *status = control_task_file(pid, tid, "status"), *own = NULL;
-	long mode = status ? control_status_number(status, "Seccomp", 10) : 0;
+	long mode = status ? procstatus_number(status, "Seccomp", 0) : 0;
 	struct err *e;
 	bool same;
 
 	if (mode != 2)
 		return mode == 1;
 	e = control_read_status(getpid(), &own);
-	same = !e && control_status_number(own, "Seccomp_filters", 10) ==
-			     control_status_number(status, "Seccomp_filters", 10);
+	same = !e && procstatus_number(own, "Seccomp_filters", 0) ==
+			     procstatus_number(status, "Seccomp_filters", 0);
 	err_free(e);
 	return !same;
 }
@@ -307,7 +295,7 @@ struct err *control_check_calls(pid_t pid)
 	if (!any || free_one)
 		return NULL;
 	e = control_read_status(getpid(), &own);
-	suspends = !e && control_status_number(own, "Seccomp", 10) == 0 && capable(CAP_ADMIN);
+	suspends = !e && procstatus_number(own, "Seccomp", 0) == 0 && capable(CAP_ADMIN);
 	err_free(e);
 	name = control_comm(pid);
 	return suspends ? NULL : control_filter_refuses(pid, name);

@@ -16,6 +16,7 @@
 
 #include "base/clock.h"
 #include "base/procmem.h"
+#include "base/procstatus.h"
 #include "target_private.h"
 
 enum {
@@ -312,7 +313,7 @@ bool control_is_ours(pid_t tid)
 {
 	cleanup_free char *status = control_task_file(tid, tid, "status");
 
-	return status && control_status_number(status, "TracerPid", 10) == getpid();
+	return status && procstatus_number(status, "TracerPid", 0) == getpid();
 }
 
 enum gone { LET_GO, NOT_STOPPED, NOT_FOUND };

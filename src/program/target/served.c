@@ -13,6 +13,7 @@
 #include <sys/wait.h>
 
 #include "base/nofile.h"
+#include "base/procstatus.h"
 #include "base/sealed.h"
 #include "target_private.h"
 #include "wire/preload.h"
@@ -91,7 +92,7 @@ static bool has_threads(const struct control *c)
 	cleanup_free char *status = NULL;
 
 	err_free(control_read_status(c->pid, &status));
-	return !status || control_status_number(status, "Threads", 10) != 1;
+	return !status || procstatus_number(status, "Threads", 0) != 1;
 }
 
 /* Receives the first message: the command's stack address and its memory. */

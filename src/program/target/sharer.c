@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "base/procdir.h"
+#include "base/procstatus.h"
 #include "target_private.h"
 
 static bool has_same_memory(pid_t thread, pid_t other)
@@ -27,7 +28,7 @@ static pid_t parent_of(pid_t pid)
 {
 	cleanup_free char *status = NULL;
 	struct err *e = control_read_status(pid, &status);
-	const long parent = e ? 0 : control_status_number(status, "PPid", 10);
+	const long parent = e ? 0 : procstatus_number(status, "PPid", 0);
 
 	err_free(e);
 	return (pid_t)parent;

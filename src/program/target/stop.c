@@ -13,6 +13,7 @@
 
 #include "base/clock.h"
 #include "base/procdir.h"
+#include "base/procstatus.h"
 #include "target_private.h"
 
 static struct control_thread *find_thread(struct control *c, pid_t tid, uint32_t hint)
@@ -143,7 +144,7 @@ static struct err *not_seized(struct control *c, pid_t tid, int code)
 {
 	cleanup_free char *status = control_task_file(c->pid, tid, "status");
 	char state = control_thread_state(c->pid, tid);
-	long tracer = status ? control_status_number(status, "TracerPid", 10) : 0;
+	long tracer = status ? procstatus_number(status, "TracerPid", 0) : 0;
 
 	if (!status || !state || state == 'Z' || state == 'X' || code == ESRCH)
 		return NULL;

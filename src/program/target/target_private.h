@@ -60,8 +60,6 @@ struct err *control_proc(const struct control *c, const char *file, char **ret_t
 /* Returns the file of another thread, or NULL when it cannot be read. */
 char *control_task_file(pid_t pid, pid_t tid, const char *file);
 struct err *control_read_status(pid_t pid, char **ret);
-/* Returns the value behind "KEY:" of a status file, or -1 when there is none. */
-long control_status_number(const char *text, const char *key, int base);
 /* Returns the letter of the thread's state, or 0 when it has ended. */
 char control_thread_state(pid_t pid, pid_t tid);
 bool control_without_memory(pid_t pid, pid_t tid);

@@ -17,6 +17,7 @@
 
 #include "base/clock.h"
 #include "base/procdir.h"
+#include "base/procstatus.h"
 #include "load/inproc/attach/inproc_attach.h"
 #include "load/inproc/attach/watchdog.h"
 #include "load/inproc/memory/owner.h"
@@ -71,10 +72,10 @@ void process_describe(struct inproc_engine *e, const struct inproc_process *p)
 	struct wire_process *w = &e->list[p->index];
 
 	w->pid = (uint32_t)p->pid;
-	w->own_pid = process_status(p->pid, "NSpid:", PROCESS_STATUS_LAST);
-	w->uid = process_status(p->pid, "Uid:", 0);
-	w->gid = process_status(p->pid, "Gid:", 0);
-	w->ppid = process_status(p->pid, "PPid:", 0);
+	w->own_pid = procstatus_of(p->pid, "NSpid", PROCSTATUS_LAST);
+	w->uid = procstatus_of(p->pid, "Uid", 0);
+	w->gid = procstatus_of(p->pid, "Gid", 0);
+	w->ppid = procstatus_of(p->pid, "PPid", 0);
 	w->started = procdir_start(p->pid);
 	w->task = area_task(e, p->pid);
 	e->trust.contained |= owner_is_contained(p->pid);
@@ -278,7 +279,7 @@ struct err *process_plan(struct inproc_engine *e, pid_t pid)
 	/* another engine may trace it, so this is found out before the process is entered */
 	if (!err && c)
 		err = attach_check_alone(pid);
-	if (!err && c && process_status(pid, "VmLck:", 0))
+	if (!err && c && procstatus_of(pid, "VmLck", 0))
 		err = control_stop_to_call(c, STOP_MS) ?:
 			      attach_check_suits(c, e->addr + WIRE_MAIL, &no_counter) ?:
 			      control_resume(c);
@@ -546,14 +547,14 @@ struct err *process_detach(struct inproc_engine *e, struct inproc_process *p)
 	if (started && started != e->list[p->index].started)
 		return NULL; /* its number belongs to another process by now */
 	if (p->served) {
-		if (process_status(p->pid, "VmSize:", 0)) /* it has not ended */
+		if (procstatus_of(p->pid, "VmSize", 0)) /* it has not ended */
 			inproc_note(
 				e,
 				"process %d keeps descry's jumps until it ends, because ptrace(2) is forbidden here",
 				(int)p->pid);
 		return NULL;
 	}
-	if (!process_is_ours(e, p->pid) && process_status(p->pid, "VmSize:", 0) &&
+	if (!process_is_ours(e, p->pid) && procstatus_of(p->pid, "VmSize", 0) &&
 	    !process_was_undone(e, p))
 		inproc_blind(
 			e,

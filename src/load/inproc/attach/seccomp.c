@@ -14,6 +14,7 @@
 #include "base/io.h"
 #include "base/procdir.h"
 #include "base/procmem.h"
+#include "base/procstatus.h"
 #include "load/inproc/attach/inproc_attach.h"
 #include "load/inproc/state/area.h"
 #include "load/inproc/state/process_state.h"
@@ -80,7 +81,7 @@ static struct err *without_calls(const struct inproc_engine *e, struct inproc_pr
 struct err *seccomp_check(const struct inproc_engine *e, struct inproc_process *p)
 {
 	enum { STRICT = 1 };
-	uint32_t mode = process_status(p->pid, "Seccomp:", 0);
+	uint32_t mode = procstatus_of(p->pid, "Seccomp", 0);
 
 	p->filtered = mode != 0;
 	p->strict = mode == STRICT;
@@ -138,23 +139,17 @@ struct facts {
 
 static bool read_facts(pid_t pid, pid_t tid, struct facts *ret)
 {
-	cleanup_free char *path = xasprintf("/proc/%d/task/%d/status", (int)pid, (int)tid);
+	cleanup_free char *text = procstatus_read_thread(pid, tid);
 	const uint64_t faults = 1ull << (SIGSEGV - 1) | 1ull << (SIGBUS - 1);
-	cleanup_free char *text = NULL;
-	const char *at;
+	int64_t own = procstatus_number(text, "NSpid", PROCSTATUS_LAST);
 
-	err_free(io_read_file(path, &text, NULL));
 	if (!text)
 		return false;
-	*ret = (struct facts){ .tid = (uint32_t)tid };
+	*ret = (struct facts){ .tid = (uint32_t)(own < 0 ? tid : own) };
 	if (sscanf(text, "Name:\t%15[^\n]", ret->comm) != 1)
 		ret->comm[0] = '\0';
-	at = strstr(text, "\nSigBlk:\t");
-	ret->masked = at && strtoull(at + strlen("\nSigBlk:\t"), NULL, 16) & faults;
-	ret->constant = strstr(text, "\nSeccomp:\t1\n") != NULL;
-	at = strstr(text, "\nNSpid:");
-	for (char *end; at && (at = strpbrk(at, "\t\n")) && *at == '\t'; at = end)
-		ret->tid = (uint32_t)strtoul(at + 1, &end, 10);
+	ret->masked = procstatus_mask(text, "SigBlk") & faults;
+	ret->constant = procstatus_number(text, "Seccomp", 0) == 1;
 	return true;
 }
 

@@ -4,6 +4,7 @@
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 
+#include "base/procstatus.h"
 #include "load/inproc/attach/inproc_attach.h"
 #include "load/inproc/memory/remote.h"
 #include "load/inproc/state/process_state.h"
@@ -13,7 +14,7 @@ enum { PAGE = 4096 };
 /* Returns the process's locked memory in kB. */
 static uint64_t locked_kb(struct control *c)
 {
-	return process_status(control_pid(c), "VmLck:", 0);
+	return procstatus_of(control_pid(c), "VmLck", 0);
 }
 
 struct err *attach_check_alone(pid_t pid)

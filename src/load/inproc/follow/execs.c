@@ -21,6 +21,7 @@
 #include "base/clock.h"
 #include "base/procdir.h"
 #include "base/procmem.h"
+#include "base/procstatus.h"
 #include "load/inproc/follow/inproc_follow.h"
 #include "load/inproc/memory/owner.h"
 #include "load/inproc/patch/bell.h"
@@ -43,9 +44,9 @@ static bool is_asker(const struct inproc_engine *e, pid_t tid, pid_t own)
 {
 	pid_t pid;
 
-	if (process_status(tid, "NSpid:", PROCESS_STATUS_LAST) != (uint32_t)own)
+	if (procstatus_of(tid, "NSpid", PROCSTATUS_LAST) != (uint32_t)own)
 		return false;
-	pid = (pid_t)process_status(tid, "Tgid:", 0);
+	pid = (pid_t)procstatus_of(tid, "Tgid", 0);
 	return (process_is_attached(e, pid) && process_holds(e, tid)) || process_has_area(e, pid);
 }
 
@@ -179,9 +180,9 @@ static void asked_late(struct inproc_engine *e, pid_t pid)
 	const struct owner u = owner_of(pid);
 
 	if (e->area->follow && !u.ended && owner_is_like(&e->trust.user, &u) &&
-	    process_status(pid, "Tgid:", 0) == (uint32_t)pid &&
-	    process_status(pid, "NSpid:", PROCESS_STATUS_LAST) == (uint32_t)pid &&
-	    process_is_attached(e, (pid_t)process_status(pid, "PPid:", 0)))
+	    procstatus_of(pid, "Tgid", 0) == (uint32_t)pid &&
+	    procstatus_of(pid, "NSpid", PROCSTATUS_LAST) == (uint32_t)pid &&
+	    process_is_attached(e, (pid_t)procstatus_of(pid, "PPid", 0)))
 		process_slow(e, pid);
 }
 
@@ -194,7 +195,7 @@ void execs_asked(struct inproc_engine *e, pid_t own_tid, uint64_t path)
 	x.tid = find_thread(e, own_tid);
 	if (!x.tid)
 		asked_late(e, own_tid);
-	x.pid = x.tid ? (pid_t)process_status(x.tid, "Tgid:", 0) : 0;
+	x.pid = x.tid ? (pid_t)procstatus_of(x.tid, "Tgid", 0) : 0;
 	for (uint32_t i = 0; i < e->family.execs.n; i++)
 		if (e->family.execs.v[i].tid == x.tid) {
 			again(e, i, path);

@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/procdir.h"
+#include "base/procstatus.h"
 #include "load/inproc/attach/inproc_attach.h"
 #include "load/inproc/events/proc_events.h"
 #include "load/inproc/follow/inproc_follow.h"
@@ -28,7 +29,7 @@ enum {
 /* Returns the process's number in its own pid namespace: the last number of the line. */
 static uint32_t own_number(pid_t pid)
 {
-	return process_status(pid, "NSpid:", PROCESS_STATUS_LAST);
+	return procstatus_of(pid, "NSpid", PROCSTATUS_LAST);
 }
 
 /* Returns the named process that this one descends from, by the ancestors that still exist. When
@@ -36,7 +37,7 @@ static uint32_t own_number(pid_t pid)
 static pid_t root_of(const struct inproc_engine *e, pid_t pid)
 {
 	for (int n = 0; n < ANCESTORS && pid > 1; n++) {
-		pid = (pid_t)process_status(pid, "PPid:", 0);
+		pid = (pid_t)procstatus_of(pid, "PPid", 0);
 		for (uint32_t i = e->processes.n; i-- > 0;)
 			if (e->processes.v[i].pid == pid && e->processes.v[i].root)
 				return e->processes.v[i].root;

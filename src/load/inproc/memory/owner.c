@@ -12,13 +12,7 @@
 #include "base/io.h"
 #include "base/mem.h"
 #include "base/procdir.h"
-
-static const char *field(const char *status, const char *name)
-{
-	const char *p = strstr(status, name);
-
-	return p ? p + strlen(name) : "";
-}
+#include "base/procstatus.h"
 
 static uint64_t hash_line(const char *line)
 {
@@ -42,40 +36,44 @@ static void read_label(pid_t pid, char ret[OWNER_LABEL])
 	snprintf(ret, OWNER_LABEL, "%.*s", text ? (int)strcspn(text, "\n") : 0, text ? text : "");
 }
 
+static uint32_t number_or_none(const char *status, const char *name)
+{
+	int64_t v = procstatus_number(status, name, 0);
+
+	return v < 0 ? 0 : (uint32_t)v;
+}
+
 static struct owner_limits limits_of(pid_t pid, const char *status)
 {
 	struct owner_limits l = { 0 };
 
 	read_label(pid, l.label);
-	sscanf(field(status, "\nSeccomp:"), "%u", &l.seccomp);
-	sscanf(field(status, "\nSeccomp_filters:"), "%u", &l.filters);
-	sscanf(field(status, "\nNoNewPrivs:"), "%u", &l.no_new_privs);
+	l.seccomp = number_or_none(status, "Seccomp");
+	l.filters = number_or_none(status, "Seccomp_filters");
+	l.no_new_privs = number_or_none(status, "NoNewPrivs");
 	return l;
 }
 
 struct owner owner_of(pid_t pid)
 {
-	cleanup_free char *path = xasprintf("/proc/%d/status", (int)pid), *text = NULL;
+	cleanup_free char *path = xasprintf("/proc/%d/status", (int)pid);
+	cleanup_free char *text = procstatus_read(pid);
+	static const char *const to_gain[] = { "CapInh", "CapBnd", "CapAmb" };
 	struct owner u = { 0 };
-	static const char *const to_gain[] = { "\nCapInh:", "\nCapBnd:", "\nCapAmb:" };
-	unsigned long long caps = 0;
-	char state = 0;
 	struct stat st;
+	char state;
 
-	err_free(io_read_file(path, &text, NULL));
 	if (!text)
 		return u;
-	sscanf(field(text, "\nState:"), " %c", &state);
-	sscanf(field(text, "\nUid:"), "%u %u %u %u", &u.uids[0], &u.uids[1], &u.uids[2],
-	       &u.uids[3]);
-	sscanf(field(text, "\nGid:"), "%u %u %u %u", &u.gids[0], &u.gids[1], &u.gids[2],
-	       &u.gids[3]);
-	sscanf(field(text, "\nCapPrm:"), "%llx", &caps);
-	u.caps = caps;
+	state = *procstatus_field(text, "State");
+	for (int i = 0; i < 4; i++) {
+		u.uids[i] = (uint32_t)procstatus_number(text, "Uid", i);
+		u.gids[i] = (uint32_t)procstatus_number(text, "Gid", i);
+	}
+	u.caps = procstatus_mask(text, "CapPrm");
 	for (int i = 0; i < 3; i++)
-		if (sscanf(field(text, to_gain[i]), "%llx", &caps) == 1)
-			u.caps_to_gain[i] = caps;
-	u.groups = hash_line(field(text, "\nGroups:"));
+		u.caps_to_gain[i] = procstatus_mask(text, to_gain[i]);
+	u.groups = hash_line(procstatus_field(text, "Groups"));
 	u.known = true;
 	u.ended = state == 'Z' || state == 'X';
 	u.space = name_space(pid, "user");

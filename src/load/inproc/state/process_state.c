@@ -9,36 +9,9 @@
 
 #include "base/procdir.h"
 #include "base/procmem.h"
+#include "base/procstatus.h"
 #include "load/inproc/state/process_state.h"
 #include "load/inproc/undo/undo.h"
-
-uint32_t process_status(pid_t pid, const char *field, int nth)
-{
-	cleanup_free char *path = xasprintf("/proc/%d/status", (int)pid);
-	FILE *f = fopen(path, "re");
-	size_t n = strlen(field);
-	uint32_t value = 0;
-	char line[512];
-
-	while (f && fgets(line, sizeof(line), f)) {
-		char *s = line + n;
-
-		if (strncmp(line, field, n))
-			continue;
-		for (int i = 0; i <= nth && *s; i++) {
-			char *end;
-			unsigned long v = strtoul(s, &end, 10);
-
-			if (end == s)
-				break;
-			value = (uint32_t)v; /* fewer than nth: takes the last */
-			s = end;
-		}
-	}
-	if (f)
-		fclose(f);
-	return value;
-}
 
 /* --- descry's memory --- */
 
@@ -59,7 +32,7 @@ static bool has_facts_range(const struct inproc_engine *e, pid_t pid)
 static bool has_none(const struct inproc_engine *e, pid_t pid)
 {
 	return !has_facts_range(e, pid) && has_facts_range(e, getpid()) &&
-	       process_status(pid, "VmSize:", 0);
+	       procstatus_of(pid, "VmSize", 0);
 }
 
 struct process_life {
@@ -172,7 +145,7 @@ static bool is_gone(const struct inproc_engine *e, pid_t pid)
 		return !is_ours(e, &w);
 	if (errno != EPERM)
 		return errno == EFAULT;
-	return !process_has_area(e, pid) && process_status(pid, "VmSize:", 0); /* no zombie */
+	return !process_has_area(e, pid) && procstatus_of(pid, "VmSize", 0); /* no zombie */
 }
 
 bool process_is_ours(const struct inproc_engine *e, pid_t pid)

@@ -5,11 +5,6 @@
 
 #include "load/inproc/state/inproc_state.h"
 
-/* Returns the nth number (0: the first; the last when there are fewer) behind `field` in
- * /proc/PID/status, or 0 when there is none. */
-enum { PROCESS_STATUS_LAST = 63 };
-uint32_t process_status(pid_t pid, const char *field, int nth);
-
 /* Writes the way to walk the process's stacks into the facts, if that and its place are known. */
 void process_walk(struct inproc_engine *e, const struct inproc_process *p);
 /* Returns true when this tracer is attached to a process of this number. */
