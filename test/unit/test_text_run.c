@@ -141,6 +141,24 @@ static void test_run_entry_return(void **state)
 	run_end(&m);
 }
 
+/* The ELF header of a library and of a position-independent program lies at address 0. */
+static void test_run_image_base(void **state)
+{
+	/* f: lea 0,%rax by rip; ret; padding. g: xor %eax,%eax; lea 0,%rax by rip; ret */
+	struct made m = make(CODE("\x48\x8d\x05\xf9\xed\xff\xff\xc3\x90\x90\x90\x90\x90\x90\x90\x90"
+				  "\x31\xc0\x48\x8d\x05\xe7\xed\xff\xff\xc3\x90\x90\x90\x90"),
+			     NULL, 0, SYMBOLS(FUNC("f", 0, 8), FUNC("g", 16, 10)));
+
+	run_begin(&m);
+	place_one(entry(&m, 0), 5);
+	assert_int_equal(call(0, 0, 0), (uintptr_t)run);
+	assert_int_equal(returns(&m, 16), 1);
+	place_one(exits[0], 6);
+	assert_int_equal(call(16, 0, 0), (uintptr_t)run);
+	assert_int_equal(nfired, 2);
+	run_end(&m);
+}
+
 /* Probes of a program that sleeps leave the way into it out. Its neighbours fire, in their
  * order. */
 static void test_run_asleep(void **state)
@@ -469,6 +487,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_run_entry_return),
+		cmocka_unit_test(test_run_image_base),
 		cmocka_unit_test(test_run_asleep),
 		cmocka_unit_test(test_run_return_moves_pops),
 		cmocka_unit_test(test_run_branches),

@@ -15,6 +15,7 @@ void text_classify(const ZydisDecodedInstruction *z, uint64_t addr, struct insn 
 
 	ret->len = z->length;
 	ret->target = 0;
+	ret->relative = memory;
 	ret->kind = INSN_PLAIN;
 	switch (z->meta.category) {
 	case ZYDIS_CATEGORY_RET:
@@ -59,14 +60,16 @@ void text_classify(const ZydisDecodedInstruction *z, uint64_t addr, struct insn 
 		    z->mnemonic == ZYDIS_MNEMONIC_UD2 || z->mnemonic == ZYDIS_MNEMONIC_HLT)
 			ret->kind = INSN_END;
 	}
-	if (ret->kind == INSN_JMP || ret->kind == INSN_JCC || ret->kind == INSN_LOOP)
+	if (text_is_branch(ret)) {
 		ret->target = next + z->raw.imm[0].value.u;
-	else if (memory)
+		ret->relative = true;
+	} else if (memory) {
 		ret->target = next + (uint64_t)z->raw.disp.value;
+	}
 	if (memory && z->address_width != 64)
 		ret->kind = INSN_STUCK;
 	/* A branch with a 16-bit operand truncates rip. */
-	if (ret->target && !memory && z->raw.imm[0].size == 16)
+	if (text_is_branch(ret) && z->raw.imm[0].size == 16)
 		ret->kind = INSN_STUCK;
 }
 

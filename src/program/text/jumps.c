@@ -208,7 +208,7 @@ static enum step define_base(struct trace *tr, void *arg, uint32_t i, int *reg)
 		return STEP_FAIL;
 	if (!writes(&z, ops, *reg))
 		return STEP_GO;
-	if (z.mnemonic == ZYDIS_MNEMONIC_LEA && n->target && z.operand_width == 64)
+	if (z.mnemonic == ZYDIS_MNEMONIC_LEA && n->relative && z.operand_width == 64)
 		return add_base(arg, n->target) ? STEP_DONE : STEP_FAIL;
 	if (z.mnemonic == ZYDIS_MNEMONIC_MOV && ops[1].type == ZYDIS_OPERAND_TYPE_IMMEDIATE &&
 	    tr->t->fixed)
@@ -429,7 +429,7 @@ static enum step define_pointer(struct trace *tr, void *arg, uint32_t i, int *re
 		if (ops[1].type == ZYDIS_OPERAND_TYPE_MEMORY)
 			pointer_load(tr, p, &ops[1], i);
 		return STEP_DONE;
-	case ZYDIS_MNEMONIC_LEA: return tr->c->insns.v[i].target ? STEP_DONE : STEP_FAIL;
+	case ZYDIS_MNEMONIC_LEA: return tr->c->insns.v[i].relative ? STEP_DONE : STEP_FAIL;
 	case ZYDIS_MNEMONIC_POP: p->loaded = true; return STEP_DONE;
 	/* The C library keeps these pointers scrambled. */
 	case ZYDIS_MNEMONIC_ROR:

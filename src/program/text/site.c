@@ -405,8 +405,7 @@ static void find_parts(struct returns *r)
 		for (uint32_t i = 0; i < c->insns.n && !r->reason; i++) {
 			const struct insn *n = &c->insns.v[i];
 
-			if (n->reached && n->target && n->kind >= INSN_JMP &&
-			    n->kind <= INSN_LOOP && !inside_parts(r, n->target) &&
+			if (n->reached && text_is_branch(n) && !inside_parts(r, n->target) &&
 			    text_is_part(r->t, r->parts[0], n->target))
 				add_part(r, text_range_at(r->t, n->target));
 		}

@@ -142,7 +142,7 @@ static void put_call(struct moving *m, const struct insn *n, const ZydisDecodedI
 		/* The same operand, with /4 (jmp) for /2. */
 		memcpy(copy, b, n->len);
 		copy[z->raw.modrm.offset] = (uint8_t)((copy[z->raw.modrm.offset] & 0xc7) | 4 << 3);
-		if (n->target) {
+		if (n->relative) {
 			stub_put(m->o, copy, z->raw.disp.offset);
 			put_rel32(m->o, n->target + (uint64_t)m->bias,
 				  n->len - z->raw.disp.offset - 4u);
@@ -187,7 +187,7 @@ static void put_moved(struct moving *m, const struct insn *n, const ZydisDecoded
 			o->error = "an instruction that cannot be moved";
 		break;
 	default:
-		if (!n->target) {
+		if (!n->relative) {
 			stub_put(o, b, n->len);
 			break;
 		}

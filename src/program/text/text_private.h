@@ -55,9 +55,12 @@ enum insn_kind {
 	INSN_BAD,   /* does not decode; 1 byte */
 };
 struct insn {
-	uint64_t target; /* JMP, JCC, LOOP; PLAIN with rip-relative memory: its address; 0 else */
-	uint32_t off;    /* from the function's start */
+	/* JMP, JCC, LOOP: where to; rip-relative memory: its address, which is 0 for the ELF
+	 * header of a library */
+	uint64_t target;
+	uint32_t off; /* from the function's start */
 	uint8_t len, kind;
+	bool relative;     /* has a target */
 	bool reached;      /* branches lead here from the function's start */
 	bool table_target; /* a resolved jump table leads here */
 };
