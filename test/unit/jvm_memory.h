@@ -123,6 +123,7 @@ static inline void jvm_memory_fini(struct jvm_memory *m)
 {
 	arena_fini(&m->jvm.names);
 	hash_fini(&m->jvm.methods);
+	hash_fini(&m->jvm.lines);
 	hash_fini(&m->jvm.texts);
 	hash_fini(&m->jvm.threads);
 }

@@ -506,6 +506,32 @@ static void test_walk_hostile(void **state)
 	jvm_memory_fini(&m);
 }
 
+/* Lines that were found once cost nothing, nor do tables of an ordinary size. */
+static void test_lines_for_ever(void **state)
+{
+	enum { LONG = 1 << 16, ORDINARY = 4000, BUDGET = 3 * LONG };
+	static uint8_t entries[LONG];
+	struct jvm_method many = { .lines = entries, .nlines = LONG },
+			  few = { .lines = entries, .nlines = ORDINARY };
+	struct jvm j = { .work = BUDGET };
+
+	(void)state;
+	memset(entries, 1 << 3 | 1, sizeof(entries)); /* a line for each bytecode */
+	for (int i = 0; i < 1000; i++)
+		assert_int_equal(jvm_line(&j, &many, 7), 7);
+	assert_int_equal(j.work, BUDGET - LONG);
+	for (int i = 1; i < ORDINARY; i++)
+		assert_int_equal(jvm_line(&j, &few, i), i);
+	assert_int_equal(j.work, BUDGET - LONG);
+	/* a process cannot make descry search long tables without end */
+	for (int i = 0; i < 100; i++)
+		(void)jvm_line(&j, &many, LONG + i);
+	assert_true(j.work < LONG);
+	assert_int_equal(jvm_line(&j, &many, 8), 0);
+	assert_int_equal(jvm_line(&j, &many, 7), 7);
+	hash_fini(&j.lines);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -515,6 +541,7 @@ int main(void)
 		cmocka_unit_test(test_many),           cmocka_unit_test(test_walk),
 		cmocka_unit_test(test_walk_bytecode),  cmocka_unit_test(test_walk_partial),
 		cmocka_unit_test(test_walk_stale),     cmocka_unit_test(test_walk_hostile),
+		cmocka_unit_test(test_lines_for_ever),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

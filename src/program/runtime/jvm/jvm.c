@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-enum { BUDGET = 64 << 20, WORK = 1 << 30 };
+enum { BUDGET = 64 << 20 };
 
 /* Versions whose code cache and frames are known: those with long support. */
 static const struct {
@@ -50,6 +50,7 @@ static void jvm_free(struct runtime *r)
 	object_free(j->object);
 	arena_fini(&j->names);
 	hash_fini(&j->methods);
+	hash_fini(&j->lines);
 	hash_fini(&j->texts);
 	hash_fini(&j->threads);
 	free(j);
@@ -70,7 +71,7 @@ static struct err *jvm_open(struct space *s, struct object *o, uint64_t bias, st
 	j->object = o;
 	j->bias = bias;
 	j->budget = BUDGET;
-	j->work = WORK;
+	j->work = JVM_WORK;
 	arena_init(&j->names);
 	if (!jvm_layout_read(j, &j->layout))
 		e = err_new(0, "%s: its tables of structures are not as they should be",

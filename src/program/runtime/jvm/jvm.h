@@ -142,6 +142,7 @@ struct jvm {
 	uint32_t nheaps;
 	struct arena names;
 	struct hash methods; /* address of a Method, or JVM_NOW | id: struct jvm_method * */
+	struct hash lines;   /* struct jvm_method *, bytecode: line */
 	struct hash texts;   /* address of a CodeBlob's name: const char * */
 	struct hash threads; /* thread id: address of its JavaThread */
 	bool threads_read;
@@ -152,6 +153,8 @@ struct jvm {
 	const struct jvm_values_layout *values;
 };
 
+/* The value of `work` for each stopped process and for each code that is learned. */
+enum { JVM_WORK = 1 << 28 };
 /* Key of a Method in a process that runs; with its id. */
 #define JVM_NOW (1ull << 63)
 

@@ -197,6 +197,7 @@ const void *jvm_learn(struct runtime *r, uint64_t address, uint64_t entry, uint6
 	struct met *m;
 	uint64_t at;
 
+	j->work = JVM_WORK;
 	if (!entry)
 		return learn_method(j, address, id);
 	/* A stub without a place: any address of its code will do. */

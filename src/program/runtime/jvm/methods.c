@@ -10,6 +10,8 @@ enum {
 	HAS_LINES = 1,       /* of const_flags */
 	NATIVE = 0x100,      /* of method_access */
 	HIDDEN_DIGITS = 16,
+	FREE_TABLE = 1 << 14, /* bytes of a table that are read without a charge to `work` */
+	FOUND_MAX = 1 << 16,  /* lines that are kept */
 };
 
 /* Returns the text of a Symbol. */
@@ -160,16 +162,14 @@ const struct jvm_method *jvm_method_now(struct jvm *j, uint64_t address)
 /* Reads the entries. In a byte, five bits are the number of bytecodes and three bits the number of
  * lines to step forward. 255: two signed numbers follow. 0: the end.
  * (CompressedLineNumberReadStream) */
-uint32_t jvm_line(struct jvm *j, const struct jvm_method *m, int64_t bci)
+static uint32_t search_lines(struct jvm *j, const struct jvm_method *m, int64_t bci)
 {
 	int64_t at = 0, line = 0, best_at = 0, best = 0;
 	uint32_t i = 0;
 
 	if (m->nlines > j->work)
 		return 0;
-	j->work -= m->nlines;
-	if (bci < 0)
-		bci = 0; /* of the function's entry */
+	j->work -= m->nlines > FREE_TABLE ? m->nlines : 0;
 	while (i < m->nlines && m->lines[i]) {
 		uint8_t first = m->lines[i++];
 
@@ -191,4 +191,19 @@ uint32_t jvm_line(struct jvm *j, const struct jvm_method *m, int64_t bci)
 		}
 	}
 	return best > 0 ? (uint32_t)best : 0;
+}
+
+/* A table may be long, and many frames may be at one place. */
+uint32_t jvm_line(struct jvm *j, const struct jvm_method *m, int64_t bci)
+{
+	const uint64_t key[] = { (uintptr_t)m, bci < 0 ? 0 : (uint64_t)bci }; /* -1: the entry */
+	uint64_t *known;
+	bool is_new;
+
+	if (j->lines.n >= FOUND_MAX)
+		hash_fini(&j->lines);
+	known = hash_put(&j->lines, key, sizeof(key), &is_new);
+	if (is_new)
+		*known = search_lines(j, m, (int64_t)key[1]);
+	return (uint32_t)*known;
 }
