@@ -499,6 +499,9 @@ ROUTINE s64 d_ustack(void *chunks, void *processes, void *wanted, struct wire_st
 {
 	struct unwind_walk w;
 	u32 max = dst->n & (WIRE_UNWIND_ADDRESSES - 1);
+#ifndef DESCRY_AGENT
+	u32 returned = dst->n & WIRE_UNWIND_RETURNED;
+#endif
 	s64 r;
 
 	w.chunks = chunks;
@@ -512,6 +515,10 @@ ROUTINE s64 d_ustack(void *chunks, void *processes, void *wanted, struct wire_st
 	r = d_ustack_start(&w, processes);
 	if (r)
 		return r > 0 ? 0 : r;
+#ifndef DESCRY_AGENT
+	if (returned && !bpf_probe_read_user(&w.s->pc, 8, (const void *)w.s->sp))
+		w.s->sp += 8;
+#endif
 	bpf_loop(max, unwind_frame, &w, 0);
 	d_ustack_ask(w.s, processes, wanted);
 	dst->n = (u32)w.s->n;

@@ -225,6 +225,9 @@ enum {
 	/* Flag in wire_stack.n, above the number of frames that are wanted: all frames are
 	 * addresses, also those that are functions of a language. */
 	WIRE_UNWIND_ADDRESSES = 1 << 16,
+	/* The thread is at a function's return or tail jump: the walk begins with its caller, as
+	 * behind the return. */
+	WIRE_UNWIND_RETURNED = 1 << 17,
 };
 struct wire_walk {
 	struct wire_stack stack;

@@ -290,12 +290,6 @@ static const char *entry_note(struct match *m, const struct object_symbol *f,
 			"%s; an indirect function: this is its resolver, which runs once", price);
 	if (moved)
 		return arena_printf(&m->in.ps->arena, "%s; placed behind endbr64", price);
-	if (kind == ATTACH_URETPROBE && !strncmp(f->name, "_Z", 2))
-		return arena_printf(
-			&m->in.ps->arena,
-			"%s; an exception must not pass through it: the kernel's return probe "
-			"hides the caller from the unwinder",
-			price);
 	return price;
 }
 
@@ -337,8 +331,21 @@ static void match_entry_return(struct match *m, const struct process_object *po,
 				   hazard);
 		else
 			pid_add(m, po, f->name, "return", ATTACH_URETPROBE, f->addr, offset, NULL,
-				entry_note(m, f, class, false, ATTACH_URETPROBE));
+				entry_note(m, f, class, false, ATTACH_URETPROBE))
+				->by_exits = true;
 	}
+}
+
+/* Returns the analysis of the object's code, or NULL when it cannot be read. */
+static struct text *decoded_text(struct probe_set *ps, const struct process_object *po)
+{
+	if (ps->decoded.object != po->object) {
+		text_free(ps->decoded.text);
+		ps->decoded.text = NULL;
+		ps->decoded.object = po->object;
+		(void)err_drop(text_open(po->object, &ps->decoded.text));
+	}
+	return ps->decoded.text;
 }
 
 /* Adds a probe on every instruction of the function whose hex offset matches. */
@@ -348,6 +355,7 @@ static void match_offsets(struct match *m, const struct process_object *po,
 	uint32_t size = f->size < MAX_FUNCTION ? (uint32_t)f->size : MAX_FUNCTION, n, len = 0;
 	cleanup_free uint8_t *code = NULL;
 	int red_zone = -1; /* not known yet */
+	struct text *t;
 	uint64_t base;
 
 	if (!f->size || !object_addr_to_offset(po->object, f->addr, &base))
@@ -362,6 +370,7 @@ static void match_offsets(struct match *m, const struct process_object *po,
 	}
 	code = xmalloc(size + 1);
 	n = object_read(po->object, f->addr, code, size);
+	t = decoded_text(m->in.ps, po);
 	for (uint32_t at = 0; at < n && m->nfound <= MAX_FOUND; at += len) {
 		const char *reason;
 		enum uprobe_class class = uprobe_classify(code + at, n - at, &len, &reason);
@@ -369,6 +378,10 @@ static void match_offsets(struct match *m, const struct process_object *po,
 
 		snprintf(name, sizeof(name), "%x", at);
 		if (m->offset_exact ? at == m->offset : glob_match(m->in.pd->name, name)) {
+			if (class != UPROBE_REFUSED && t) {
+				reason = text_may_be_data(t, f->addr, at);
+				class = reason ? UPROBE_REFUSED : class;
+			}
 			if (red_zone < 0 && at && class == UPROBE_NOP5)
 				red_zone = object_uses_red_zone(po->object, f->addr,
 								&m->in.ps->red_zone_read);
@@ -475,19 +488,15 @@ static bool function_begins(struct probe_set *ps, const struct process_object *p
 			    uint64_t *ret)
 {
 	const struct object_symbol *f = object_find_addr(po->object, addr);
+	struct text *t;
 	uint64_t end;
 
 	if (f && f->is_func) {
 		*ret = f->addr;
 		return true;
 	}
-	if (ps->decoded.object != po->object) {
-		text_free(ps->decoded.text);
-		ps->decoded.text = NULL;
-		ps->decoded.object = po->object;
-		(void)err_drop(text_open(po->object, &ps->decoded.text));
-	}
-	return ps->decoded.text && text_function(ps->decoded.text, addr, ret, &end);
+	t = decoded_text(ps, po);
+	return t && text_function(t, addr, ret, &end);
 }
 
 /* Begins at the address before, if that was in the same function. Programs of descry's own name

@@ -61,6 +61,7 @@ struct plt {
 
 struct match {
 	struct process_match in;
+	bool unwinds; /* process_unwinds() */
 	bool func_exact, wants_entry, wants_return;
 };
 
@@ -323,9 +324,30 @@ static void plt_add(struct match *m, const struct process_object *po, const char
 	m->in.found(m->in.arg, p);
 }
 
+/* Returns true for functions of C++ and Rust, and those of the C library that call functions which
+ * they are given. */
+static bool may_throw(const char *func)
+{
+	static const char *const calls[] = {
+		"qsort",    "qsort_r",     "bsearch",   "lfind", "lsearch",
+		"tsearch",  "tfind",       "tdelete",   "twalk", "twalk_r",
+		"tdestroy", "ftw",         "ftw64",     "nftw",  "nftw64",
+		"scandir",  "scandir64",   "call_once", "glob",  "dl_iterate_phdr",
+		"glob64",   "pthread_once"
+	};
+
+	if (!strncmp(func, "_Z", 2) || !strncmp(func, "_R", 2) || !strncmp(func, "__cxa_", 6))
+		return true;
+	for (uint32_t i = 0; i < ARRAY_SIZE(calls); i++)
+		if (!strcmp(func, calls[i]))
+			return true;
+	return false;
+}
+
 /* Returns why a return probe would break the caller: the callee returns more than once, or keeps
  * the return address that the probe replaces. NULL: there is no hazard. */
-static const char *return_hazard(const struct process_object *po, const char *func)
+static const char *return_hazard(const struct match *m, const struct process_object *po,
+				 const char *func)
 {
 	static const char *const keeps[] = {
 		"setjmp",
@@ -359,12 +381,14 @@ static const char *return_hazard(const struct process_object *po, const char *fu
 			return "it keeps its return address, or does not return by it: a return probe would crash the process";
 	if (object_is_go(po->object))
 		return "Go moves its stacks: a return probe would crash the process";
+	if (m->unwinds && may_throw(func))
+		return "an exception may pass it, and the kernel's return probe would hide its handler";
 	return NULL;
 }
 
 static void match_slot(struct match *m, const struct process_object *po, const struct slot *s)
 {
-	const char *hazard = return_hazard(po, s->func);
+	const char *hazard = return_hazard(m, po, s->func);
 
 	if (m->wants_entry)
 		plt_add(m, po, s->func, "entry", ATTACH_UPROBE, s->addr, s->jmp, NULL);
@@ -434,6 +458,7 @@ static struct err *match_process(struct process_match *in)
 
 	if (e)
 		return e;
+	m->unwinds = process_unwinds(objects);
 	m->func_exact = m->in.pd->func[0] && !glob_is_pattern(m->in.pd->func);
 	m->wants_entry = glob_match(m->in.pd->name, "entry");
 	m->wants_return = glob_match(m->in.pd->name, "return");

@@ -197,6 +197,10 @@ struct probe {
 	/* The instruction is a 5-byte nop, and the function keeps data below the stack pointer at
 	 * this place. A kernel that turns the nop into a call (6.18) would overwrite this data. */
 	bool red_zone;
+	/* ATTACH_URETPROBE: the kernel engine places uprobes where the function ends. The kernel's
+	 * return probes overwrite return addresses, and so end programs that read these
+	 * (exceptions, garbage collectors) or change stacks (coroutines). */
+	bool by_exits;
 	pid_t pid; /* only this process, 0: all; for uprobes of the pid provider */
 	/* The thread that the built-ins (pid, tid, execname, curthread, self->) describe. -1: the
 	 * current thread; n: the task_struct * in tracepoint argument n (sched:::on-cpu: next). */

@@ -258,6 +258,29 @@ struct err *process_objects(struct probe_set *ps, pid_t pid, const struct proces
 	return NULL;
 }
 
+bool process_unwinds(const struct process_objects *objects)
+{
+	static const char *const unwinders[] = { "libgcc_s.so", "libunwind.so", "libc++abi.so" };
+
+	for (uint32_t i = 0; i < objects->n; i++) {
+		const struct process_object *po = &objects->v[i];
+		uint64_t addr;
+		size_t n;
+
+		for (size_t k = 0; k < ARRAY_SIZE(unwinders); k++)
+			if (!strncmp(po->name, unwinders[k], strlen(unwinders[k])))
+				return true;
+		if (po->is_main) { /* which may have the unwinder in it */
+			cleanup_free uint8_t *handlers =
+				object_section(po->object, ".gcc_except_table", &addr, &n);
+
+			if (handlers)
+				return true;
+		}
+	}
+	return false;
+}
+
 /* Is pattern the name up to ".so", or up to a part of the version behind ".so"? */
 static bool is_stem(const char *name, const char *pattern)
 {
@@ -650,6 +673,7 @@ void process_add_event(struct process_match *m, const struct process_object *po,
 		class = uprobe_classify(code, object_read(po->object, f->addr, code, sizeof(code)),
 					&len, &reason);
 		p->addr = f->addr;
+		p->by_exits = ev->kind == ATTACH_URETPROBE;
 		p->priv = ev->priv;
 		p->filter = ev->filter;
 		if (class == UPROBE_REFUSED)

@@ -27,6 +27,10 @@ struct process_objects {
 
 struct err *process_objects(struct probe_set *ps, pid_t pid, const struct process_objects **ret);
 
+/* Returns true when a process with these objects may walk its own stack, to pass an exception to a
+ * handler. A return probe of the kernel's hides callers from it, and it ends the process. */
+bool process_unwinds(const struct process_objects *objects);
+
 /* Returns true for the dynamic linker, by its name. */
 bool process_object_is_linker(const struct process_object *po);
 

@@ -131,15 +131,21 @@ static bool has_own_program(const struct gen *g, enum attach_kind attach)
 
 /* Returns what keeps probes with the same clauses in different programs; 0: nothing. A program that
  * checks the process itself is attached for all processes, so it may have the probes of one only:
- * the probe of each would fire in all of them. */
+ * the probe of each would fire in all of them. Registers are others where a function ends than
+ * behind its return. */
 static uint64_t program_key(const struct gen *g, enum attach_kind attach, uint32_t probe)
 {
+	const struct probe *p = g->probes.v[probe].probe;
+	uint64_t key = 0;
+
 	if (has_own_program(g, attach))
 		return probe + 1;
-	if ((attach == ATTACH_UPROBE || attach == ATTACH_URETPROBE) && !g->target->inside &&
-	    (g->target->compares || opt_on(g->options, OPT_FOLLOW)))
-		return (uint32_t)g->probes.v[probe].probe->pid;
-	return 0;
+	if ((attach == ATTACH_UPROBE || attach == ATTACH_URETPROBE) && !g->target->inside) {
+		if (g->target->compares || opt_on(g->options, OPT_FOLLOW))
+			key = (uint32_t)p->pid;
+		key |= (uint64_t)p->by_exits << 32;
+	}
+	return key;
 }
 
 /* Compiles all other probes. Probes with the same list of clauses share a program. */

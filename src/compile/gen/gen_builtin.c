@@ -8,6 +8,12 @@
 
 enum { TLS_CREATE = 1 /* BPF_LOCAL_STORAGE_GET_F_CREATE */ };
 
+bool gen_by_exits(const struct gen *g)
+{
+	return g->attach == ATTACH_URETPROBE && !g->target->inside &&
+	       g->probes.v[g->prog_probes[0]].probe->by_exits;
+}
+
 bool gen_current_thread(const struct gen *g)
 {
 	return g->thread_arg < 0;
@@ -622,6 +628,8 @@ static bool at_entry(const struct gen *g)
 static struct ir_val user_caller(struct gen *g, loc_t loc)
 {
 	if (at_entry(g))
+		return user_read(g, ir_load(g->f, g->ctx, 8 * UREG_RSP, 8, false), 8, false, loc);
+	if (gen_by_exits(g))
 		return user_read(g, ir_load(g->f, g->ctx, 8 * UREG_RSP, 8, false), 8, false, loc);
 	if (g->attach == ATTACH_URETPROBE)
 		return ir_load(g->f, g->ctx, 8 * UREG_RIP, 8, false);

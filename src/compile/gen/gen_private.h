@@ -211,6 +211,9 @@ struct ir_val gen_syscall_word(struct gen *g);
 uint32_t gen_kernel_offset(struct gen *g, const char *type, const char *member, uint32_t *ret_size,
 			   loc_t loc);
 bool gen_current_thread(const struct gen *g);
+/* Returns true when the program's probes are where functions end, and the kernel's engine runs it:
+ * the return address is on top of the stack. Programs with such probes have no others. */
+bool gen_by_exits(const struct gen *g);
 
 /* gen_trampoline.c: fentry and fexit. */
 bool gen_on_trampoline(const struct gen *g);

@@ -84,6 +84,8 @@ static struct ir_val walk(struct gen *g, struct ir_val s, uint32_t frames, struc
 	struct ir_fn *f = g->f;
 	struct ir_val n, end;
 
+	if (gen_by_exits(g))
+		frames |= WIRE_UNWIND_RETURNED;
 	ir_store(f, s, offsetof(struct wire_stack, n), 4, IR_I(frames));
 	n = ir_routine(f, "d_ustack", 5, ir_map(f, gen_fixed_map(g, MAP_UNWIND)),
 		       ir_map(f, gen_fixed_map(g, MAP_UNWIND_PROCESSES)),

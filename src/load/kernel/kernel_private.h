@@ -148,6 +148,15 @@ struct err *prog_load_copy(struct kernel_engine *k, uint32_t prog, uint32_t prob
 bool prog_is_for_each(const struct image_prog *p);
 void progs_close(struct kernel_engine *k);
 
+/* exits.c: where a function ends */
+struct exits {
+	uint64_t *v; /* file offsets, by address; as VEC(uint64_t) */
+	uint32_t n, cap;
+};
+/* Appends the returns and tail jumps of a probe's function, if it has any. Returns why not all of
+ * them can be probed, or NULL. The caller frees ret with vec_fini(). */
+const char *exits_find(const struct probe *p, struct exits *ret);
+
 /* kernel_attach.c, uprobe.c: append to k->links */
 struct err *attach_all(struct kernel_engine *k);
 void detach_all(struct kernel_engine *k);

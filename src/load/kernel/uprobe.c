@@ -239,6 +239,55 @@ static bool has_flags(const struct image *img)
 	return false;
 }
 
+static void add_place(struct group *g, uint64_t offset, uint64_t semaphore, uint32_t probe)
+{
+	vec_push(&g->offsets, offset);
+	vec_push(&g->semaphores, semaphore);
+	vec_push(&g->cookies, probe);
+	g->has_semaphores |= semaphore != 0;
+}
+
+/* Return probes whose function's ends are not all known. */
+struct left_out {
+	uint32_t n, first; /* the first one's probe */
+	const char *reason;
+};
+
+/* Adds the places of a probe. */
+static void add_places(struct kernel_engine *k, struct group *g, uint32_t probe, bool flags,
+		       struct left_out *left)
+{
+	const struct image *img = k->e.image;
+	const struct probe *p = img->probes[probe].probe;
+	struct exits exits = { 0 };
+	const char *reason;
+
+	if (!p->by_exits) {
+		add_place(g, p->offset, flags ? semaphore_at(img, p) : 0, probe);
+		return;
+	}
+	reason = exits_find(p, &exits);
+	if (reason && !left->n++) {
+		left->first = probe;
+		left->reason = reason;
+	}
+	for (uint32_t i = 0; i < exits.n && !reason; i++)
+		add_place(g, exits.v[i], 0, probe);
+	vec_fini(&exits);
+}
+
+static void note_left_out(struct kernel_engine *k, const struct left_out *left)
+{
+	const struct image_probe *ip = &k->e.image->probes[left->first];
+	cleanup_free char *more = left->n > 1 ? xasprintf(" and %u more", left->n - 1)
+					      : xstrdup("");
+
+	engine_note(
+		k,
+		"%s:%s:%s:%s%s not enabled: the function's ends are not known, and a return probe of the kernel's could end the process: %s",
+		ip->prov, ip->mod, ip->func, ip->name, more, left->reason);
+}
+
 struct err *attach_uprobes(struct kernel_engine *k, struct instance *in)
 {
 	const struct image *img = k->e.image;
@@ -247,6 +296,7 @@ struct err *attach_uprobes(struct kernel_engine *k, struct instance *in)
 	/* the program itself checks whose child the process is, or its number */
 	bool checks = img->compares || (img->options && opt_on(img->options, OPT_FOLLOW));
 	bool flags = has_flags(img);
+	struct left_out left = { 0 };
 	struct err *e = NULL;
 
 	for (uint32_t i = 0; i < p->nprobes && !e; i++) {
@@ -256,13 +306,14 @@ struct err *attach_uprobes(struct kernel_engine *k, struct instance *in)
 		struct group g = { .file = first->file,
 				   .path = first->object,
 				   .pid = checks ? 0 : first->pid,
-				   .ret = first->kind == ATTACH_URETPROBE };
+				   .ret = first->kind == ATTACH_URETPROBE && !first->by_exits };
 
 		for (uint32_t j = i; j < p->nprobes; j++) {
 			const struct probe *q = img->probes[p->probes[j]].probe;
 
 			if (done[j] || (in->probe != UINT32_MAX && in->probe != p->probes[j]) ||
-			    q->pid != first->pid || q->kind != first->kind || q->file != g.file)
+			    q->pid != first->pid || q->kind != first->kind ||
+			    q->by_exits != first->by_exits || q->file != g.file)
 				continue;
 			done[j] = true;
 			if (q->red_zone && !feature(FEATURE_NOP5)) {
@@ -275,13 +326,12 @@ struct err *attach_uprobes(struct kernel_engine *k, struct instance *in)
 				note_flag(k, p->probes[j]);
 			if (q->semaphore_shares_page)
 				note_shared_page(k, p->probes[j]);
-			vec_push(&g.offsets, q->offset);
-			vec_push(&g.semaphores, flags ? semaphore_at(img, q) : 0);
-			vec_push(&g.cookies, p->probes[j]);
-			g.has_semaphores |= g.semaphores.v[g.semaphores.n - 1] != 0;
+			add_places(k, &g, p->probes[j], flags, &left);
 		}
 		e = g.offsets.n ? attach_group(k, in, &g) : NULL;
 		group_fini(&g);
 	}
+	if (left.n)
+		note_left_out(k, &left);
 	return e;
 }

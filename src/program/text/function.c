@@ -128,16 +128,21 @@ bool text_is_lock_skip(const struct text_code *c, uint64_t target)
 	       c->bytes[target - 1 - c->start] == 0xf0 && text_insn_of(c, target - 1) != UINT32_MAX;
 }
 
+static bool *reached(struct insn *n, bool certain)
+{
+	return certain ? &n->certain : &n->reached;
+}
+
 /* Marks the instructions that are reachable from those on the stack. */
-static void reach(struct text_code *c, uint32_t *stack, uint32_t depth)
+static void reach(struct text_code *c, uint32_t *stack, uint32_t depth, bool certain)
 {
 	while (depth) {
 		uint32_t i = stack[--depth];
 
-		for (; i < c->insns.n && !c->insns.v[i].reached; i++) {
+		for (; i < c->insns.n && !*reached(&c->insns.v[i], certain); i++) {
 			struct insn *n = &c->insns.v[i];
 
-			n->reached = true;
+			*reached(n, certain) = true;
 			if (n->kind == INSN_BAD)
 				c->irregular = true;
 			if (text_is_branch(n) && text_inside(c, n->target)) {
@@ -147,7 +152,7 @@ static void reach(struct text_code *c, uint32_t *stack, uint32_t depth)
 					to = text_insn_of(c, n->target - 1);
 				if (to == UINT32_MAX)
 					c->irregular = true;
-				else if (!c->insns.v[to].reached)
+				else if (!*reached(&c->insns.v[to], certain))
 					stack[depth++] = to;
 			}
 			if (!text_falls_through(n))
@@ -169,7 +174,21 @@ void text_reach(struct text *t, struct text_code *c)
 		     !text_marked(t, addr, MARK_TAKEN)))
 			continue;
 		stack[0] = i;
-		reach(c, stack, 1);
+		reach(c, stack, 1, false);
+	}
+}
+
+/* Marks the instructions that are reachable from the function's start, and by its jump tables. The
+ * words behind the end of a table lead to any place of a function that has data in it. */
+static void reach_certain(struct text_code *c)
+{
+	cleanup_free uint32_t *stack = xmalloc((c->insns.n + 1) * sizeof(*stack));
+
+	for (uint32_t i = 0; i < c->insns.n; i++) {
+		if (i && (!c->insns.v[i].table_target || c->irregular))
+			continue;
+		stack[0] = i;
+		reach(c, stack, 1, true);
 	}
 }
 
@@ -237,6 +256,7 @@ struct text_code *text_code(struct text *t, struct text_range *r)
 	sweep(t, c);
 	text_reach(t, c);
 	text_resolve(t, c);
+	reach_certain(c);
 	find_end(c);
 	if (!r->decoded) {
 		t->decoded++;

@@ -643,10 +643,13 @@ struct err *text_open(struct object *o, struct text **ret)
 		return e;
 	}
 	for (uint32_t i = 0; i < t->segments.n; i++) {
-		if (t->segments.v[i].exec)
+		if (t->segments.v[i].exec) {
 			scan_text(t, &t->segments.v[i]);
+			text_reads_find(t, &t->segments.v[i]);
+		}
 		scan_data(t, &t->segments.v[i]);
 	}
+	text_reads_sort(t);
 	t->work_left = decoding_limit(t);
 	scan_dynamic(t);
 	make_ranges(t);
@@ -675,6 +678,7 @@ void text_free(struct text *t)
 	vec_fini(&t->odd);
 	vec_fini(&t->restartable);
 	vec_fini(&t->tables);
+	vec_fini(&t->reads);
 	held -= t->held;
 	unwind_image_free(t->unwind);
 	free(t);

@@ -11,6 +11,7 @@ static const char TEXT_OCAML[] =
 static const char NO_START[] = "no function is known to start there";
 static const char NO_BYTES[] = "its code is not in the file";
 static const char RESTARTABLE[] = "a restartable sequence, which the kernel knows by its addresses";
+static const char READ_AS_DATA[] = "instructions read its bytes as data";
 static const char BRANCHED[] = "a branch leads into the bytes that a jump would displace";
 static const char CALLS[] = "a call would be displaced, and not as the last instruction";
 static const char TOO_SHORT[] = "fewer than 5 bytes, and no padding behind them";
@@ -194,6 +195,8 @@ static const char *try_span(struct text *t, const struct text_code *c, uint32_t 
 	}
 	if (text_is_restartable(t, addr, addr + len))
 		return RESTARTABLE;
+	if (text_is_read(t, addr, addr + len))
+		return READ_AS_DATA;
 	text_mark_around(t, addr, addr + len);
 	if (is_branched(t, c, a, addr, addr + len))
 		return BRANCHED;
@@ -301,6 +304,24 @@ struct err *text_offset(struct text *t, uint64_t func, uint64_t off, struct text
 	else
 		text_place(t, c, i, false, at_point(&c->insns.v[i]), ret);
 	return NULL;
+}
+
+const char *text_may_be_data(struct text *t, uint64_t func, uint64_t off)
+{
+	struct text_range *r = text_range_at(t, func);
+	cleanup_code struct text_code *c = NULL;
+	uint32_t i;
+
+	if (t->refused)
+		return NULL;
+	if (!r || off >= r->end - r->start || !(c = text_code(t, r)))
+		return r && off >= r->end - r->start ? "behind the function's end" : no_code(t, r);
+	i = text_insn_at(c, off);
+	if (i != UINT32_MAX && c->insns.v[i].certain)
+		return NULL;
+	return c->unresolved
+		       ? "it may be data: an indirect jump of the function could lead anywhere"
+		       : "it may be data: no branch of the function leads there";
 }
 
 /* --- returns --- */

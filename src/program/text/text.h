@@ -91,6 +91,10 @@ bool text_calls_nothing(struct text *t, uint64_t func);
 /* Finds the site of the instruction at func + off, of kind MID, or ENTRY at a return.
  * For an offset inside an instruction, sets ret->reason and mode TEXT_NONE. */
 struct err *text_offset(struct text *t, uint64_t func, uint64_t off, struct text_site *ret);
+/* Returns why the bytes at func + off may be data, into which no breakpoint may be written: the
+ * function's branches do not lead there. NULL: an instruction begins there, or the file's code is
+ * none that is analysed (text_refused()). */
+const char *text_may_be_data(struct text *t, uint64_t func, uint64_t off);
 /* Finds the sites that together stand for the return at func + off, where text_offset() finds no
  * room: see struct text_split. Their kind is ENTRY. Returns false when it is no return,
  * or when there is no such way. The caller frees *ret. */

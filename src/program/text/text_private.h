@@ -61,7 +61,8 @@ struct insn {
 	uint32_t off; /* from the function's start */
 	uint8_t len, kind;
 	bool relative;     /* has a target */
-	bool reached;      /* branches lead here from the function's start */
+	bool reached;      /* branches lead here from the function's start or a mark */
+	bool certain;      /* the same without marks, some of which are at data */
 	bool table_target; /* a resolved jump table leads here */
 };
 
@@ -80,6 +81,11 @@ struct table {
 };
 struct text_span {
 	uint64_t start, end;
+};
+/* Bytes that look like an operand: memory at a displacement from the instruction pointer. */
+struct text_read {
+	uint64_t target; /* without the constant that may follow the displacement */
+	uint64_t at;     /* of the ModRM byte */
 };
 
 struct text_code {
@@ -109,6 +115,7 @@ struct text {
 	VEC(struct text_range) ranges;
 	bool too_many_tables; /* no real file has so many: it is left alone */
 	VEC(uint64_t) tables; /* addresses taken by lea, ascending: where jump tables may begin */
+	VEC(struct text_read) reads;       /* of bytes of executable segments, by target */
 	VEC(struct text_span) restartable; /* no byte of these may be displaced */
 	uint64_t work_left; /* bytes that may still be decoded: a file's functions may overlap */
 	uint64_t held;      /* bytes of segments, of TEXTS_MAX */
@@ -132,6 +139,16 @@ void text_mark(struct text *t, uint64_t addr, enum text_mark m);
 bool text_marked(const struct text *t, uint64_t addr, enum text_mark m);
 /* Returns true when a byte of [lo, hi) may be a target. */
 bool text_any_mark(const struct text *t, uint64_t lo, uint64_t hi);
+
+/* --- reads.c --- */
+
+/* Notes everything in an executable segment that looks like an operand in such a segment. */
+void text_reads_find(struct text *t, const struct text_segment *g);
+/* Sorts what was noted, when all segments are there. */
+void text_reads_sort(struct text *t);
+/* Returns true when instructions read bytes of [lo, hi) as data. V8 loads constants from the middle
+ * of other instructions, and code written by hand has them between its instructions. */
+bool text_is_read(struct text *t, uint64_t lo, uint64_t hi);
 /* Reads n bytes of the file at addr. Returns false when the file does not have them. */
 bool text_bytes(const struct text *t, uint64_t addr, void *buf, uint32_t n);
 /* Returns true for the code that signal handlers return to. Unwinders recognise it by its bytes, so
