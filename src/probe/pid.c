@@ -336,18 +336,6 @@ static void match_entry_return(struct match *m, const struct process_object *po,
 	}
 }
 
-/* Returns the analysis of the object's code, or NULL when it cannot be read. */
-static struct text *decoded_text(struct probe_set *ps, const struct process_object *po)
-{
-	if (ps->decoded.object != po->object) {
-		text_free(ps->decoded.text);
-		ps->decoded.text = NULL;
-		ps->decoded.object = po->object;
-		(void)err_drop(text_open(po->object, &ps->decoded.text));
-	}
-	return ps->decoded.text;
-}
-
 /* Adds a probe on every instruction of the function whose hex offset matches. */
 static void match_offsets(struct match *m, const struct process_object *po,
 			  const struct object_symbol *f)
@@ -370,7 +358,7 @@ static void match_offsets(struct match *m, const struct process_object *po,
 	}
 	code = xmalloc(size + 1);
 	n = object_read(po->object, f->addr, code, size);
-	t = decoded_text(m->in.ps, po);
+	t = process_text(m->in.ps, po->object);
 	for (uint32_t at = 0; at < n && m->nfound <= MAX_FOUND; at += len) {
 		const char *reason;
 		enum uprobe_class class = uprobe_classify(code + at, n - at, &len, &reason);
@@ -495,7 +483,7 @@ static bool function_begins(struct probe_set *ps, const struct process_object *p
 		*ret = f->addr;
 		return true;
 	}
-	t = decoded_text(ps, po);
+	t = process_text(ps, po->object);
 	return t && text_function(t, addr, ret, &end);
 }
 

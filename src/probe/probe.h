@@ -298,6 +298,9 @@ struct err *probe_match(struct probe_set *ps, const struct probe_desc *pd, probe
 struct err *probe_by_id(struct probe_set *ps, uint32_t id,
 			struct probe **ret); /* *ret NULL: no such id */
 struct err *probe_args(struct probe_set *ps, const struct probe *p, struct probe_args *ret);
+/* Adds a remark for the user that names those of the return probes whose functions may end by a
+ * jump to another function: arg1 is not the result there. For clauses that use it. */
+void probe_note_results(struct probe_set *ps, struct probe *const *probes, uint32_t n);
 /* Returns the existing probe of that name, or adds one (zeroed except for names and thread_arg -1)
  * and sets *ret_new. Copies the names. id 0: takes the next free id from PROBE_ID_DYNAMIC. */
 struct probe *probe_add(struct probe_set *ps, const struct provider *pv, uint32_t id,

@@ -1,6 +1,7 @@
 /* Finds the object files of a traced process: the loaded ones, and libraries that it may load
  * later. */
 #include "probe/process.h"
+#include "program/text/text.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -683,6 +684,17 @@ void process_add_event(struct process_match *m, const struct process_object *po,
 				   : process_price(class, ev->kind);
 	}
 	m->found(m->arg, p);
+}
+
+struct text *process_text(struct probe_set *ps, struct object *o)
+{
+	if (ps->decoded.object != o) {
+		text_free(ps->decoded.text);
+		ps->decoded.text = NULL;
+		ps->decoded.object = o;
+		(void)err_drop(text_open(o, &ps->decoded.text));
+	}
+	return ps->decoded.text;
 }
 
 void process_note(struct probe_set *ps, char *text)

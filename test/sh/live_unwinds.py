@@ -66,6 +66,13 @@ for engine in ("inproc", "kernel"):
     check(re.search(r"`f +7$", r.out, re.M), engine, "f is g's caller", r)
     check(re.search(r"^ +\S+`f\+0x[0-9a-f]+\n +\S+`main\+0x[0-9a-f]+\n +7$", r.out, re.M), engine, "g's stack", r)
 
+# f ends by a jump to h, too, whose result is not known there
+for engine in ("auto", "kernel"):
+    r = descry("-x", "engine=" + engine, "-n", "pid$target:a.out:f:return,pid$target:a.out:g:return { @[probefunc] = sum(arg1); }", c=exe)
+    check(re.search(r"descry: f: arg1 is not the result where", r.err), engine, "it is said that f's result is not known", r)
+    r = descry("-x", "engine=" + engine, "-n", "pid$target:a.out:f:return { @[probefunc] = count(); }", c=exe)
+    check("not the result" not in r.err, engine, "only programs that use arg1 are told", r)
+
 # calls by the PLT: a function of C++ that throws, and one of C that does not
 r = run("-x", "engine=kernel", "-n", "plt$target:a.out::return { @[probefunc] = count(); }")
 check(r.rc == 0 and plain in r.out and "printf" in r.out, "plt", r)

@@ -421,6 +421,8 @@ static bool group_probes(struct bind_cx *cx, const struct node *n, const struct 
 	}
 	hash_fini(&by_key);
 	vec_fini(&key);
+	if (!err && (use->plain | use->typed) & 1u << 1)
+		probe_note_results(cx->probes, m->probes.v, m->probes.n);
 	if (!err)
 		return true;
 	diag_error(cx->diags, n->loc, n->end, "D_PDESC_INVAL", "%s", err->text);
