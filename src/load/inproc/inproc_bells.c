@@ -18,6 +18,7 @@ struct waitv {
 	uint32_t flags, pad;
 };
 enum { SYS_futex_waitv_ = 449, FUTEX_32_BITS = 2, WAIT_MAX = 128 };
+enum { UNWRITTEN_NAPS = 20, UNWRITTEN_NAP_NS = 50000, UNWRITTEN_NS = 300000000 };
 
 static void sleep_until(uint64_t ns)
 {
@@ -117,16 +118,25 @@ void bell_wait(struct inproc_engine *const *e, uint32_t n, int timeout_ms)
 		pace_begin(&e[i]->bells.pace, now, has_rung(&r, e[i]));
 }
 
-/* Returns request number `n`. Does not wait long for a thread that was stopped or killed before it
- * wrote the request. */
-static uint32_t read_ask(struct inproc_bell *b, uint32_t n, uint64_t *ret_arg)
+/* Returns the next request, 0: its thread has taken a number and not written the request yet. A
+ * busy machine may run other programs between the two, so the next rounds look again; a thread that
+ * was stopped or killed there delays the requests behind its own for UNWRITTEN_NS. */
+static uint32_t read_ask(struct inproc_engine *e, uint64_t *ret_arg)
 {
-	struct inproc_ask *a = &b->asks[n % BELL_ASKS];
-	uint32_t what = 0;
+	struct inproc_ask *a = &e->bells.bell->asks[e->bells.seen % BELL_ASKS];
+	uint32_t what = __atomic_exchange_n(&a->what, 0, __ATOMIC_ACQ_REL);
 
-	for (int i = 0; i < 1000 && !what; i++)
+	for (int i = 0; i < UNWRITTEN_NAPS && !what; i++) {
+		nap_ns(UNWRITTEN_NAP_NS);
 		what = __atomic_exchange_n(&a->what, 0, __ATOMIC_ACQ_REL);
+	}
 	*ret_arg = __atomic_load_n(&a->arg, __ATOMIC_ACQUIRE);
+	if (!what && !e->bells.unwritten)
+		e->bells.unwritten = now_ns();
+	if (!what && now_ns() < e->bells.unwritten + UNWRITTEN_NS)
+		return 0;
+	e->bells.unwritten = 0;
+	e->bells.seen++;
 	return what ?: BELL_LOADS;
 }
 
@@ -144,8 +154,10 @@ void bell_take(struct inproc_engine *e)
 	}
 	while (e->bells.seen != asked) {
 		uint64_t arg;
-		uint32_t what = read_ask(e->bells.bell, e->bells.seen++, &arg);
+		uint32_t what = read_ask(e, &arg);
 
+		if (!what)
+			return;
 		if (what == BELL_LOADS)
 			e->family.loads_asked = true;
 		else

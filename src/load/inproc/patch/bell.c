@@ -39,6 +39,12 @@ __asm__(".pushsection .rodata\n"
 	"	mov 0f(%rip), %rax\n"           /* wire_kept.quiet */
 	"	cmpl $0, (%rax)\n"
 	"	jne 8f\n"
+	"	mov 9f(%rip), %eax\n"           /* what */
+	"	test %eax, %eax\n"
+	"	jnz 6f\n"
+	"	mov $186, %eax\n"               /* gettid, before the number is taken */
+	"	syscall\n"
+	"6:	mov %eax, %esi\n"
 	"	mov 3f(%rip), %r8\n"            /* struct inproc_bell */
 	"	mov $1, %r9d\n"
 	"	lock xadd %r9d, (%r8)\n"
@@ -48,12 +54,7 @@ __asm__(".pushsection .rodata\n"
 	"	lea 128(%r8,%rdx), %r10\n"      /* its struct inproc_ask */
 	"	mov 32(%rsp), %rax\n"           /* the original rdi */
 	"	mov %rax, 8(%r10)\n"
-	"	mov 9f(%rip), %eax\n"           /* what */
-	"	test %eax, %eax\n"
-	"	jnz 6f\n"
-	"	mov $186, %eax\n"               /* gettid */
-	"	syscall\n"
-	"6:	mov %eax, (%r10)\n"
+	"	mov %esi, (%r10)\n"
 	"	inc %r9d\n"                     /* the value of `answered` to wait for */
 	"	cmpl $0, 4(%r8)\n"
 	"	je 8f\n"

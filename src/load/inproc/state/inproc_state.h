@@ -237,7 +237,8 @@ struct inproc_bells {
 	int nap_ms;               /* wait before the next look into the rings */
 	struct inproc_bell *bell; /* in shared memory; NULL: none */
 	uint32_t seen;
-	struct pace pace; /* for the rounds that bells begin */
+	uint64_t unwritten; /* ns: since when request `seen` has been waited for; 0: it is not */
+	struct pace pace;   /* for the rounds that bells begin */
 };
 
 /* Where probes fire, and the reasons of refusals (patch/sites.c). Arrays are as image.probes. */
