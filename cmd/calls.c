@@ -569,6 +569,7 @@ static int calls_run(struct caller *k)
 	k->run.prepare = prepare;
 	k->run.poll = poll_family;
 	k->run.round = end_family;
+	k->run.leaves_commands = true;
 	run_init(&k->run);
 	k->run.session.o.hands_over = !traces_no_library(k);
 	set_options(k);

@@ -4,6 +4,7 @@
 #include "run.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,8 +18,11 @@
 #include "show_stability.h"
 #include "tool.h"
 
+enum { AWAIT_MS = 100 }; /* a signal may come just before poll(2) */
+
 static volatile sig_atomic_t interrupted;
-static struct session *volatile traced; /* the session that this thread traces now */
+static volatile sig_atomic_t interrupted_by; /* the first signal */
+static struct session *volatile traced;      /* the session that this thread traces now */
 
 /* The second ^C skips the output at the end. Ignores a signal that comes with the first, because
  * timeout(1) signals both this process and its process group. */
@@ -32,6 +36,8 @@ static void on_signal(int sig)
 	if (sig == SIGCHLD)
 		return;
 	now = clock_ns(CLOCK_MONOTONIC);
+	if (!interrupted)
+		interrupted_by = sig;
 	if (!interrupted || now - last >= APART_NS) {
 		/* Tracing has ended. Naming the collected addresses may take long, so the signal
 		 * ends descry as any other program. */
@@ -408,6 +414,7 @@ void run_init(struct run *r)
 		.not_engine = c->not_engine,
 		.not_terminal = c->not_terminal,
 		.silent_ends = c->json,
+		.leaves_commands = r->leaves_commands,
 		.brief = c->mode == CMD_COMPILE,
 	};
 
@@ -428,6 +435,26 @@ static int prepare_programs(struct run *r, bool *ret_end)
 	struct err *e = r->prepare ? r->prepare(r, ret_end) : NULL;
 
 	return e ? run_failed(r, e) : 0;
+}
+
+static bool wants_end(void)
+{
+	return interrupted_by != SIGINT || interrupted > 1;
+}
+
+/* Waits for a command that is left alone, as a shell does: the terminal's ^C went to both. Another
+ * signal than ^C ends this. */
+static void await_commands(struct run *r)
+{
+	const struct session *s = &r->session;
+
+	if (!r->leaves_commands || !interrupted || wants_end())
+		return;
+	fflush(r->out);
+	tool_ignore(SIGINT);
+	for (uint32_t i = 0; i < s->targets.n; i++)
+		while (s->targets.v[i].command && !wants_end() && !target_gone(&s->targets.v[i]))
+			poll(&(struct pollfd){ s->targets.v[i].pidfd, POLLIN, 0 }, 1, AWAIT_MS);
 }
 
 static void keep_command_status(struct run *r)
@@ -452,6 +479,7 @@ int run_all(struct run *r, struct sink *sink)
 	status = status ?: prepare_programs(r, &end);
 	if (!status && !end)
 		status = compile_and_run(r, &sink);
+	await_commands(r);
 	keep_command_status(r);
 	status = close_output(r, status);
 	dump = opt_on(&r->session.options, OPT_CORE);

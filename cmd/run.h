@@ -27,6 +27,9 @@ struct run {
 	/* Called after each round of the run, and when it ends, while the probes are still there.
 	 * NULL: nothing is. */
 	struct err *(*round)(struct run *r, bool ends);
+	/* A command that still runs when tracing ends is left alone. After ^C, which it may handle
+	 * as it likes, run_all() waits for it. */
+	bool leaves_commands;
 	/* Set by run_all(): status from waitpid(2) of the command, if it has ended; else -1. */
 	int command_status;
 	/* Private to run.c. */

@@ -121,7 +121,7 @@ void session_fini(struct session *s)
 	plan_fini(&s->plan);
 	java_switches_off(&s->java);
 	for (uint32_t i = 0; i < s->targets.n; i++)
-		target_drop(&s->targets.v[i], true);
+		target_drop(&s->targets.v[i], !s->o.leaves_commands);
 	vec_fini(&s->targets);
 	vec_fini(&s->tops);
 	if (s->bind.state)

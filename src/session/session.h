@@ -53,6 +53,7 @@ struct session_setting {
 	/* With -x follow, processes that execute another program are not traced there with the
 	 * same probes. The caller takes them: session_executed(). */
 	bool hands_over;
+	bool leaves_commands; /* a command that still runs at the end is not terminated */
 };
 
 /* A process that has executed another program, held before it runs its own code. */

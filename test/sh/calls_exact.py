@@ -57,4 +57,27 @@ for engine in engines:
             t.kill()
             t.communicate()
             out.close()
+
+    # a command that descry has started goes on after ^C, too, and gets no signal; descry has its table and waits for its status. SIGTERM ends descry.
+    for end in signal.SIGINT, signal.SIGTERM:
+        traced = subprocess.Popen([DESCRY, "calls", *how, "-c", "-e", "usleep", "-o", "traced.out", "./t", "forever", "0"], stdout=subprocess.PIPE, text=True)
+        pid = 0
+        try:
+            for i in range(20):
+                traced.stdout.readline()
+            children = open("/proc/%d/task/%d/children" % (traced.pid, traced.pid)).read().split()
+            pid = int([child for child in children if os.readlink("/proc/%s/exe" % child).endswith("/t")][0])
+            traced.send_signal(end)
+            if end == signal.SIGTERM:
+                check(traced.wait() == 0, engine, "ends by SIGTERM", traced.returncode)
+            last = int(traced.stdout.readline())
+            while int(traced.stdout.readline()) < last + 100 or not text_is_its_own(pid):
+                pass
+            check(" usleep " in open("traced.out").read(), engine, "the table of", end)
+            os.kill(pid, signal.SIGUSR1)
+            check(traced.wait() == (0 if end == signal.SIGTERM else 128 + signal.SIGUSR1), engine, "the command's status after", end, traced.returncode)
+        finally:
+            if pid and traced.poll() is None:
+                os.kill(pid, signal.SIGKILL)
+            traced.communicate()
 done()
