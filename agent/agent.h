@@ -105,6 +105,13 @@ static inline struct wire_own *own_words(const struct wire_thread *t)
 {
 	return (struct wire_own *)(((uintptr_t)t >> area()->stack_shift) + area()->stacks);
 }
+/* Returns the private memory of wire_area.event and of WIRE_MAP_OWN_TASK. */
+static inline uint64_t own_room(const struct wire_thread *t)
+{
+	return (uintptr_t)own_words(t) - WIRE_EVENT_BELOW;
+}
+/* own.c: returns the thread's value of a map of task storage; NULL: it is another kind of map. */
+uint8_t *task_value(const struct wire_thread *t, const struct wire_map *m);
 /* Returns the stack pointer of the running firing's thunk. */
 static inline uint64_t fired_at(const struct wire_own *o)
 {
@@ -114,7 +121,7 @@ static inline uint64_t fired_at(const struct wire_own *o)
  * task_structs: the thread's own, and another's. */
 static inline struct wire_event *event_of(const struct wire_thread *t)
 {
-	return (struct wire_event *)(area()->together ? (uintptr_t)own_words(t) - WIRE_EVENT_BELOW
+	return (struct wire_event *)(area()->together ? own_room(t)
 						      : (uintptr_t)t + area()->event_at);
 }
 /* Returns the slot's number. Does not use wire_thread.slot, because other processes may write
@@ -150,24 +157,21 @@ extern const struct fixup fixups[] __attribute__((visibility("hidden"))),
 
 /* --- shared by the files --- */
 
+/* own.c: the rest of is_own(). frame: the address of the calling function's frame. */
+bool is_own_far(const struct wire_thread *t, uint64_t p, uint64_t n, uint64_t frame);
 /* Returns true when [p, p + n) is the program's own memory: facts and shared memory, its probe
- * stack, or its part of the thread's stack. */
+ * stack, the thread's variables, or its part of the thread's stack. */
 static inline bool is_own(const struct wire_thread *t, uint64_t p, uint64_t n)
 {
 	const struct wire_area *a = area();
-	uint64_t off = p - (uintptr_t)a, rsp;
-	const struct wire_own *o;
+	uint64_t off = p - (uintptr_t)a;
 
 	if (LIKELY(off < a->span))
 		return n <= a->span - off;
-	o = own_words(t); /* above its probe stack */
-	off = p - ((uintptr_t)o - WIRE_PROBE_STACK);
+	off = p - ((uintptr_t)own_words(t) - WIRE_PROBE_STACK); /* above it */
 	if (LIKELY(off < WIRE_PROBE_STACK))
 		return n <= WIRE_PROBE_STACK - off;
-	off = p - (uintptr_t)__builtin_frame_address(0);
-	rsp = fired_at(o);
-	return rsp > (uintptr_t)__builtin_frame_address(0) &&
-	       off < rsp - (uintptr_t)__builtin_frame_address(0) && n <= rsp - p;
+	return is_own_far(t, p, n, (uintptr_t)__builtin_frame_address(0));
 }
 /* Returns true in the tracer, which owns slot 0. The addresses that D programs follow there may
  * come from any process, so programs there read facts and shared memory only. */

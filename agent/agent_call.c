@@ -273,24 +273,24 @@ ENTRY void *agent_task_storage_get(uint64_t map, uint64_t task, uint64_t value, 
 				   uint64_t r5, struct wire_thread *t)
 {
 	const struct wire_map *m = map_arg(map);
+	uint8_t *v = m ? task_value(t, m) : NULL;
 
-	if (UNLIKELY(!m || m->kind != WIRE_MAP_TASK)) {
+	if (UNLIKELY(!v))
 		refuse(t);
-		return NULL;
-	}
-	return task ? (uint8_t *)t + m->base : NULL;
+	return task ? v : NULL;
 }
 
 ENTRY int64_t agent_task_storage_delete(uint64_t map, uint64_t task, uint64_t r3, uint64_t r4,
 					uint64_t r5, struct wire_thread *t)
 {
 	const struct wire_map *m = map_arg(map);
+	uint8_t *v = m ? task_value(t, m) : NULL;
 
-	if (UNLIKELY(!m || m->kind != WIRE_MAP_TASK))
+	if (UNLIKELY(!v))
 		return refuse(t);
 	if (!task)
 		return E_INVAL;
-	mem_zero((uint8_t *)t + m->base, m->value_size);
+	mem_zero(v, m->value_size);
 	return 0;
 }
 

@@ -8,13 +8,16 @@
 static uint64_t own_end(const struct wire_thread *t, uint64_t addr)
 {
 	const uint64_t facts = (uintptr_t)area(), event = (uintptr_t)event_of(t),
-		       own = (uintptr_t)own_words(t), stack = own - WIRE_PROBE_STACK,
-		       rsp = fired_at(own_words(t)), here = (uintptr_t)__builtin_frame_address(0);
+		       variables = own_room(t) + area()->own_at, own = (uintptr_t)own_words(t),
+		       stack = own - WIRE_PROBE_STACK, rsp = fired_at(own_words(t)),
+		       here = (uintptr_t)__builtin_frame_address(0);
 
 	if (addr - facts < area()->span)
 		return facts + area()->span;
 	if (addr - event < area()->event)
 		return event + area()->event;
+	if (addr - variables < area()->own_size)
+		return variables + area()->own_size;
 	if (addr - stack < WIRE_PROBE_STACK)
 		return own;
 	if (here - stack < WIRE_PROBE_STACK) /* it does not run on the thread's own stack */
@@ -41,4 +44,21 @@ ENTRY int64_t agent_read_own_str(uint64_t dst, uint64_t size, uint64_t src, uint
 	if (end && size > end - src)
 		size = end - src;
 	return agent_probe_read_str(dst, size, end ? src : 0, r4, r5, t);
+}
+
+bool is_own_far(const struct wire_thread *t, uint64_t p, uint64_t n, uint64_t frame)
+{
+	const uint64_t off = p - own_room(t) - area()->own_at, size = area()->own_size,
+		       rsp = fired_at(own_words(t));
+
+	if (off < size)
+		return n <= size - off;
+	return rsp > frame && p - frame < rsp - frame && n <= rsp - p;
+}
+
+uint8_t *task_value(const struct wire_thread *t, const struct wire_map *m)
+{
+	if (m->kind == WIRE_MAP_OWN_TASK)
+		return (uint8_t *)own_room(t) + m->base;
+	return m->kind == WIRE_MAP_TASK ? (uint8_t *)t + m->base : NULL;
 }

@@ -369,8 +369,8 @@ static void set_up(struct wire_thread *t, uint32_t tid, uint64_t rsp)
 
 	clean_up(t);
 	for (uint32_t i = 0; i < area()->nmaps; i++)
-		if (m[i].kind == WIRE_MAP_TASK)
-			mem_zero((uint8_t *)t + m[i].base, m[i].value_size);
+		if (task_value(t, &m[i]))
+			mem_zero(task_value(t, &m[i]), m[i].value_size);
 	t->uid = p->own_pid ? p->uid : s->uid;
 	t->gid = p->own_pid ? p->gid : s->gid;
 	t->gen = 0;

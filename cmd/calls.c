@@ -319,6 +319,14 @@ static void say_found(const struct session *s, const struct calls *c)
 			    c->without_returns);
 }
 
+static void say_unread(const struct session *s)
+{
+	session_say(
+		s,
+		"the processes may have root's rights, and the program may call many functions, so "
+		"output arguments are shown as addresses (-e with fewer functions reads them)");
+}
+
 static struct sink *new_sink(const struct caller *k, const struct calls *c)
 {
 	return k->o.count ? calls_summary_new(c, k->table) : calls_lines_new(c, k->page);
@@ -502,12 +510,8 @@ static struct err *prepare(struct run *r, bool *ret_end)
 		return err_new(ENOENT, "%s", no_function);
 	k->any = k->calls.functions.n;
 	k->program = calls_program(&k->calls);
-	if (k->calls.unread && !k->show_d)
-		session_say(
-			&r->session,
-			"the processes may have root's rights, so output arguments are shown as "
-			"addresses (-X engine=kernel reads them, and does not trace executed "
-			"programs)");
+	if (k->calls.outputs_unread && !k->show_d)
+		say_unread(&r->session);
 	if (k->show_d) {
 		fputs(k->program, stdout);
 		tool_check_output();

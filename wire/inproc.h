@@ -129,6 +129,9 @@ enum wire_map_kind {
 	WIRE_MAP_HASH,     /* shared hash: struct wire_hash_entry at base */
 	WIRE_MAP_RING,     /* per thread: struct wire_ring at offset base */
 	WIRE_MAP_TASK, /* per thread: task storage, one value at offset base; always there, zero at first */
+	/* the same in private memory: base bytes behind the place of the thread's struct
+	 * wire_event. No other process writes there */
+	WIRE_MAP_OWN_TASK,
 	WIRE_MAP_TABLES, /* array of maps (unwind tables): base: address of uint64_t inner[max_entries], addresses of
 				  the inner maps' struct wire_map, 0 none */
 	WIRE_MAP_KINDS
@@ -381,7 +384,7 @@ struct wire_task_layout {
 /* The data that programs take addresses from. It lies in each thread's slot at wire_area.event_at.
  * Where other processes have the slots too (wire_area.together), it lies in private memory,
  * WIRE_EVENT_BELOW bytes under each struct wire_own. Behind it stand, twice (for the thread and for
- * another), a task_struct, a signal_struct and an mm_struct. */
+ * another), a task_struct, a signal_struct and an mm_struct; then the value of WIRE_MAP_OWN_TASK. */
 enum { WIRE_EVENT_WORDS = 8 };
 struct wire_event {
 	uint64_t word[WIRE_EVENT_WORDS]; /* the tracepoint's arguments */
@@ -574,6 +577,8 @@ struct wire_area {
 	/* Processes may have each other's slots, because children are followed or several processes
 	 * are named. One of them may later have fewer rights than another. */
 	uint64_t together;
+	/* the values of WIRE_MAP_OWN_TASK; own_size 0: there are none */
+	uint64_t own_at, own_size;
 	uint64_t unwinds; /* address of struct wire_unwind_process[WIRE_PROCESSES_MAX], 0 none */
 	/* The tracer detaches, or has ended: children that begin now are not followed. */
 	uint64_t closing;

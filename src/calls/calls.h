@@ -72,13 +72,15 @@ struct calls_function {
 	VEC(const char *) entries;         /* probe descriptions */
 	VEC(const char *) returns;         /* FUNCTION:return */
 	VEC(const char *) rets;            /* addresses of ret instructions */
-	pid_t placed;                  /* the process in which its returns were looked for last */
-	bool blind;                    /* it returns, but no probe can see this */
-	bool counted;                  /* among calls.without_returns */
-	bool nests;                    /* a call of it may be within another one */
-	bool jumps;                    /* it may end with a jump to another function */
-	bool linkage;                  /* calls through linkage tables; else all calls */
-	bool syscall;                  /* a system call; its name is shown as SYS_NAME */
+	pid_t placed;        /* the process in which its returns were looked for last */
+	bool blind;          /* it returns, but no probe can see this */
+	bool counted;        /* among calls.without_returns */
+	bool outputs_unread; /* as calls.outputs_unread, and memory behind its result: another function's
+				returns are at its own */
+	bool nests;          /* a call of it may be within another one */
+	bool jumps;          /* it may end with a jump to another function */
+	bool linkage;        /* calls through linkage tables; else all calls */
+	bool syscall;        /* a system call; its name is shown as SYS_NAME */
 	VEC(struct calls_inner) inner; /* of lines */
 };
 
@@ -110,8 +112,8 @@ struct calls_options {
 	bool no_signals;               /* -b */
 	uint32_t text_max;             /* -s */
 	uint32_t elements_max;         /* -A */
-	/* Addresses come from registers alone: memory behind output arguments, behind arguments on
-	 * the stack, and behind pointers that lie in memory, is not read. A program that follows
+	/* Addresses come from registers and scalar variables alone: memory behind arguments on the
+	 * stack, and behind pointers that lie in memory, is not read. A program that follows
 	 * children of root's processes from inside must do so (load/inproc/follow/forging.c). */
 	bool own_addresses;
 
@@ -156,8 +158,10 @@ struct calls {
 	VEC(struct calls_clause) clauses;
 	uint32_t nleft_out; /* names that cannot stand in a D program; left_out is the first */
 	const char *left_out;
-	uint32_t ntoo_many;         /* functions beyond CALLS_FUNCTIONS_MAX */
-	uint32_t unread;            /* functions of which own_addresses leaves memory out */
+	uint32_t ntoo_many; /* functions beyond CALLS_FUNCTIONS_MAX */
+	/* With own_addresses, there is no room to keep the addresses of output arguments: their
+	 * memory is not read. */
+	bool outputs_unread;
 	uint32_t without_returns;   /* functions whose returns are too many, or too much to find */
 	VEC(const char *) programs; /* names of the targets' own objects */
 	/* The events beside library calls that this program has. */
@@ -203,7 +207,7 @@ struct calls_place calls_result_place(const struct prototype *f);
 int calls_register(const struct prototype *f, uint32_t param);
 /* Returns true when the memory behind a parameter is read at the entry (out false) or at the
  * return, if it has a type that is. */
-bool calls_is_read(const struct calls_options *o, const struct prototype *f, uint32_t i, bool out);
+bool calls_is_read(const struct calls *c, const struct calls_function *fn, uint32_t i, bool out);
 /* Returns the number of the vector register that a parameter begins in, -1: it comes in none. */
 int calls_vector(const struct prototype *f, uint32_t param);
 /* Return the numbers of registers that the record of an entry has. */

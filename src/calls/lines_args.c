@@ -370,8 +370,8 @@ void lines_params(struct lines *l, struct call *call, bool whole, bool late)
 	for (uint32_t i = 0; i < f->nparams; i++) {
 		const struct prototype_param *p = &f->params[i];
 		/* the record has its memory */
-		const bool has = whole &&
-				 (calls_on_stack(f, i) || calls_is_read(l->c->o, f, i, p->out));
+		const bool has = whole && (calls_on_stack(f, i) ||
+					   calls_is_read(l->c, call->function, i, p->out));
 
 		past |= p->out;
 		if (p->type->lens == LENS_HIDE)

@@ -149,33 +149,40 @@ static bool returns_memory(const struct prototype *f)
 	       f->result->size <= CALLS_MEMORY_MAX;
 }
 
-bool calls_is_read(const struct calls_options *o, const struct prototype *f, uint32_t i, bool out)
+bool calls_is_read(const struct calls *c, const struct calls_function *fn, uint32_t i, bool out)
 {
-	const int reg = calls_register(f, i);
+	const int reg = calls_register(fn->prototype, i);
 
-	return f->params[i].out == out && reg >= 0 &&
-	       !(o->own_addresses && (out || reg >= CALLS_IN_REGISTERS));
+	return fn->prototype->params[i].out == out && reg >= 0 &&
+	       !(out && (c->outputs_unread || fn->outputs_unread)) &&
+	       !(c->o->own_addresses && reg >= CALLS_IN_REGISTERS);
 }
 
 static bool is_read(const struct writer *w, uint32_t i, bool out)
 {
-	return calls_is_read(w->c->o, w->fn->prototype, i, out);
+	return calls_is_read(w->c, w->fn, i, out);
 }
 
-/* Returns true when the function prints memory at its entry (out false) or at its return. */
+/* Returns true when the function prints memory at its entry (out false) or at its return. An entry
+ * that copies arguments from the stack keeps the others in memory meanwhile; the verifier does not
+ * follow them there past other copies, and takes them for another process's (own_addresses). */
 static bool reads(const struct writer *w, bool out)
 {
 	const struct prototype *f = w->fn->prototype;
+	uint32_t n = 0, nmemory = 0;
 
 	for (uint32_t i = 0; i < f->nparams; i++) {
-		if (!out && calls_on_stack(f, i))
-			return true;
-		if (is_read(w, i, out) &&
-		    (calls_reads_text(f->params[i].type) || calls_reads_memory(f->params[i].type)))
-			return true;
+		n += is_read(w, i, out) && calls_reads_text(f->params[i].type);
+		nmemory += (!out && calls_on_stack(f, i)) ||
+			   (is_read(w, i, out) && calls_reads_memory(f->params[i].type));
 	}
-	return out &&
-	       (calls_reads_text(f->result) || calls_reads_memory(f->result) || returns_memory(f));
+	if (!out && w->c->o->own_addresses && calls_nregisters(f) > CALLS_IN_REGISTERS)
+		return n == 1 && !nmemory;
+	if (out && w->fn->outputs_unread)
+		return false;
+	return n || nmemory ||
+	       (out && (calls_reads_text(f->result) || calls_reads_memory(f->result) ||
+			returns_memory(f)));
 }
 
 static bool tells_errno(const struct writer *w)
@@ -266,6 +273,14 @@ static uint32_t kept(const struct writer *w, const char **names)
 	return n;
 }
 
+/* Returns true when a call within a call of the same function leaves the outer one without its
+ * argument registers. Those would come back from an associative array, which other processes may
+ * write (own_addresses). self->kept3 says whether they are there. */
+static bool loses_outer(const struct writer *w)
+{
+	return w->c->o->own_addresses && reads(w, true);
+}
+
 /* Keeps the data at the entry that the return needs. */
 static void put_kept(struct writer *w)
 {
@@ -273,6 +288,8 @@ static void put_kept(struct writer *w)
 	uint32_t n = kept(w, names);
 
 	out_printf(&w->o, "\tself->sp%u = uregs[R_RSP] + 8;\n", w->number);
+	if (loses_outer(w))
+		out_printf(&w->o, "\tself->kept%u = 1;\n", w->number);
 	for (uint32_t i = 1; i < n; i++)
 		out_printf(&w->o, "\tself->%s = arg%s;\n", names[i], strchr(names[i], '_') + 1);
 }
@@ -284,13 +301,15 @@ static void put_declarations(struct writer *w)
 
 	for (uint32_t i = 0; i < n; i++)
 		out_printf(&w->o, "self uint64_t %s;\n", names[i]);
+	if (loses_outer(w))
+		out_printf(&w->o, "self uint64_t kept%u;\n", w->number);
 }
 
 /* At the entry of a call within a call of the same function. */
 static void put_outer(struct writer *w)
 {
 	const char *names[PROTOTYPE_PARAMS + 1];
-	uint32_t n = kept(w, names);
+	const uint32_t all = kept(w, names), n = loses_outer(w) ? 1 : all;
 
 	program_put_probes(&w->o, w->fn->entries.v, w->fn->entries.n);
 	out_printf(&w->o, "/self->sp%u > uregs[R_RSP] + 8/\n{\n\tself->depth%u++;\n", w->number,
@@ -307,7 +326,7 @@ static void put_back(struct writer *w, const char *const *places, uint32_t nplac
 		     const char *behind)
 {
 	const char *names[PROTOTYPE_PARAMS + 1];
-	uint32_t n = kept(w, names);
+	const uint32_t all = kept(w, names), n = loses_outer(w) ? 1 : all;
 
 	program_put_probes(&w->o, places, nplaces);
 	out_printf(&w->o, "/self->depth%u && !self->sp%u && self->outer_sp%u[uregs[R_RSP]%s]/\n{\n",
@@ -318,6 +337,8 @@ static void put_back(struct writer *w, const char *const *places, uint32_t nplac
 			   "\tself->%s = self->outer_%s[uregs[R_RSP]%s];\n"
 			   "\tself->outer_%s[uregs[R_RSP]%s] = 0;\n",
 			   names[i], names[i], behind, names[i], behind);
+	if (loses_outer(w))
+		out_printf(&w->o, "\tself->kept%u = 0;\n", w->number);
 	out_str(&w->o, "}\n\n");
 	program_clause(w, CALLS_OTHER, false);
 }
@@ -388,10 +409,15 @@ static void put_format_texts(struct writer *w)
 	program_clause(w, CALLS_VECTOR, false);
 }
 
-static void put_places(struct writer *w, const char *const *places, uint32_t n, const char *behind)
+/* whole: the clause reads memory behind the arguments of the entry. */
+static void put_places(struct writer *w, const char *const *places, uint32_t n, const char *behind,
+		       bool whole)
 {
 	program_put_probes(&w->o, places, n);
-	out_printf(&w->o, "/self->sp%u == uregs[R_RSP]%s/\n{\n", w->number, behind);
+	out_printf(&w->o, "/self->sp%u == uregs[R_RSP]%s", w->number, behind);
+	if (whole && loses_outer(w))
+		out_printf(&w->o, " && self->kept%u", w->number);
+	out_str(&w->o, "/\n{\n");
 }
 
 /* Prints the memory behind inner pointers, each by its own clause: a pointer that leads nowhere
@@ -407,7 +433,7 @@ static void put_inner(struct writer *w, const char *const *places, uint32_t n, c
 		if (in->at_return != (places != NULL))
 			continue;
 		if (places)
-			put_places(w, places, n, behind);
+			put_places(w, places, n, behind, true);
 		else
 			program_put_probes(&w->o, w->fn->entries.v, w->fn->entries.n);
 		out_printf(&w->o, "%s\tthis->pointer = (uint64_t)%s;\n", places ? "" : "{\n",
@@ -480,13 +506,13 @@ static void put_return(struct writer *w, const char *const *places, uint32_t n, 
 		result = "uregs[R_XMM0]";
 	put_inner(w, places, n, behind, result);
 	if (reads(w, true)) {
-		put_places(w, places, n, behind);
+		put_places(w, places, n, behind, true);
 		put_record(w, true, true, result);
 		out_printf(&w->o, "\tself->sp%u = 0;\n}\n\n", w->number);
 		program_clause(w, CALLS_RETURN, true);
 		/* self->sp is as it was when the clause before ended early. */
 	}
-	put_places(w, places, n, behind);
+	put_places(w, places, n, behind, false);
 	out_printf(&w->o, "\tself->sp%u = 0;\n", w->number);
 	put_record(w, true, false, result);
 	out_str(&w->o, "}\n\n");
@@ -560,13 +586,40 @@ static void put_signals(struct writer *w)
 	program_clause(w, CALLS_FATAL, false);
 }
 
-static bool has_output(const struct prototype *f)
+/* Where functions return at the same places, as those that end with a jump to the same one, their
+ * clauses are one program. The verifier does not follow the addresses that it keeps past the memory
+ * that the first of them reads. */
+static void leave_outputs(const struct calls *c)
 {
-	for (uint32_t i = 0; i < f->nparams; i++)
-		if (f->params[i].out &&
-		    (calls_reads_text(f->params[i].type) || calls_reads_memory(f->params[i].type)))
-			return true;
-	return false;
+	struct hash places = { 0 };
+
+	for (uint32_t i = 0; i < c->functions.n; i++) {
+		struct calls_function *fn = c->functions.v[i];
+		struct writer w = { .c = (struct calls *)c, .fn = fn };
+
+		for (uint32_t k = 0; k < fn->rets.n && reads(&w, true); k++)
+			fn->outputs_unread |=
+				hash_get(&places, fn->rets.v[k], strlen(fn->rets.v[k])) != NULL;
+		for (uint32_t k = 0; k < fn->rets.n && reads(&w, true); k++)
+			hash_put(&places, fn->rets.v[k], strlen(fn->rets.v[k]), NULL);
+	}
+	hash_fini(&places);
+}
+
+/* Returns true when the variables of all functions have room in a thread's private memory
+ * (WIRE_EVENT_MAX, of which events may need half). */
+static bool have_room(const struct calls *c)
+{
+	enum { ROOM = 24 << 10, VARIABLES = 3 /* sp, depth, kept */ };
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < c->functions.n; i++) {
+		struct writer w = { .c = (struct calls *)c, .fn = c->functions.v[i] };
+		const char *names[PROTOTYPE_PARAMS + 1];
+
+		n += VARIABLES + kept(&w, names);
+	}
+	return n * sizeof(uint64_t) <= ROOM;
 }
 
 char *calls_program(struct calls *c)
@@ -575,6 +628,9 @@ char *calls_program(struct calls *c)
 	char *text;
 
 	out_init(&w.o, NULL);
+	c->outputs_unread = !c->o->count && c->o->own_addresses && !have_room(c);
+	if (c->o->own_addresses)
+		leave_outputs(c);
 	if (c->o->count)
 		program_put_clock(&w);
 	for (uint32_t i = 0; i < c->functions.n; i++) {
@@ -589,7 +645,6 @@ char *calls_program(struct calls *c)
 		} else {
 			if (!c->o->own_addresses)
 				calls_find_inner(c, c->functions.v[i]);
-			c->unread += c->o->own_addresses && has_output(w.fn->prototype);
 			put_entry(&w);
 			put_return(&w, w.fn->returns.v, w.fn->returns.n, "", "arg1");
 			put_return(&w, w.fn->rets.v, w.fn->rets.n, " + 8", "uregs[R_RAX]");

@@ -58,6 +58,18 @@ static void known_address(struct jit *j, const struct wire_map *m, uint64_t off)
 	}
 }
 
+/* rax = the thread's value of a map of task storage. */
+static void task_address(struct jit *j, const struct wire_map *m)
+{
+	if (m->kind != WIRE_MAP_OWN_TASK) {
+		code_thread_address(j, X86_RAX, m->base);
+		return;
+	}
+	wrote(j, X86_RAX);
+	jit_own(j, X86_RAX);
+	x86_alu_imm(&j->b, 8, X86_SUB, X86_RAX, (int32_t)(WIRE_EVENT_BELOW - m->base));
+}
+
 static void lookup(struct jit *j, uint32_t i)
 {
 	const struct jit_fact *f = &j->facts.insn[i];
@@ -346,13 +358,13 @@ static bool short_helper(struct jit *j, uint32_t i, const struct jit_helper *h)
 		if (!jit_inline(j->env, &j->insns[i], &j->facts.insn[i]))
 			return false;
 		if (j->facts.insn[i].there) {
-			code_thread_address(j, X86_RAX, j->env->maps[j->facts.insn[i].map].base);
+			task_address(j, &j->env->maps[j->facts.insn[i].map]);
 			return true;
 		}
 		x86_mov_rr(b, X86_RAX, X86_RSI);
 		x86_rr(b, 8, X86_OP_TEST, X86_RAX, X86_RAX);
 		none = x86_jcc_over(b, X86_E);
-		code_thread_address(j, X86_RAX, j->env->maps[j->facts.insn[i].map].base);
+		task_address(j, &j->env->maps[j->facts.insn[i].map]);
 		x86_land(b, none);
 		return true;
 	}

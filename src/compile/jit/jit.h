@@ -43,8 +43,12 @@ struct jit_env {
 	bool lzcnt;    /* the processor has lzcnt */
 	bool tsc;      /* wire_area.clock can be used */
 	bool family; /* other processes share the slots, so addresses are taken from private memory */
-	bool own_reads;  /* bpf_probe_read_kernel() reads D's own memory and facts, and nothing of
+	bool own_reads; /* bpf_probe_read_kernel() reads D's own memory and facts, and nothing of
 			 * the process's */
+	/* A bit for each eight bytes of the value of WIRE_MAP_OWN_TASK: something that other
+	 * processes may have written is stored there by a program that was compiled. Compiling adds
+	 * bits; programs that were compiled before are compiled again then. NULL: no such map. */
+	uint64_t *own_shared;
 	uint32_t event;  /* then: bytes from one struct wire_event to the next; 0: there are none */
 	bool syscalls;   /* the program is for system calls: it only has their thunks */
 	uint32_t events; /* bits: likewise for these events (WIRE_STUB_EVENTS + bit) */

@@ -95,8 +95,9 @@ bool jit_map_usable(const struct jit_env *env, uint32_t m, uint32_t helper)
 	case BPF_FUNC_ringbuf_output:
 	case BPF_FUNC_ringbuf_query: return kind == WIRE_MAP_RING;
 	case BPF_FUNC_task_storage_get:
-	case BPF_FUNC_task_storage_delete: return kind == WIRE_MAP_TASK;
-	default: return kind != WIRE_MAP_RING && kind != WIRE_MAP_TASK;
+	case BPF_FUNC_task_storage_delete:
+		return kind == WIRE_MAP_TASK || kind == WIRE_MAP_OWN_TASK;
+	default: return kind != WIRE_MAP_RING && kind != WIRE_MAP_TASK && kind != WIRE_MAP_OWN_TASK;
 	}
 }
 
@@ -226,19 +227,30 @@ static bool is_steered(const struct v *v, uint32_t helper)
 	       p->shared && !(is_pointer(p) && verify_in_bounds(v, p, 0, 1));
 }
 
+/* Returns true when a helper that copies memory may copy something that other processes may have
+ * written. */
+static bool copies_shared(const struct v *v)
+{
+	const struct val *from = &v->s.r[3];
+	const uint64_t size = size_bound(&v->s.r[2], false);
+
+	if (!is_pointer(from))
+		return from->shared;
+	if (from->kind == VALUE && v->env->maps[from->id].kind == WIRE_MAP_OWN_TASK)
+		return verify_is_shared(v, from, 0, (uint32_t)(size ? size : 1));
+	return (from->kind == STACK && v->fns[from->id].shared) || verify_is_shared(v, from, 0, 1);
+}
+
 /* Follows values from memory that other processes may write: to an address that a helper uses, and
  * through a buffer on the stack. */
 static void follow_shared(struct v *v, const struct jit_helper *h)
 {
-	const struct val *from = &v->s.r[3];
-
 	if (v->record && is_steered(v, h->id))
 		v->f->steered = true;
 	if (reads(h->id))
-		verify_share(v, &v->s.r[1],
-			     is_pointer(from) ? verify_is_shared(v, from, 0, 1) : from->shared);
+		verify_share(v, &v->s.r[1], 0, UINT64_MAX, copies_shared(v));
 	if (h->id == BPF_FUNC_get_current_comm)
-		verify_share(v, &v->s.r[1], true);
+		verify_share(v, &v->s.r[1], 0, UINT64_MAX, true);
 }
 
 void verify_call_helper(struct v *v, const struct bpf_insn *ins)

@@ -217,8 +217,32 @@ static void note_place(struct v *v, const struct val *p, int64_t off)
 	f->place = place;
 }
 
+/* Returns which eight bytes of the thread's private variables p + off leads to: *ret_from to the
+ * result, which stands behind the last of them. */
+static uint64_t own_words_at(const struct v *v, const struct val *p, int64_t off, uint64_t size,
+			     uint64_t *ret_from)
+{
+	const struct wire_map *m = &v->env->maps[p->id];
+	const uint64_t words = (m->value_size + 7) / 8;
+	const int64_t from = (int64_t)p->lo + off, to = (int64_t)p->hi + off;
+
+	*ret_from = from < 0 ? 0 : (uint64_t)from / 8;
+	if (from < 0 || to < from || (uint64_t)to >= m->value_size || size > m->value_size ||
+	    ((uint64_t)to + size + 7) / 8 > words)
+		return words;
+	return ((uint64_t)to + size + 7) / 8;
+}
+
+static bool is_own_value(const struct v *v, const struct val *p)
+{
+	return p->kind == VALUE && v->env->maps[p->id].kind == WIRE_MAP_OWN_TASK;
+}
+
 bool verify_is_shared(const struct v *v, const struct val *p, int64_t off, uint32_t size)
 {
+	uint64_t word, end;
+	bool any = false;
+
 	const int64_t at = (int64_t)p->lo + off;
 	const struct wire_map *m;
 
@@ -235,17 +259,41 @@ bool verify_is_shared(const struct v *v, const struct val *p, int64_t off, uint3
 		return v->fns[p->id].shared;
 	case VALUE:
 		m = &v->env->maps[p->id];
+		if (is_own_value(v, p)) {
+			end = own_words_at(v, p, off, size, &word);
+			for (; word < end; word++)
+				any |= v->env->own_shared[word / 64] >> word % 64 & 1;
+			return any;
+		}
 		return m->kind != WIRE_MAP_ARRAY || m->base >= v->env->shared;
 	}
 	return true;
 }
 
-void verify_share(struct v *v, const struct val *p, bool shared)
+/* Returns true when a word was marked that was not before. */
+static bool share_own(const struct v *v, const struct val *p, int64_t off, uint64_t size)
 {
-	if (!shared || p->kind != STACK || v->fns[p->id].shared)
-		return;
-	v->fns[p->id].shared = true;
-	for (uint32_t b = 0; b < v->nblocks; b++)
+	uint64_t word, end = own_words_at(v, p, off, size, &word);
+	bool any = false;
+
+	for (; word < end; word++) {
+		any |= !(v->env->own_shared[word / 64] >> word % 64 & 1);
+		v->env->own_shared[word / 64] |= 1ull << word % 64;
+	}
+	return any;
+}
+
+void verify_share(struct v *v, const struct val *p, int64_t off, uint64_t size, bool shared)
+{
+	bool is_new = false;
+
+	if (shared && is_own_value(v, p)) {
+		is_new = share_own(v, p, off, size);
+	} else if (shared && p->kind == STACK) {
+		is_new = !v->fns[p->id].shared;
+		v->fns[p->id].shared = true;
+	}
+	for (uint32_t b = 0; b < v->nblocks && is_new; b++)
 		v->blocks[b].dirty |= v->blocks[b].in != NULL;
 }
 
@@ -289,7 +337,8 @@ static bool of_thread(const struct v *v, const struct val *p)
 	case WIRE_MAP_THREAD_ARRAY:
 	case WIRE_MAP_AGG_ARRAY:
 	case WIRE_MAP_AGG_HASH:
-	case WIRE_MAP_TASK: return true;
+	case WIRE_MAP_TASK:
+	case WIRE_MAP_OWN_TASK: return true;
 	}
 	return false;
 }
@@ -319,7 +368,7 @@ void verify_store(struct v *v, const struct bpf_insn *ins)
 		    : number((uint64_t)(int64_t)ins->imm, (uint64_t)(int64_t)ins->imm);
 	old_shared = atomic && verify_is_shared(v, &p, ins->off, size);
 	writes(v, &p, ins->off, size, ok);
-	verify_share(v, &p, x.shared);
+	verify_share(v, &p, ins->off, size, x.shared);
 	if (atomic) {
 		if (v->record) {
 			f->alone = ok && of_thread(v, &p);

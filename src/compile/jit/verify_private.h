@@ -109,9 +109,10 @@ void verify_writes_any(struct v *v);
 void verify_writes_frame(struct v *v, uint32_t fn, uint64_t mask, bool gone);
 /* Returns true when the value at p comes from memory that other processes may write. */
 bool verify_is_shared(const struct v *v, const struct val *p, int64_t off, uint32_t size);
-/* Notes that a value is stored at p. (The compiler's code never stores through a stack address that
- * is not followed.) */
-void verify_share(struct v *v, const struct val *p, bool shared);
+/* Notes that a value of so many bytes is stored at p + off. (The compiler's code never stores
+ * through a stack address that is not followed. An access to private variables that is not proven
+ * ends the firing.) */
+void verify_share(struct v *v, const struct val *p, int64_t off, uint64_t size, bool shared);
 void verify_load(struct v *v, const struct bpf_insn *ins);
 void verify_store(struct v *v, const struct bpf_insn *ins);
 void verify_helper_memory(struct v *v, uint32_t reg, uint64_t size, bool write);

@@ -546,6 +546,7 @@ static void inproc_free(struct engine *en)
 	events_free(e);
 	for (uint32_t i = 0; e->placement.refused && i < en->image->nprobes; i++)
 		free(e->placement.refused[i].mode);
+	free(e->own_shared);
 	free(e->placement.refused);
 	free(e->placement.left_out);
 	free(e->placement.placed);

@@ -7,10 +7,12 @@
 #include "base/clock.h"
 #include "isa/bpf_insn.h"
 #include "load/inproc/events/proc_events.h"
+#include "load/inproc/follow/inproc_follow.h"
 #include "load/inproc/inproc_private.h"
 #include "load/inproc/memory/agent_blob.h"
 #include "load/inproc/patch/inproc_patch.h"
 #include "load/inproc/patch/islands.h"
+#include "load/inproc/state/area.h"
 #include "load/inproc/state/prog_run.h"
 
 enum { CODE_ALIGN = 64 };
@@ -81,6 +83,7 @@ static struct jit_env environment(const struct inproc_engine *e, uint32_t i,
 		.tsc = plain || e->area->clock.mult,
 		.family = e->area->together,
 		.own_reads = e->area->together && e->trust.privileged,
+		.own_shared = e->own_shared,
 		.event = e->area->together ? (uint32_t)e->area->event : 0,
 		.syscalls = inproc_is_syscall(e->base.image->progs[i].attach),
 		.events = events_of(e->base.image, i),
@@ -176,9 +179,34 @@ static struct err *compile_all(struct inproc_engine *e, FILE *out)
 	return err;
 }
 
+/* Compiles until the programs agree on the private variables that have something of other
+ * processes. Compiling only adds to them. */
+static struct err *compile_agreed(struct inproc_engine *e)
+{
+	const uint64_t begin = e->room.code_used, words = area_own_words(e);
+	cleanup_free uint64_t *before = xcalloc(words + 1, sizeof(*before));
+	struct err *err;
+
+	for (;;) {
+		memcpy(before, e->own_shared, words * sizeof(*before));
+		err = compile_all(e, NULL);
+		if (err || !memcmp(before, e->own_shared, words * sizeof(*before)))
+			return err;
+		progs_free(e);
+		e->room.code_used = begin;
+	}
+}
+
 struct err *progs_compile(struct inproc_engine *e)
 {
-	return compile_all(e, NULL);
+	const uint64_t begin = e->room.code_used;
+	struct err *err = compile_all(e, NULL);
+
+	if (err || !forging_steered(e) || !area_own_variables(e))
+		return err;
+	progs_free(e);
+	e->room.code_used = begin;
+	return compile_agreed(e);
 }
 
 struct err *progs_print(FILE *out, const struct image *img)

@@ -375,16 +375,18 @@ static struct wire_thread *slot_of(const struct inproc_engine *e, const struct i
 	return NULL;
 }
 
-/* Copies the `self->` variables of `from` into the tracer's slot; NULL: sets them to 0. */
+/* Copies the `self->` variables of `from` into the tracer's slot. Sets them to 0 when `from` is
+ * NULL, or when they are in the process's private memory. */
 static void copy_self(struct inproc_engine *e, const struct wire_thread *from)
 {
 	for (uint32_t i = 0; i < e->base.image->nmaps; i++) {
 		const struct wire_map *m = &e->maps[i];
-		uint8_t *to = (uint8_t *)e->self + m->base;
+		uint8_t *to = m->kind == WIRE_MAP_OWN_TASK ? area_own_value(e, m)
+							   : (uint8_t *)e->self + m->base;
 
-		if (m->kind != WIRE_MAP_TASK)
+		if (m->kind != WIRE_MAP_TASK && m->kind != WIRE_MAP_OWN_TASK)
 			continue;
-		if (from)
+		if (from && m->kind == WIRE_MAP_TASK)
 			memcpy(to, (const uint8_t *)from + m->base, m->value_size);
 		else
 			memset(to, 0, m->value_size);

@@ -60,27 +60,32 @@ struct err *forging_check(struct inproc_engine *e)
 	return NULL;
 }
 
-struct err *forging_check_addresses(const struct inproc_engine *e)
+bool forging_steered(const struct inproc_engine *e)
 {
 	const struct image *img = e->base.image;
+	bool any = false;
 
-	for (uint32_t i = 0; i < img->nprogs && e->area->together && e->trust.privileged; i++) {
-		/* in the tracer no address leads to other memory */
-		if (!e->progs[i].code.steered || img->progs[i].attach == ATTACH_SELF ||
-		    img->progs[i].attach == ATTACH_TICK)
-			continue;
-		if (e->named.ntargets > 1)
-			return err_new(
-				EPERM,
-				"in-process, one of the named processes that gives up root's rights or capabilities could choose addresses that the program takes from "
-				"variables or from what it has copied: such a program is for one process at a time; use -x engine=kernel, a descry for each process, or "
-				"take addresses from arguments and this->");
+	/* in the tracer no address leads to other memory */
+	for (uint32_t i = 0; i < img->nprogs && e->area->together && e->trust.privileged; i++)
+		any |= e->progs[i].code.steered && img->progs[i].attach != ATTACH_SELF &&
+		       img->progs[i].attach != ATTACH_TICK;
+	return any;
+}
+
+struct err *forging_check_addresses(const struct inproc_engine *e)
+{
+	if (!forging_steered(e))
+		return NULL;
+	if (e->named.ntargets > 1)
 		return err_new(
-			ECHILD,
-			"in-process, a child that gives up root's rights or capabilities could choose addresses that the program takes from variables or from what it "
-			"has copied: such a program does not follow children; use -x engine=kernel, or take addresses from arguments and this->");
-	}
-	return NULL;
+			EPERM,
+			"in-process, one of the named processes that gives up root's rights or capabilities could choose addresses that the program takes from "
+			"variables or from what it has copied: such a program is for one process at a time; use -x engine=kernel, a descry for each process, or "
+			"take addresses from arguments, self-> and this->");
+	return err_new(
+		ECHILD,
+		"in-process, a child that gives up root's rights or capabilities could choose addresses that the program takes from variables or from what it "
+		"has copied: such a program does not follow children; use -x engine=kernel, or take addresses from arguments, self-> and this->");
 }
 
 void forging_left(struct inproc_engine *e, pid_t pid)

@@ -323,6 +323,7 @@ struct inproc_engine {
 	uint64_t tails[2]
 		      [INPROC_THREADS]; /* read positions in the rings of MAP_CONTROL and of MAP_DATA */
 	struct inproc_prog *progs;      /* as image.progs */
+	uint64_t *own_shared; /* jit_env.own_shared; NULL: variables are in shared memory */
 	VEC(struct inproc_process) processes;
 	struct symbols *symbols;
 	struct languages *languages; /* the session's; NULL: none are wanted */
