@@ -63,7 +63,7 @@ const struct opt calls_opts[] = {
 	{ 'S', NULL, NULL, NULL, "system calls, too", FLAG(o.syscalls) },
 	{ 'L', NULL, NULL, NULL, "no calls through tables of linkage: only those of -x, and -S", FLAG(o.no_library) },
 	{ 'c', NULL, NULL, NULL, "no lines: a table of counts and times at the end", FLAG(o.count) },
-	{ 'f', NULL, NULL, NULL, "traces what the program forks and executes, too; as root, output\narguments are shown as addresses then", FLAG(o.threads) },
+	{ 'f', NULL, NULL, NULL, "traces what the program forks and executes, too", FLAG(o.threads) },
 	{ OPT_LONG, "histogram", NULL, NULL, "with -c, the distribution of each function's times", FLAG(o.histograms) },
 	{ OPT_LONG, "time-all", NULL, NULL, "with -c, times every call; else a function that is called very often is timed\nonly now and then", FLAG(o.time_all) },
 	{ OPT_LONG, "json", NULL, NULL, "an object a line for each call, or with -c for each function", FLAG(o.json) },
