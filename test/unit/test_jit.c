@@ -609,6 +609,71 @@ static void test_steered(void **state)
 	assert_true(mock.out.steered);
 }
 
+/* The same of private variables: a word is private until something shared is stored in it, by any
+ * program. */
+static void test_steered_own(void **state)
+{
+	uint32_t m = mock_add_map(WIRE_MAP_OWN_TASK, 32, 1),
+		 shared = mock_add_map(WIRE_MAP_TASK, 8, 1);
+	uint64_t words[1] = { 0 };
+	const struct bpf_insn first[] = { STORAGE(m), LDX(DW, 3, 0, 0),
+					  READ(BPF_FUNC_probe_read_user), EXIT() };
+	const struct bpf_insn second[] = { STORAGE(m), LDX(DW, 3, 0, 8),
+					   READ(BPF_FUNC_probe_read_user), EXIT() };
+	const struct bpf_insn third[] = { STORAGE(m), LDX(DW, 3, 0, 16),
+					  READ(BPF_FUNC_probe_read_user), EXIT() };
+	const struct bpf_insn argument[] = { LDX(DW, 6, 1, 112), STORAGE(m), STX(DW, 0, 6, 0),
+					     EXIT() };
+	const struct bpf_insn stored[] = { STORAGE(shared), LDX(DW, 6, 0, 0), STORAGE(m),
+					   STX(DW, 0, 6, 8), EXIT() };
+	const struct bpf_insn copied[] = { STORAGE(shared),
+					   ALU64_REG(MOV, 6, 0),
+					   STORAGE(m),
+					   ALU64_REG(MOV, 1, 0),
+					   ALU64_IMM(ADD, 1, 16),
+					   ALU64_IMM(MOV, 2, 8),
+					   ALU64_REG(MOV, 3, 6),
+					   CALL(BPF_FUNC_probe_read_kernel),
+					   EXIT() };
+	const struct bpf_insn both[] = { /* copies two words, of which the second is shared */
+					 STORAGE(m),
+					 ALU64_REG(MOV, 3, 0),
+					 ALU64_REG(MOV, 1, 10),
+					 ALU64_IMM(ADD, 1, -16),
+					 ALU64_IMM(MOV, 2, 16),
+					 CALL(BPF_FUNC_probe_read_kernel),
+					 LDX(DW, 3, 10, -8),
+					 READ(BPF_FUNC_copy_from_user),
+					 EXIT()
+	};
+
+	mock.env.own_shared = words;
+	COMPILE(first);
+	assert_false(mock.out.steered);
+	COMPILE(argument);
+	assert_int_equal(words[0], 0);
+	COMPILE(both);
+	assert_false(mock.out.steered);
+	COMPILE(stored);
+	assert_false(mock.out.steered);
+	assert_int_equal(words[0], 1 << 1);
+	COMPILE(first);
+	assert_false(mock.out.steered);
+	COMPILE(second);
+	assert_true(mock.out.steered);
+	COMPILE(both);
+	assert_true(mock.out.steered);
+	COMPILE(third);
+	assert_false(mock.out.steered);
+	COMPILE(copied); /* how much a helper has written is not known */
+	assert_int_equal(words[0], 1 << 1 | 1 << 2 | 1 << 3);
+	COMPILE(third);
+	assert_true(mock.out.steered);
+	COMPILE(first);
+	assert_false(mock.out.steered);
+	mock.env.own_shared = NULL;
+}
+
 /* Calls that are written out. */
 static void test_short_helpers(void **state)
 {
@@ -688,7 +753,8 @@ int main(void)
 		JIT_TEST(test_helper_memory),  JIT_TEST(test_record),
 		JIT_TEST(test_ring),           JIT_TEST(test_native_bucket),
 		JIT_TEST(test_native_scratch), JIT_TEST(test_cookie),
-		JIT_TEST(test_steered),        JIT_TEST(test_short_helpers),
+		JIT_TEST(test_steered),        JIT_TEST(test_steered_own),
+		JIT_TEST(test_short_helpers),
 	};
 
 	return JIT_TESTS(tests);
