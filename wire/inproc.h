@@ -384,7 +384,8 @@ struct wire_task_layout {
 /* The data that programs take addresses from. It lies in each thread's slot at wire_area.event_at.
  * Where other processes have the slots too (wire_area.together), it lies in private memory,
  * WIRE_EVENT_BELOW bytes under each struct wire_own. Behind it stand, twice (for the thread and for
- * another), a task_struct, a signal_struct and an mm_struct; then the value of WIRE_MAP_OWN_TASK. */
+ * another), a task_struct, a signal_struct and an mm_struct; then comes the value of
+ * WIRE_MAP_OWN_TASK. */
 enum { WIRE_EVENT_WORDS = 8 };
 struct wire_event {
 	uint64_t word[WIRE_EVENT_WORDS]; /* the tracepoint's arguments */
