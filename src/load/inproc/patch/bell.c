@@ -39,13 +39,13 @@ __asm__(".pushsection .rodata\n"
 	"	mov 0f(%rip), %rax\n"           /* wire_kept.quiet */
 	"	cmpl $0, (%rax)\n"
 	"	jne 8f\n"
+	"	mov 3f(%rip), %r8\n"            /* struct inproc_bell */
 	"	mov 9f(%rip), %eax\n"           /* what */
 	"	test %eax, %eax\n"
 	"	jnz 6f\n"
 	"	mov $186, %eax\n"               /* gettid, before the number is taken */
 	"	syscall\n"
 	"6:	mov %eax, %esi\n"
-	"	mov 3f(%rip), %r8\n"            /* struct inproc_bell */
 	"	mov $1, %r9d\n"
 	"	lock xadd %r9d, (%r8)\n"
 	"	mov %r9d, %edx\n"
