@@ -431,6 +431,31 @@ static void test_run_syscall(void **state)
 	run_end(&m);
 }
 
+static void test_run_syscall_last(void **state)
+{
+	/* mov %r11,8(%rsp); syscall; ret, as in __syscall_cancel_arch(): a probe before the call */
+	struct made m = make(CODE("\x4c\x89\x5c\x24\x08\x0f\x05\xc3\x90\x90\x90\x90\x90\x90"), NULL,
+			     0, SYMBOLS(FUNC("f", 0, 8)));
+	struct text_syscall *v;
+	struct text_site *s;
+	struct text_point p;
+	uint32_t n, behind;
+
+	run_begin(&m);
+	assert_null(text_syscalls(m.text, 0, &v, &n));
+	assert_int_equal(n, 1);
+	s = &v[0].site;
+	assert_int_equal(s->mode, TEXT_PATCH);
+	p = point(s->at, WIRE_STUB_MID, 1);
+	place(s, &p, 1);
+	/* the entry behind the call is where its copy ends, though no probe stands there */
+	behind = stub_moved[v[0].addr + 2 - s->addr];
+	assert_true(behind < stub_size);
+	assert_memory_equal(run + stub_at - ((stub_size + 15) & ~15u) + behind - 2, "\x0f\x05", 2);
+	free(v);
+	run_end(&m);
+}
+
 static void test_stub_errors(void **state)
 {
 	struct made m =
@@ -497,6 +522,7 @@ int main(void)
 		cmocka_unit_test(test_run_split_return),
 		cmocka_unit_test(test_run_call),
 		cmocka_unit_test(test_run_syscall),
+		cmocka_unit_test(test_run_syscall_last),
 		cmocka_unit_test(test_stub_errors),
 		cmocka_unit_test(test_trap),
 	};

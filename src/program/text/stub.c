@@ -355,8 +355,9 @@ struct err *text_stub_points(const struct text_site *s, uint64_t bias, uint64_t 
 
 		if (blocks && !begun)
 			code = m.code;
-		if (blocks && s->moved < TEXT_SITE_MAX)
-			moved[s->moved] = (uint16_t)(begun ? begun : code);
+		/* Also without a block: a thread in the copy of a system call goes on there. */
+		if (s->moved < TEXT_SITE_MAX)
+			moved[s->moved] = (uint16_t)(begun || !blocks ? begun : code);
 		if (split)
 			put_split(&m, split, &decoder, points, n, s->moved, &done);
 		else

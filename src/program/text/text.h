@@ -149,7 +149,8 @@ struct text_point {
  * runs before it. A conditional tail jump (TAIL at a jcc) calls its probes only when it is taken,
  * and so does a branch to a return (struct text_split).
  * *ret_moved: for each displaced byte, the offset in the stub at which a thread there continues
- * (the probe, if it has one, still fires); 0xffff: no instruction starts at the byte. */
+ * (the probe, if it has one, still fires); 0xffff: no instruction starts at the byte. The entry
+ * behind the last instruction that goes on has the place where the stub goes back. */
 struct err *text_stub_points(const struct text_site *s, uint64_t bias, uint64_t stub,
 			     const struct text_point *points, uint32_t n, uint8_t *out,
 			     uint32_t max, uint32_t *ret_n, uint32_t *ret_code,

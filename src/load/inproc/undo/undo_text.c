@@ -26,14 +26,26 @@ static uint64_t pc_in(const struct undo_log *log, uint64_t pc)
 	return u && at && u->stub && u->moved[at] != 0xffff ? u->stub + u->moved[at] : pc;
 }
 
+/* Returns true when offset `off` of a stub is the copy of the system call in front of site + k.
+ * Where a probe stands in front of a copy, its entry in `moved` is the probe's. Then only the entry
+ * of the next instruction shows where the copy ends. */
+static bool is_call_before(const struct wire_undo *u, uint32_t k, uint64_t off)
+{
+	return k >= 2 && u->moved[k] == off + 2 && u->before[k - 2] == 0x0f &&
+	       u->before[k - 1] == 0x05;
+}
+
 /* Returns the original address of the instruction at offset `off` of a stub, 0: it has none. */
 static uint64_t came_from(const struct wire_undo *u, uint64_t off)
 {
 	if (off == 0)
 		return u->site;
-	for (uint32_t k = 0; k < u->len; k++)
+	for (uint32_t k = 0; k <= u->len && k < WIRE_SITE_MAX; k++) {
 		if (u->moved[k] == off)
 			return u->site + k;
+		if (is_call_before(u, k, off))
+			return u->site + k - 2;
+	}
 	return 0;
 }
 

@@ -1,0 +1,258 @@
+#!/usr/bin/env python3
+# Each version of Python that tools/install-runtimes has got: the frames of a waiting thread are those of sys._current_frames(), sampled
+# callers call what they are shown to call in both engines, function-entry counts as sys.setprofile() does, the heap has as many objects as
+# gc.get_objects(), and heap alloc knows the lines of live objects. VERSIONS="3.9 3.13": only these.
+from runtime_versions import *
+
+PROGRAM = r"""# -*- coding: utf-8 -*-
+from __future__ import print_function
+import functools, gc, json, os, sys, threading, time
+lock = threading.Lock()
+lock.acquire()
+until = [0]
+
+
+def leaf(n):
+    x = 0
+    for i in range(n):
+        x += i * i
+    return x
+
+
+def key(x):
+    return leaf(20) * x
+
+
+class Order(object):
+    def save(self, n):
+        if n:
+            return self.save(n - 1)
+        return sorted(range(8), key=key)
+
+    def held(self, n):
+        if n:
+            return self.held(n - 1)
+        return sorted([3], key=lambda x:
+                      wait(x))
+
+
+def wait(x):
+    with lock:
+        return x
+
+
+def each():
+    for i in range(4):
+        yield Order().save(3)
+
+
+def held():
+    yield Order().held(2)
+
+
+def work():
+    return functools.reduce(lambda a, b: b, each())
+
+
+def holds():
+    for x in map(str,
+                 held()):
+        pass
+
+
+def raises(n):
+    if n == 0:
+        raise KeyError(n)
+    raises(n - 1)
+
+
+def calls(n):
+    for i in range(n):
+        work()
+        try:
+            raises(3)
+        except KeyError:
+            pass
+
+
+def busy():
+    while True:
+        if not until[0]:
+            time.sleep(0.01)
+            continue
+        work()
+
+
+class Kept(object):
+    def __init__(self, i):
+        self.number = i
+        self.tags = [i, str(i)]
+
+
+class Slotted(object):
+    __slots__ = ("a", "b")
+
+    def __init__(self, i):
+        self.a = (i, str(i))
+        self.b = {i: i}
+
+
+class Foo(object):
+    pass
+
+
+kept = [Kept(i) for i in range(3000)] + [Slotted(i) for i in range(700)] + [set([i]) for i in range(300)]
+more = []
+
+
+def frames(thread):
+    f, found = sys._current_frames()[thread.ident], []
+    while f:
+        code = f.f_code
+        found.append([os.path.basename(code.co_filename), getattr(code, "co_qualname", code.co_name), f.f_lineno])
+        f = f.f_back
+    return found
+
+
+def counted(n):
+    counts = {}
+
+    def count(frame, event, arg):
+        code = frame.f_code
+        if code.co_filename == __file__ and event == "call":
+            counts[code.co_name] = counts.get(code.co_name, 0) + 1
+    sys.setprofile(count)
+    calls(n)
+    sys.setprofile(None)
+    return counts
+
+
+def objects():
+    gc.collect()
+    found = {}
+    for o in gc.get_objects():
+        name = type(o).__name__
+        if name in ("Kept", "Slotted", "set", "function", "Foo"):
+            n = found.get(name, (0, 0))
+            found[name] = (n[0] + 1, n[1] + sys.getsizeof(o))
+    return found
+
+
+def make(n):
+    for i in range(n):
+        more.append(Foo())
+    return n
+
+
+threads = [threading.Thread(target=f) for f in (holds, busy)]
+for t in threads:
+    t.daemon = True
+    t.start()
+
+
+def stacks():
+    while [f[1] for f in frames(threads[0])][0] != "wait":
+        time.sleep(0.01)
+    return frames(threads[0])
+
+
+def run():
+    gc.disable()
+    print("ready")
+    sys.stdout.flush()
+    while True:
+        words = sys.stdin.readline().split()
+        if not words:
+            os._exit(0)
+        what, n = words[0], int(words[1])
+        if what == "busy":
+            until[0] = n
+            answer = n
+        else:
+            answer = {"counted": counted, "calls": calls, "make": make, "objects": lambda n: objects(), "stacks": lambda n: stacks()}[what](n)
+        print(json.dumps(answer))
+        sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    run()
+"""
+APP = file_of("app.py", PROGRAM)
+CALLERS = {"leaf": {"key"}, "key": {"save"}, "save": {"save", "each"}, "each": {"work"}, "<lambda>": {"work"}, "work": {"busy"}}
+FOO = 1 + PROGRAM.splitlines().index("        more.append(Foo())")
+
+
+def frames_of(lines):
+    """(file, function, line) of the Python frames."""
+    return [[m[1], m[2], int(m[3] or 0)] for m in (re.match(r"(\S+\.py)`(\S+?)(?::(\d+))?$", line) for line in lines) if m]
+
+
+def waiting(p):
+    theirs = p.ask("stacks", 0)
+    ours = [f for f in map(frames_of, p.stacks().values()) if any(x[1].endswith("held") for x in f)]
+    qualified = theirs != [[f[0], f[1].rsplit(".", 1)[-1], f[2]] for f in theirs]
+    if not qualified:  # before 3.11 a code object has no qualified name
+        ours = [[[f[0], f[1].rsplit(".", 1)[-1], f[2]] for f in frames] for frames in ours]
+    p.check(ours == [theirs], "frames of a waiting thread\n theirs %s\n ours   %s" % (theirs, ours))
+    return len(theirs)
+
+
+def sampled(p, engine):
+    p.ask("busy", 1)
+    seen, wrong, unnamed = 0, [], 0
+    for lines, n in p.sampled(engine, 150):
+        names = [f[1].rsplit(".", 1)[-1] for f in frames_of(lines) if f[0] == "app.py"]
+        if not names or names[-1] != "busy" and "[python]" not in lines:
+            continue
+        seen += n
+        unnamed += n if "[python]" in lines else 0
+        bad = [(callee, caller) for callee, caller in zip(names, names[1:]) if callee in CALLERS and caller not in CALLERS[callee]]
+        if "[python]" not in lines and (bad or any("EvalFrame" in line for line in lines[:lines.index(next(x for x in lines if "app.py`busy" in x))])):
+            wrong.append((bad, lines))
+    p.ask("busy", 0)
+    p.check(seen > 50 and not wrong and unnamed * 10 < seen, engine, "samples %d, without names %d, wrong:" % (seen, unnamed), wrong[:2])
+    return seen
+
+
+def entries(p, engine, want):
+    program = 'python$target:::function-entry /basename(copyinstr(arg0)) == "app.py"/ { @[copyinstr(arg1)] = count(); }'
+    _, r = p.traced(engine, program, "calls", 20)
+    if not r:
+        return
+    got = {k.rsplit(".", 1)[-1]: v for k, v in r.aggs().items() if k in want}
+    p.check(got == want, engine, "function-entry", {k: (got.get(k), want[k]) for k in want if got.get(k) != want[k]}, r)
+
+
+def heap(p):
+    rows = {r["class"]: (r["objects"], r["bytes"]) for r in p.heap("--histogram") if "class" in r}
+    for name, (n, size) in p.ask("objects", 0).items():
+        p.check(rows.get(name) == (n, size), "objects of", name, rows.get(name), "not", (n, size))
+
+
+def alloc(p):
+    d = subprocess.Popen([DESCRY, "heap", "alloc", "--json", "-n", "100000", "-p", p.pid], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    said = d.stderr.readline()
+    if not p.check(said == "descry heap: recording\n", "heap alloc:", said, "" if d.poll() is None else d.stderr.read()):
+        return
+    p.ask("make", 1000)
+    time.sleep(0.5)
+    d.send_signal(signal.SIGINT)
+    rows = [json.loads(line) for line in d.communicate()[0].splitlines()]
+    found = {(r.get("line"), r["class"]): r["count"] for r in rows[1:]}
+    p.check(found.get((FOO, "Foo")) == 1000, "heap alloc", {k: v for k, v in found.items() if k[1] == "Foo"})
+
+
+def version(name):
+    p = Program(name, APP)
+    listed = descry("list", "-p", p.pid).out
+    frames = waiting(p)
+    samples = [sampled(p, engine) for engine in ("kernel", "inproc")]
+    heap(p)
+    want = p.ask("counted", 20)
+    for engine in ("kernel", "inproc"):
+        entries(p, engine, want)
+    alloc(p)
+    print("%s: %d frames, %s samples, %d calls" % (name, frames, samples, sum(want.values())), listed.count("python"))
+
+
+each_version("python", version)
