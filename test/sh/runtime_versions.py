@@ -60,6 +60,19 @@ class Program:
         r = descry("heap", "--json", "-n", "10000000", "-p", self.pid, *args)
         return r.json()
 
+    def recorded(self, line, name):
+        """heap alloc: asks for 1,000 objects of the class `name`, which are made in this line."""
+        d = kill_at_end(subprocess.Popen([DESCRY, "heap", "alloc", "--json", "-n", "100000", "-p", self.pid], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                         text=True))
+        said = d.stderr.readline()
+        if not self.check(said == "descry heap: recording\n", "heap alloc:", said):
+            return
+        self.ask("make", 1000)
+        d.send_signal(signal.SIGINT)
+        rows = [json.loads(row) for row in d.communicate()[0].splitlines()]
+        found = {(r.get("line"), r["class"]): r["count"] for r in rows[1:]}
+        self.check(found.get((line, name)) == 1000, "heap alloc", rows[:1], {k: v for k, v in found.items() if k[1] == name})
+
 
 def file_of(name, text):
     path = os.path.join(TMP, name)
