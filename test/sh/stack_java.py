@@ -196,7 +196,8 @@ def said_by_java(text):
         tid = re.search(r" nid=(\w+)", block)
         frames = re.findall(r"^\s+at (\S+)\((?:[^/()\n]*/)?([^:()\n]*)(?::(\d+))?\)", block, re.M)
         if tid and frames:
-            found[int(tid[1], 0)] = [(f[0], f[1] if f[1] not in ("Native Method", "Unknown Source") else None, int(f[2] or 0)) for f in frames]
+            # Java 11 shows the classes of lambdas, with an address that is no part of the name
+            found[int(tid[1], 0)] = [(re.sub(r"/0x[0-9a-f]+", "", f[0]), f[1] if f[1] not in ("Native Method", "Unknown Source") else None, int(f[2] or 0)) for f in frames]
     return found
 
 
@@ -216,8 +217,8 @@ def is_equal(theirs, ours):
 
 
 def is_whole(block):
-    """Does the native part come to the thread's first function, clone3()? A stripped C library has no name for it."""
-    return re.search(r"libc\.so\.6(`clone3)?\+0x[0-9a-f]+$", block.strip()) is not None
+    """Does the native part come to the thread's first function, clone() or clone3()? A stripped C library may have no name for it."""
+    return re.search(r"libc(\.so\.6|-2\.\d+\.so)(`clone3?)?\+0x[0-9a-f]+$", block.strip()) is not None
 
 
 def waits(frames):

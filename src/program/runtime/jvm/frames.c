@@ -3,6 +3,16 @@
 
 enum { THREADS_MAX = 1 << 16 };
 
+/* Takes a thread that the JVM's list has. */
+static void take_thread(struct jvm *j, uint64_t thread)
+{
+	const struct jvm_layout *l = &j->layout;
+	uint32_t id = (uint32_t)jvm_get(j, jvm_get(j, thread, l->thread_os), l->os_id);
+
+	if (id)
+		*hash_put(&j->threads, &id, sizeof(id), NULL) = thread;
+}
+
 /* Reads the list of threads once, from a stopped process. */
 static void read_threads(struct jvm *j)
 {
@@ -10,16 +20,21 @@ static void read_threads(struct jvm *j)
 	uint64_t list, first, n, thread;
 
 	j->threads_read = true;
+	if (!l->variable.threads) { /* a linked list */
+		if (!jvm_word(j, l->variable.threads_linked, &thread))
+			return;
+		for (uint64_t i = 0; thread && i < THREADS_MAX; i++) {
+			take_thread(j, thread);
+			thread = jvm_get(j, thread, l->thread_next);
+		}
+		return;
+	}
 	if (!jvm_word(j, l->variable.threads, &list) || !list)
 		return;
 	n = jvm_get(j, list, l->threads_length);
 	first = jvm_get(j, list, l->threads_first);
-	for (uint64_t i = 0; i < n && i < THREADS_MAX && jvm_word(j, first + i * 8, &thread); i++) {
-		uint32_t id = (uint32_t)jvm_get(j, jvm_get(j, thread, l->thread_os), l->os_id);
-
-		if (id)
-			*hash_put(&j->threads, &id, sizeof(id), NULL) = thread;
-	}
+	for (uint64_t i = 0; i < n && i < THREADS_MAX && jvm_word(j, first + i * 8, &thread); i++)
+		take_thread(j, thread);
 }
 
 uint64_t jvm_thread(struct jvm *j, uint32_t tid)

@@ -72,8 +72,9 @@
 	X(compiled_original_pc, 1, "nmethod", "_orig_pc_offset", "", "") \
 	X(pc_offset, 1, "PcDesc", "_pc_offset", "", "") \
 	X(pc_scope, 1, "PcDesc", "_scope_decode_offset", "", "") \
-	X(threads_length, 1, "ThreadsList", "_length", "", "") \
-	X(threads_first, 1, "ThreadsList", "_threads", "", "") \
+	X(threads_length, 0, "ThreadsList", "_length", "", "") \
+	X(threads_first, 0, "ThreadsList", "_threads", "", "") \
+	X(thread_next, 0, "JavaThread", "_next", "", "") \
 	X(thread_os, 1, "JavaThread", "_osthread", "Thread", "_osthread") \
 	X(thread_anchor, 1, "JavaThread", "_anchor", "", "") \
 	X(anchor_sp, 1, "JavaFrameAnchor", "_last_Java_sp", "", "") \
@@ -86,7 +87,8 @@
 #define JVM_VARIABLES(X) \
 	X(heaps, 1, "CodeCache", "_heaps") \
 	X(interpreter, 0, "AbstractInterpreter", "_code") \
-	X(threads, 1, "ThreadsSMRSupport", "_java_thread_list") \
+	X(threads, 0, "ThreadsSMRSupport", "_java_thread_list") \
+	X(threads_linked, 0, "Threads", "_thread_list") \
 	X(call_stub_return, 1, "StubRoutines", "_call_stub_return_address") \
 	X(major, 1, "Abstract_VM_Version", "_vm_major_version") \
 	X(minor, 1, "Abstract_VM_Version", "_vm_minor_version") \

@@ -197,6 +197,13 @@ bool jvm_tables_read(struct jvm *j, const struct jvm_wanted *w, void *layout)
 	return read_members(j, w, layout) && read_sizes(j, w, layout) && has_required(w, layout);
 }
 
+/* Java 11 has its threads in a linked list, later versions in an array. */
+static bool has_threads(const struct jvm_layout *l)
+{
+	return (l->variable.threads && l->threads_length.width && l->threads_first.width) ||
+	       (l->variable.threads_linked && l->thread_next.width);
+}
+
 bool jvm_layout_read(struct jvm *j, struct jvm_layout *ret)
 {
 	struct jvm_layout l = { 0 };
@@ -204,7 +211,7 @@ bool jvm_layout_read(struct jvm *j, struct jvm_layout *ret)
 	if (!jvm_tables_read(j, &wanted, &l) || l.size.pc != 16 ||
 	    !(l.blob_code.width || l.blob_code_offset.width) ||
 	    !(l.compiled_scopes.width || l.compiled_scopes_offset.width) ||
-	    !(l.compiled_metadata.width || l.blob_mutable.width))
+	    !(l.compiled_metadata.width || l.blob_mutable.width) || !has_threads(&l))
 		return false;
 	*ret = l;
 	return true;
