@@ -23,8 +23,10 @@ demo: deps
 
 # SAN=1: descry itself built with ASan and UBSan.  T="pattern...": only the tests whose name holds a pattern.
 test: test-deps
-	@$(MAKE) --no-print-directory all
-	@ninja -C $(BUILD) -j $(JOBS) tests $(if $(SAN),test/descry-san)
+	@tools/install-runtimes $(BUILD)/runtimes & \
+		$(MAKE) --no-print-directory all && \
+		ninja -C $(BUILD) -j $(JOBS) tests $(if $(SAN),test/descry-san); \
+		status=$$?; wait; exit $$status
 	@tools/run-tests --build $(BUILD) $(if $(SAN),--descry $(BUILD)/test/descry-san) $(T)
 
 # PREFIX counts also when the tree was built for another one before; DESTDIR stands in front of it.

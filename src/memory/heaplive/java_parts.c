@@ -5,7 +5,6 @@
 
 enum {
 	REGIONS_MAX = 1 << 20, /* of G1: 2048 by default */
-	THREADS_MAX = 1 << 16,
 	/* HeapRegionType */
 	REGION_FREE = 0,
 	REGION_HUMONGOUS = 4,
@@ -142,23 +141,17 @@ static int buffer_order(const void *a, const void *b)
 static void buffers_find(struct java_reader *x)
 {
 	const struct java_layout *l = &x->layout;
-	const struct jvm_layout *j = &x->jvm->layout;
 	const struct jvm_member second = { l->tlab_end.at + 8, 8 };
 	/* a limit in front of the end, where a profiler wants to see an allocation */
 	bool limited = l->tlab_desired.at == l->tlab_end.at + 16;
-	uint64_t list, first, n, thread, reserve = buffer_reserve(x);
+	struct jvm_threads threads = jvm_threads_begin(x->jvm);
+	uint64_t thread, reserve = buffer_reserve(x);
 	uint32_t kept = 0;
 
-	if (!jvm_word(x->jvm, j->variable.threads, &list) || !list)
-		return;
-	n = jvm_get(x->jvm, list, j->threads_length);
-	first = jvm_get(x->jvm, list, j->threads_first);
-	for (uint64_t i = 0; i < n && i < THREADS_MAX; i++) {
+	while ((thread = jvm_threads_next(&threads))) {
 		struct java_buffer b;
 		uint64_t tlab, end;
 
-		if (!jvm_word(x->jvm, first + i * 8, &thread) || !thread)
-			break;
 		tlab = thread + l->thread_tlab.at;
 		b.start = jvm_get(x->jvm, tlab, l->tlab_start);
 		b.top = jvm_get(x->jvm, tlab, l->tlab_top);

@@ -10,7 +10,6 @@ enum {
 	CHUNK_USED = CHUNK_SLOTS * 8,
 	CHUNK_NEXT = CHUNK_USED + 8,
 	CHUNKS_MAX = 1 << 16,
-	THREADS_MAX = 1 << 16,
 	BLOCKS_MAX = 1 << 16, /* of a thread's JNI handles */
 	BLOCK_HANDLES = 32,
 	STACK_MAX = 64 << 20,
@@ -185,21 +184,15 @@ static void handles_add(struct java_reader *x, uint64_t thread, const struct hol
 static void threads_add(struct java_reader *x)
 {
 	const struct java_layout *l = &x->layout;
-	const struct jvm_layout *j = &x->jvm->layout;
 	const struct jvm_member words[] = { l->thread_exception, l->thread_result };
-	uint64_t list, first, n, thread;
+	struct jvm_threads threads = jvm_threads_begin(x->jvm);
+	uint64_t thread;
 	struct added added = { 0 };
 
-	if (!jvm_word(x->jvm, j->variable.threads, &list) || !list)
-		return;
 	memory_stacks(x->copy, &added.sps);
-	n = jvm_get(x->jvm, list, j->threads_length);
-	first = jvm_get(x->jvm, list, j->threads_first);
-	for (uint64_t i = 0; i < n && i < THREADS_MAX && java_afford(x, 16); i++) {
+	while (java_afford(x, 16) && (thread = jvm_threads_next(&threads))) {
 		struct holder h = { 0, "local variable", "<local>" };
 
-		if (!jvm_word(x->jvm, first + i * 8, &thread) || !thread)
-			break;
 		if (!is_new(&added.threads, thread))
 			continue;
 		/* a handle from Java 16 on */

@@ -83,7 +83,8 @@ static void storage_add(struct java_reader *x, uint64_t storage)
 void java_storages_add(struct java_reader *x)
 {
 	/* a variable of libjvm.so */
-	uint64_t variable = x->jvm->layout.variable.threads;
+	const struct jvm_layout *l = &x->jvm->layout;
+	uint64_t variable = l->variable.threads ?: l->variable.threads_linked;
 	const struct memory_region *r = memory_region_at(x->copy, variable);
 	uint64_t from, end;
 	struct hash seen = { 0 };

@@ -3,38 +3,55 @@
 
 enum { THREADS_MAX = 1 << 16 };
 
-/* Takes a thread that the JVM's list has. */
-static void take_thread(struct jvm *j, uint64_t thread)
+struct jvm_threads jvm_threads_begin(const struct jvm *j)
 {
 	const struct jvm_layout *l = &j->layout;
-	uint32_t id = (uint32_t)jvm_get(j, jvm_get(j, thread, l->thread_os), l->os_id);
+	struct jvm_threads t = { .jvm = j };
+	uint64_t list;
 
-	if (id)
-		*hash_put(&j->threads, &id, sizeof(id), NULL) = thread;
+	if (!l->variable.threads) {
+		if (jvm_word(j, l->variable.threads_linked, &t.at))
+			t.left = THREADS_MAX;
+	} else if (jvm_word(j, l->variable.threads, &list) && list) {
+		t.left = jvm_get(j, list, l->threads_length);
+		t.at = jvm_get(j, list, l->threads_first);
+		if (t.left > THREADS_MAX)
+			t.left = THREADS_MAX;
+	}
+	return t;
+}
+
+uint64_t jvm_threads_next(struct jvm_threads *t)
+{
+	const struct jvm_layout *l = &t->jvm->layout;
+	uint64_t thread = 0;
+
+	if (!t->left)
+		return 0;
+	t->left--;
+	if (!l->variable.threads) {
+		thread = t->at;
+		t->at = thread ? jvm_get(t->jvm, thread, l->thread_next) : 0;
+	} else if (jvm_word(t->jvm, t->at, &thread)) {
+		t->at += 8;
+	}
+	return thread;
 }
 
 /* Reads the list of threads once, from a stopped process. */
 static void read_threads(struct jvm *j)
 {
 	const struct jvm_layout *l = &j->layout;
-	uint64_t list, first, n, thread;
+	struct jvm_threads t = jvm_threads_begin(j);
+	uint64_t thread;
 
 	j->threads_read = true;
-	if (!l->variable.threads) { /* a linked list */
-		if (!jvm_word(j, l->variable.threads_linked, &thread))
-			return;
-		for (uint64_t i = 0; thread && i < THREADS_MAX; i++) {
-			take_thread(j, thread);
-			thread = jvm_get(j, thread, l->thread_next);
-		}
-		return;
+	while ((thread = jvm_threads_next(&t))) {
+		uint32_t id = (uint32_t)jvm_get(j, jvm_get(j, thread, l->thread_os), l->os_id);
+
+		if (id)
+			*hash_put(&j->threads, &id, sizeof(id), NULL) = thread;
 	}
-	if (!jvm_word(j, l->variable.threads, &list) || !list)
-		return;
-	n = jvm_get(j, list, l->threads_length);
-	first = jvm_get(j, list, l->threads_first);
-	for (uint64_t i = 0; i < n && i < THREADS_MAX && jvm_word(j, first + i * 8, &thread); i++)
-		take_thread(j, thread);
 }
 
 uint64_t jvm_thread(struct jvm *j, uint32_t tid)

@@ -312,6 +312,14 @@ void jvm_parameters(struct jvm *j, const char *class, const char *method,
 		    char ret[JVM_PARAMETERS_MAX]);
 
 /* --- frames.c --- */
+/* Goes through the JVM's threads, THREADS_MAX at most: an array, a linked list in Java 11. */
+struct jvm_threads {
+	const struct jvm *jvm;
+	uint64_t at, left;
+};
+struct jvm_threads jvm_threads_begin(const struct jvm *j);
+/* Returns the next JavaThread, 0 at the end. */
+uint64_t jvm_threads_next(struct jvm_threads *t);
 bool jvm_step(struct runtime *r, const struct space_thread *t, struct unwind_cursor *c,
 	      runtime_frame_vec *ret);
 void jvm_add(struct jvm *j, const struct jvm_method *m, int64_t bci, bool sure,

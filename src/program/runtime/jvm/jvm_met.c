@@ -44,7 +44,8 @@ static bool are_read(const struct jvm_layout *l)
 	for (size_t i = 0; i < ARRAY_SIZE(blob); i++)
 		if (!is_read(blob[i], WIRE_JAVA_BLOB))
 			return false;
-	return l->compiled_number.width && is_read(l->const_name, WIRE_JAVA_CONST) &&
+	/* of the name, the program takes the aligned word that has it */
+	return l->compiled_number.width && (l->const_name.at | 7u) < WIRE_JAVA_CONST &&
 	       is_read(l->const_constants, WIRE_JAVA_CONST) &&
 	       is_read(l->const_code_size, WIRE_JAVA_CONST);
 }
