@@ -8,8 +8,7 @@ enum {
 	SEARCHED = 1 << 17, /* bytes of the runtime and of an interpreter */
 	GENERATIONS = 3,
 	GENERATION_SIZE = 24,
-	GENERATION_0 = GENERATIONS * GENERATION_SIZE, /* the pointer to the first one */
-	FROZEN = GENERATION_0 + 8,
+	LISTS_SIZE = GENERATIONS * GENERATION_SIZE + 8 + 8 + GENERATION_SIZE,
 	INTERPRETERS_MAX = 64,
 	THREADS_MAX = 1 << 16,
 	HEAD = 16,
@@ -18,6 +17,13 @@ enum {
 	STACK_CHUNKS_MAX = 1 << 12,
 	STACK_CHUNK_MAX = 1 << 22,
 };
+
+/* Returns the address of the pointer to the first list. It is behind the lists, which in 3.13 need
+ * not be aligned to a word. */
+static uint64_t behind_lists(uint64_t lists)
+{
+	return (lists + GENERATIONS * GENERATION_SIZE + 7) & ~7ull;
+}
 
 /* Finds the collector's lists: the pointer behind them leads to the first one. */
 static uint64_t find_lists(struct python_reader *x, uint64_t addr)
@@ -28,8 +34,8 @@ static uint64_t find_lists(struct python_reader *x, uint64_t addr)
 	if (!r)
 		return 0;
 	end = r->end - addr < SEARCHED ? r->end : addr + SEARCHED;
-	for (uint64_t at = addr; at + FROZEN + GENERATION_SIZE <= end; at += 8)
-		if (memory_word(r, at + GENERATION_0) == at)
+	for (uint64_t at = addr; at + LISTS_SIZE <= end; at += 4)
+		if (memory_word(r, behind_lists(at)) == at)
 			return at;
 	return 0;
 }
@@ -180,7 +186,7 @@ static void see_generations(struct python_reader *x, uint64_t lists)
 	for (uint32_t i = 0; lists && i < GENERATIONS; i++)
 		x->generations[i] += see_list(x, lists + i * GENERATION_SIZE);
 	if (lists)
-		x->generations[GENERATIONS] += see_list(x, lists + FROZEN);
+		x->generations[GENERATIONS] += see_list(x, behind_lists(lists) + 8);
 }
 
 static void see_interpreter(struct python_reader *x, uint64_t interpreter)
