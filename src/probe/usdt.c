@@ -344,7 +344,7 @@ static const char *matching_name(struct match *m, const struct object_usdt *u)
 	return name && glob_match(m->pd->name, name) ? name : NULL;
 }
 
-/* Adds the probe of CPython 3.11 that is passed at its note only while line is enabled. */
+/* Adds the probe of CPython that is passed at its note only while line is enabled, or has none. */
 static void add_python_entry(struct match *m, pid_t pid, const struct process_object *po,
 			     const char *prov, const char *name, const struct object_usdt *u)
 {
@@ -352,28 +352,32 @@ static void add_python_entry(struct match *m, pid_t pid, const struct process_ob
 	const struct usdt_python *places = usdt_python_places(m->ps, po, &reason);
 
 	if (!places) {
-		process_note(m->ps, xasprintf("%s:%s::%s fires only while line is enabled, too: %s",
-					      prov, po->name, name, reason));
-		add_usdt(m, pid, po, prov, name, u);
+		process_note(m->ps,
+			     xasprintf("%s:%s::%s %s: %s", prov, po->name, name,
+				       u->addr ? "fires only while line is enabled, too" :
+						 "cannot be enabled",
+				       reason));
+		if (u->addr)
+			add_usdt(m, pid, po, prov, name, u);
 		return;
 	}
-	for (uint32_t i = 0; i < USDT_PYTHON_PLACES; i++) {
+	for (uint32_t i = 0; i < places->n; i++) {
 		struct usdt_place *place;
 		struct probe *p;
 		uint64_t offset;
 		bool is_new;
 
-		if (!object_addr_to_offset(po->object, places[i].addr, &offset))
+		if (!object_addr_to_offset(po->object, places->v[i].addr, &offset))
 			continue;
 		p = add_probe(m, pid, po, prov, u->func, name, offset, &is_new);
 		if (is_new) {
 			place = arena_new(&m->ps->arena, struct usdt_place);
 			place->object = po->object;
-			place->addr = places[i].addr;
+			place->addr = places->v[i].addr;
 			place->noperands = USDT_PYTHON_ARGS;
-			memcpy(place->operands, places[i].args, sizeof(place->operands));
+			memcpy(place->operands, places->v[i].args, sizeof(places->v[i].args));
 			p->priv = place;
-			p->addr = places[i].addr;
+			p->addr = places->v[i].addr;
 			classify(m->ps, p, po);
 		}
 		m->found(m->arg, p);
@@ -430,33 +434,41 @@ static void add_java(struct match *m, pid_t pid, const struct process_object *po
 	select_own(m);
 }
 
-/* named: the description's object may be this one. */
+/* named: the description's object may be this one. methods: the kinds of Ruby's probes that are
+ * added already, because all notes of a kind have the same places. */
+static void match_note(struct match *m, pid_t pid, const struct process_object *po, bool named,
+		       const struct object_usdt *u, bool methods[])
+{
+	enum usdt_ruby_kind kind = usdt_ruby_kind(u);
+	cleanup_free char *prov = xasprintf("%s%d", u->provider, (int)pid);
+	const char *name = matching_name(m, u);
+
+	m->names = usdt_names(u);
+	if (m->names && m->names->java)
+		add_java(m, pid, po, u);
+	if (!name || methods[kind] || !glob_match(m->pd->prov, prov))
+		return;
+	if (!named || !glob_match(m->pd->func, u->func)) {
+		if (!m->names || !*m->pd->prov)
+			return;
+		select_names(m);
+	}
+	methods[kind] = kind != USDT_RUBY_OTHER;
+	add_note(m, pid, po, prov, name, u);
+	select_own(m);
+}
+
 static void match_object(struct match *m, pid_t pid, const struct process_object *po, bool named)
 {
 	uint32_t n;
 	const struct object_usdt *u = object_usdts(po->object, &n);
-
+	const struct object_usdt *unnoted = usdt_python_unnoted(po->object);
 	bool methods[USDT_RUBY_RETURN + 1] = { false };
 
-	for (uint32_t k = 0; k < n; k++) {
-		enum usdt_ruby_kind kind = usdt_ruby_kind(&u[k]);
-		cleanup_free char *prov = xasprintf("%s%d", u[k].provider, (int)pid);
-		const char *name = matching_name(m, &u[k]);
-
-		m->names = usdt_names(&u[k]);
-		if (m->names && m->names->java)
-			add_java(m, pid, po, &u[k]);
-		if (!name || methods[kind] || !glob_match(m->pd->prov, prov))
-			continue;
-		if (!named || !glob_match(m->pd->func, u[k].func)) {
-			if (!m->names || !*m->pd->prov)
-				continue;
-			select_names(m);
-		}
-		methods[kind] = kind != USDT_RUBY_OTHER;
-		add_note(m, pid, po, prov, name, &u[k]);
-		select_own(m);
-	}
+	for (uint32_t k = 0; k < n; k++)
+		match_note(m, pid, po, named, &u[k], methods);
+	if (unnoted)
+		match_note(m, pid, po, named, unnoted, methods);
 	m->names = NULL;
 	if (n && named)
 		add_ruby_line(m, pid, po);

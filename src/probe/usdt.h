@@ -39,11 +39,18 @@ void usdt_questions_free(struct usdt_questions *q);
 /* --- usdt_python.c --- */
 /* Returns true for a probe that CPython passes only while another one is enabled. */
 bool usdt_is_python_entry(struct object *o, const struct object_usdt *u);
+/* Returns what stands for the note that a version lacks, although its places are known: it has no
+ * address. NULL: nothing is missing. */
+const struct object_usdt *usdt_python_unnoted(struct object *o);
 /* Places that are always passed instead, by link-time address: file, function and line. */
-enum { USDT_PYTHON_PLACES = 2, USDT_PYTHON_ARGS = 3 };
-struct usdt_python {
+enum { USDT_PYTHON_PLACES = 3, USDT_PYTHON_ARGS = 3 };
+struct usdt_python_place {
 	uint64_t addr;
 	struct usdt_operand args[USDT_PYTHON_ARGS];
+};
+struct usdt_python {
+	struct usdt_python_place v[USDT_PYTHON_PLACES];
+	uint32_t n;
 };
 /* Finds them, once for each file and probe set. Returns NULL and sets *ret_reason when they are not
  * known. */
@@ -105,6 +112,9 @@ enum usdt_ruby_kind usdt_ruby_kind(const struct object_usdt *u);
 const char *usdt_ruby_refusal(const struct object_usdt *u);
 /* Returns the name that a probe had in other systems, NULL: none. */
 const char *usdt_ruby_old_name(const struct object_usdt *u);
+/* Returns what stands for the note that a version lacks, although its places are known: it has no
+ * address. NULL: nothing is missing. */
+const struct object_usdt *usdt_python_unnoted(struct object *o);
 /* Places that are always passed instead: class, method, file and line. The first nentries begin a
  * method. At the others a frame of any kind ends, whose flags are there. */
 enum { USDT_RUBY_ARGS = 4, USDT_RUBY_LINE_ARGS = 2 };

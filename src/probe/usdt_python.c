@@ -1,64 +1,88 @@
-/* function-entry of CPython 3.11, whose own note is passed only while line is enabled, too: places
- * in the interpreter's loop instead, and arguments from the frame. */
+/* function-entry of CPython 3.11, whose own note is passed only while line is enabled, too, and of
+ * 3.13, which has no note: places in the interpreter's loop instead, and arguments from the frame. */
 #include <string.h>
 
 #include "probe/process.h"
 #include "probe/usdt.h"
 #include "program/runtime/python/python.h"
 
-enum { STATE = 32, UTF8 = 56 }; /* in a str: its kind; of one that is not ASCII, its UTF-8 */
+enum { STATE = 32 }; /* in a str: its kind */
 
 bool usdt_is_python_entry(struct object *o, const struct object_usdt *u)
 {
 	return !strcmp(u->provider, "python") && !strcmp(u->name, "function__entry") &&
-	       python_asks_for_lines(o);
+	       python_has_entries(o);
+}
+
+const struct object_usdt *usdt_python_unnoted(struct object *o)
+{
+	static const struct object_usdt entry = {
+		.provider = "python", .name = "function__entry", .args = "", .func = ""
+	};
+	uint32_t n;
+	const struct object_usdt *u = object_usdts(o, &n);
+
+	if (!object_find_name(o, "_PyEval_EvalFrameDefault") || !python_has_entries(o))
+		return NULL;
+	for (uint32_t i = 0; i < n; i++)
+		if (usdt_is_python_entry(o, &u[i]))
+			return NULL;
+	return &entry;
 }
 
 /* Returns the operand for a member of the frame's code object. */
-static struct usdt_operand of_code(const struct python_entry *e, uint32_t member, int8_t size)
+static struct usdt_operand of_code(const struct python_layout *l, const struct python_entry *e,
+				   uint32_t member, int8_t size)
 {
 	struct usdt_operand u = { .size = size, .mode = USDT_REG, .index = -1 };
 
 	u.base = usdt_x86_reg(e->frame);
 	u.path.n = 2;
-	u.path.steps[0] = (int16_t)e->layout->frame_code;
+	u.path.steps[0] = (int16_t)l->frame_code;
 	u.path.steps[1] = (int16_t)member;
 	return u;
 }
 
-static struct usdt_operand text_of_code(const struct python_entry *e, uint32_t member)
+static struct usdt_operand text_of_code(const struct python_layout *l, const struct python_entry *e,
+					uint32_t member)
 {
-	struct usdt_operand u = of_code(e, member, 8);
+	struct usdt_operand u = of_code(l, e, member, 8);
 
 	u.path.text.state = STATE;
-	u.path.text.ascii = (uint8_t)e->layout->text_ascii;
-	u.path.text.utf8 = UTF8;
+	u.path.text.ascii = (uint8_t)l->text_ascii;
+	u.path.text.utf8 = (uint8_t)(l->text_ascii + 8); /* of a str that is not ASCII */
 	return u;
 }
 
-static const char *find_places(struct object *o, struct usdt_python ret[USDT_PYTHON_PLACES])
+static const char *find_places(struct object *o, struct usdt_python *ret)
 {
-	struct python_entry entries[PYTHON_ENTRIES];
-	const char *reason = python_entries(o, entries);
+	struct python_entries entries;
+	const struct python_layout *l;
+	const char *reason = python_entries(o, &entries);
 
-	_Static_assert((int)USDT_PYTHON_PLACES == PYTHON_ENTRIES, "one each");
-	for (uint32_t i = 0; !reason && i < PYTHON_ENTRIES; i++) {
-		const struct python_entry *e = &entries[i];
+	_Static_assert((int)USDT_PYTHON_PLACES == PYTHON_ENTRIES_MAX, "one each");
+	if (reason)
+		return reason;
+	l = entries.layout;
+	ret->n = entries.n;
+	for (uint32_t i = 0; i < entries.n; i++) {
+		const struct python_entry *e = &entries.v[i];
+		struct usdt_python_place *p = &ret->v[i];
 
-		ret[i].addr = e->addr;
+		p->addr = e->addr;
 		/* file and name are neighbours; the layout's code_name is the qualified one */
-		ret[i].args[0] = text_of_code(e, e->layout->code_file);
-		ret[i].args[1] = text_of_code(e, e->layout->code_file + 8);
-		ret[i].args[2] = of_code(e, e->layout->code_first_line, -4);
+		p->args[0] = text_of_code(l, e, l->code_file);
+		p->args[1] = text_of_code(l, e, l->code_file + 8);
+		p->args[2] = of_code(l, e, l->code_first_line, -4);
 	}
-	return reason;
+	return NULL;
 }
 
 /* An interpreter's file. The search decodes its code, which takes milliseconds. Each description of
  * a script asks for each process. */
 struct usdt_python_file {
 	uint64_t dev, inode;
-	struct usdt_python places[USDT_PYTHON_PLACES];
+	struct usdt_python places;
 	const char *reason; /* NULL: places are known */
 	struct usdt_python_file *next;
 };
@@ -74,10 +98,10 @@ const struct usdt_python *usdt_python_places(struct probe_set *ps, const struct 
 		known = arena_new(&ps->arena, struct usdt_python_file);
 		known->dev = po->dev;
 		known->inode = po->inode;
-		known->reason = find_places(po->object, known->places);
+		known->reason = find_places(po->object, &known->places);
 		known->next = ps->pythons;
 		ps->pythons = known;
 	}
 	*ret_reason = known->reason;
-	return known->reason ? NULL : known->places;
+	return known->reason ? NULL : &known->places;
 }

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # Each version of Python that tools/install-runtimes has got: the frames of a waiting thread are those of sys._current_frames(), sampled
 # callers call what they are shown to call in both engines, function-entry counts as sys.setprofile() does, the heap has as many objects as
-# gc.get_objects(), and heap alloc knows the lines of live objects. VERSIONS="3.9 3.13": only these.
+# gc.get_objects(). What a version lacks is refused with the reason. VERSIONS="3.9 3.13": only these.
 from runtime_versions import *
 
 PROGRAM = r"""# -*- coding: utf-8 -*-
@@ -97,12 +97,7 @@ class Slotted(object):
         self.b = {i: i}
 
 
-class Foo(object):
-    pass
-
-
 kept = [Kept(i) for i in range(3000)] + [Slotted(i) for i in range(700)] + [set([i]) for i in range(300)]
-more = []
 
 
 def frames(thread):
@@ -132,19 +127,13 @@ def objects(n):
     found = {}
     for o in gc.get_objects():
         name = type(o).__name__
-        if name in ("Kept", "Slotted", "set", "function", "Foo"):
+        if name in ("Kept", "Slotted", "set", "function"):
             n = found.get(name, (0, 0))
             found[name] = (n[0] + 1, n[1] + sys.getsizeof(o))
     return found
 
 
 ANSWERS = {}
-
-
-def make(n):
-    for i in range(n):
-        more.append(Foo())
-    return n
 
 
 threads = [threading.Thread(target=f) for f in (holds, busy)]
@@ -159,7 +148,7 @@ def stacks(n):
     return frames(threads[0])
 
 
-ANSWERS.update(counted=counted, calls=calls, make=make, objects=objects, stacks=stacks)
+ANSWERS.update(counted=counted, calls=calls, objects=objects, stacks=stacks)
 
 
 def run():
@@ -185,7 +174,6 @@ if __name__ == "__main__":
 """
 APP = file_of("app.py", PROGRAM)
 CALLERS = {"leaf": {"key"}, "key": {"save"}, "save": {"save", "each"}, "each": {"work"}, "<lambda>": {"work"}, "work": {"busy"}}
-FOO = 1 + PROGRAM.splitlines().index("        more.append(Foo())")
 
 
 def frames_of(lines):
@@ -221,13 +209,28 @@ def sampled(p, engine):
     return seen
 
 
-def entries(p, engine, want):
-    program = 'python$target:::function-entry /basename(copyinstr(arg0)) == "app.py"/ { @[copyinstr(arg1)] = count(); }'
-    _, r = p.traced(engine, program, "calls", 20)
-    if not r:
-        return
-    got = {k.rsplit(".", 1)[-1]: v for k, v in r.aggs().items() if k in want}
-    p.check(got == want, engine, "function-entry", {k: (got.get(k), want[k]) for k in want if got.get(k) != want[k]}, r)
+# Counts by functions of the program, which calls() makes.
+ENTRIES = 'python$target:::function-entry /basename(copyinstr(arg0)) == "app.py"/ { @[copyinstr(arg1)] = count(); }'
+# What a version does not have, and what descry says about it.
+REFUSED = {
+    "python2.7": (["-n", ENTRIES], "does not match any probes"),
+}
+HEAPS = {"python3.9", "python3.13"}
+
+
+def entries(p, version):
+    """The same calls with each engine, and then with the profiler of the language, which changes the code."""
+    if version in REFUSED:
+        args, words = REFUSED[version]
+        r = descry("-p", p.pid, *args, rc=1)
+        p.check(words in r.err, "is refused", r)
+        return 0
+    found = {engine: p.traced(engine, ENTRIES, "calls", 20)[1] for engine in ("kernel", "auto")}
+    want = p.ask("counted", 20)
+    for engine, r in found.items():
+        got = {k: v for k, v in r.aggs().items() if k in want} if r else {}
+        p.check(got == want, engine, "function-entry", {k: (got.get(k), want[k]) for k in want if got.get(k) != want[k]}, r)
+    return sum(want.values())
 
 
 def heap(p):
@@ -239,14 +242,18 @@ def heap(p):
 def version(name):
     p = Program(name, APP)
     listed = descry("list", "-p", p.pid).out
+    p.check("runs python (%s" % name[6:] in listed, "descry list", listed)
     frames = waiting(p)
     samples = [sampled(p, engine) for engine in ("kernel", "inproc")]
-    heap(p)
-    want = p.ask("counted", 20)
-    for engine in ("kernel", "auto"):
-        entries(p, engine, want)
-    p.recorded(FOO, "Foo")
-    print("%s: %d frames, %s samples, %d calls" % (name, frames, samples, sum(want.values())), listed.count("python"))
+    if name in HEAPS:
+        heap(p)
+    else:
+        r = descry("heap", "-p", p.pid, rc=1)
+        p.check("the heap of Python %s is not known to descry" % name[6:] in r.err, "the heap is refused", r)
+    r = descry("heap", "alloc", "-p", p.pid, rc=1)
+    p.check("descry does not know where this version makes objects" in r.err, "heap alloc is refused", r)
+    calls = entries(p, name)
+    print("%s: %d frames, %s samples, %d calls" % (name, frames, samples, calls))
 
 
 each_version("python", version)

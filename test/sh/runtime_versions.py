@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from live import *
 
 RUNTIMES = os.path.join(BUILD, "runtimes", "bin")
-EXPECTED = {"python": ("2.7", "3.9", "3.13", "3.14"), "ruby": ("2.7", "3.3"), "java": ("11", "21", "25")}
+EXPECTED = {"python": ("2.7", "3.9", "3.13"), "ruby": ("2.7", "3.3"), "java": ("11", "21", "25")}
 
 
 class Program:

@@ -1,7 +1,7 @@
 /* Finds the interpreter's code for the instruction RESUME, with which each function begins.
  *
- * CPython 3.11 passes its probe function__entry only while the probe line is enabled, too. So
- * probes are placed on the code itself. The table of the loop's jumps has its address. The code
+ * CPython 3.11 passes its probe function__entry only while the probe line is enabled, too, and 3.13
+ * has none. So probes are placed on the code itself. The table of the loop's jumps has its address. The code
  * stores the address of the next instruction in the frame; this shows the register that has the
  * frame. */
 #include <string.h>
@@ -16,10 +16,14 @@ enum {
 	SEARCH_MAX = 1 << 30, /* comparisons of a word with a part of the code */
 	CODE_BYTES = 64,      /* of an instruction that are looked at */
 	CODE_MAX = 8,         /* machine instructions */
-	/* Include/opcode.h, the same in all releases of 3.11 */
-	RESUME_QUICK_3_11 = 150,
-	RESUME_3_11 = 151,
 };
+
+/* The numbers of RESUME, of its quickened form and of the one for monitored code (Include/opcode.h,
+ * Include/opcode_ids.h): the same in all releases of a minor version. */
+static const struct resume {
+	uint16_t version;
+	uint8_t n, instructions[PYTHON_ENTRIES_MAX];
+} resumes[] = { { 0x030b, 2, { 151, 150 } }, { 0x030d, 3, { 149, 207, 236 } } };
 
 static bool version(struct object *o, uint32_t *ret_major, uint32_t *ret_minor)
 {
@@ -118,31 +122,42 @@ static int frame_register(const struct object *o, uint64_t code, uint32_t instru
 	return -1;
 }
 
-const char *python_entries(struct object *o, struct python_entry ret[PYTHON_ENTRIES])
+static const struct resume *find_resume(struct object *o)
 {
-	static const uint8_t instructions[PYTHON_ENTRIES] = { RESUME_QUICK_3_11, RESUME_3_11 };
-	const struct object_symbol *loop = object_find_name(o, "_PyEval_EvalFrameDefault");
-	uint64_t targets[TARGETS];
 	uint32_t major, minor;
 
-	if (!version(o, &major, &minor) || major != 3 || minor != 11)
+	if (!version(o, &major, &minor))
+		return NULL;
+	for (size_t i = 0; i < ARRAY_SIZE(resumes); i++)
+		if (resumes[i].version == (major << 8 | minor))
+			return &resumes[i];
+	return NULL;
+}
+
+const char *python_entries(struct object *o, struct python_entries *ret)
+{
+	const struct resume *r = find_resume(o);
+	const struct object_symbol *loop = object_find_name(o, "_PyEval_EvalFrameDefault");
+	uint64_t targets[TARGETS];
+
+	if (!r)
 		return "descry does not know this version's instructions";
 	if (!loop || !find_targets(o, loop, targets))
 		return "descry does not find the interpreter's table of instructions";
-	for (uint32_t i = 0; i < PYTHON_ENTRIES; i++) {
-		const struct python_layout *l = python_layout(major, minor);
-		int reg = frame_register(o, targets[instructions[i]], l->frame_instruction);
+	ret->n = r->n;
+	ret->layout = python_layout(r->version >> 8, r->version & 255);
+	for (uint32_t i = 0; i < r->n; i++) {
+		uint64_t addr = targets[r->instructions[i]];
+		int reg = frame_register(o, addr, ret->layout->frame_instruction);
 
-		if (reg < 0 || targets[instructions[i]] - loop->addr >= loop->size)
+		if (reg < 0 || addr - loop->addr >= loop->size)
 			return "the code of the interpreter's instruction RESUME is not as in other builds";
-		ret[i] = (struct python_entry){ targets[instructions[i]], (uint8_t)reg, l };
+		ret->v[i] = (struct python_entry){ addr, (uint8_t)reg };
 	}
 	return NULL;
 }
 
-bool python_asks_for_lines(struct object *o)
+bool python_has_entries(struct object *o)
 {
-	uint32_t major, minor;
-
-	return version(o, &major, &minor) && major == 3 && minor == 11;
+	return find_resume(o);
 }

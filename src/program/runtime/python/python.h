@@ -96,14 +96,18 @@ uint32_t python_lines_find(enum python_lines how, const uint8_t *table, uint32_t
 struct python_entry {
 	uint64_t addr;
 	uint8_t frame;
+};
+enum { PYTHON_ENTRIES_MAX = 3 };
+struct python_entries {
+	struct python_entry v[PYTHON_ENTRIES_MAX]; /* exactly one of them is passed */
+	uint32_t n;
 	const struct python_layout *layout;
 };
-enum { PYTHON_ENTRIES = 2 }; /* exactly one of them is passed */
 /* Finds them. Returns NULL, or the reason why they are not known. */
-const char *python_entries(struct object *o, struct python_entry ret[PYTHON_ENTRIES]);
-/* Returns true when the interpreter passes its probe function__entry only while the probe line is
- * enabled. */
-bool python_asks_for_lines(struct object *o);
+const char *python_entries(struct object *o, struct python_entries *ret);
+/* Returns true for a version whose places are known. Its own probe function__entry is not passed, or
+ * only while the probe line is enabled. */
+bool python_has_entries(struct object *o);
 
 /* --- frames.c --- */
 void python_frames(struct runtime *r, const struct space_thread *t, runtime_frame_vec *ret);
