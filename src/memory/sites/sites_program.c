@@ -56,7 +56,7 @@ static const struct {
 	const char *(*places)(struct object *o, instruction_vec *ret);
 } interpreters[] = {
 	{ "ruby", "ruby_api_version", of_ruby },
-	{ "python", "Py_Version", of_python },
+	{ "python", "PyInterpreterState_Head", of_python },
 };
 
 /* Puts the clause of all places like the one at `first`, unless an earlier one is like it. */

@@ -135,15 +135,24 @@ static uint64_t reads_variable(const struct reference_search *x, uint32_t at, ui
 	return next + (uint64_t)(int64_t)distance == variable ? next : 0;
 }
 
+/* Returns true for 3.9 to 3.11. Before 3.11 exported functions show the version. */
+static bool is_known(struct object *o)
+{
+	uint64_t v;
+
+	if (object_symbol_value(o, "Py_Version", &v))
+		return object_read(o, v, &v, 8) == 8 && v >> 16 == 0x030b;
+	return object_symbol_value(o, "PyObject_CallNoArgs", &v);
+}
+
 static const char *find_references(struct reference_search *x, struct object *o)
 {
 	const struct object_symbol *exported = object_find_name(o, "_Py_NewReference");
-	uint64_t off, n, config, v;
+	uint64_t off, n, config;
 	uint32_t reads = 0;
 	bool known = false;
 
-	if (!object_symbol_value(o, "Py_Version", &v) || object_read(o, v, &v, 8) != 8 ||
-	    v >> 16 != 0x030b)
+	if (!is_known(o))
 		return "descry does not know where this version makes objects";
 	if (!object_symbol_value(o, "_Py_tracemalloc_config", &config) || !exported ||
 	    !object_text_segment(o, 0, &off, &n, &x->addr) || n > PROGRAM_MAX)
