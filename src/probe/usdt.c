@@ -232,6 +232,25 @@ static void add_usdt(struct match *m, pid_t pid, const struct process_object *po
 	m->found(m->arg, p);
 }
 
+/* Adds a probe that the interpreter has neither as a note nor at places that descry knows. */
+static void add_placeless(struct match *m, pid_t pid, const struct process_object *po,
+			  const char *prov, const char *name, const char *reason)
+{
+	bool is_new;
+	struct probe *p = add_probe(m, pid, po, prov, "", name, 0, &is_new);
+
+	if (is_new) {
+		struct usdt_place *place = arena_new(&m->ps->arena, struct usdt_place);
+
+		place->object = po->object;
+		place->args = "";
+		p->priv = place;
+		p->unavailable =
+			arena_printf(&m->ps->arena, "its file has no such probe, and %s", reason);
+	}
+	m->found(m->arg, p);
+}
+
 /* A frame of a method ends, or of a block that is one. */
 static const char ruby_filter[] = "(arg9 & 0x7fff0001) == 0x11110001 || "
 				  "((arg9 & 0x7fff0001) == 0x22220001 && arg9 & 0x40)";
@@ -245,6 +264,10 @@ static void add_ruby_method(struct match *m, pid_t pid, const struct process_obj
 	const struct usdt_ruby *places = usdt_ruby_places(m->ps, po, &reason);
 
 	if (!places) {
+		if (!u->addr) {
+			add_placeless(m, pid, po, prov, name, reason);
+			return;
+		}
 		process_note(
 			m->ps,
 			xasprintf("%s:%s::%s fires only while a TracePoint is enabled, too: %s",
@@ -352,13 +375,13 @@ static void add_python_entry(struct match *m, pid_t pid, const struct process_ob
 	const struct usdt_python *places = usdt_python_places(m->ps, po, &reason);
 
 	if (!places) {
-		process_note(m->ps,
-			     xasprintf("%s:%s::%s %s: %s", prov, po->name, name,
-				       u->addr ? "fires only while line is enabled, too" :
-						 "cannot be enabled",
-				       reason));
-		if (u->addr)
-			add_usdt(m, pid, po, prov, name, u);
+		if (!u->addr) {
+			add_placeless(m, pid, po, prov, name, reason);
+			return;
+		}
+		process_note(m->ps, xasprintf("%s:%s::%s fires only while line is enabled, too: %s",
+					      prov, po->name, name, reason));
+		add_usdt(m, pid, po, prov, name, u);
 		return;
 	}
 	for (uint32_t i = 0; i < places->n; i++) {
@@ -462,13 +485,17 @@ static void match_object(struct match *m, pid_t pid, const struct process_object
 {
 	uint32_t n;
 	const struct object_usdt *u = object_usdts(po->object, &n);
-	const struct object_usdt *unnoted = usdt_python_unnoted(po->object);
+	const struct object_usdt *python = usdt_python_unnoted(po->object);
+	uint32_t nruby;
+	const struct object_usdt *ruby = usdt_ruby_unnoted(po->object, &nruby);
 	bool methods[USDT_RUBY_RETURN + 1] = { false };
 
 	for (uint32_t k = 0; k < n; k++)
 		match_note(m, pid, po, named, &u[k], methods);
-	if (unnoted)
-		match_note(m, pid, po, named, unnoted, methods);
+	if (python)
+		match_note(m, pid, po, named, python, methods);
+	for (uint32_t k = 0; k < nruby; k++)
+		match_note(m, pid, po, named, &ruby[k], methods);
 	m->names = NULL;
 	if (n && named)
 		add_ruby_line(m, pid, po);

@@ -39,8 +39,8 @@ void usdt_questions_free(struct usdt_questions *q);
 /* --- usdt_python.c --- */
 /* Returns true for a probe that CPython passes only while another one is enabled. */
 bool usdt_is_python_entry(struct object *o, const struct object_usdt *u);
-/* Returns what stands for the note that a version lacks, although its places are known: it has no
- * address. NULL: nothing is missing. */
+/* Returns what stands for the note of function__entry that a Python lacks: it has no address. NULL:
+ * nothing is missing. */
 const struct object_usdt *usdt_python_unnoted(struct object *o);
 /* Places that are always passed instead, by link-time address: file, function and line. */
 enum { USDT_PYTHON_PLACES = 3, USDT_PYTHON_ARGS = 3 };
@@ -112,8 +112,8 @@ enum usdt_ruby_kind usdt_ruby_kind(const struct object_usdt *u);
 const char *usdt_ruby_refusal(const struct object_usdt *u);
 /* Returns the name that a probe had in other systems, NULL: none. */
 const char *usdt_ruby_old_name(const struct object_usdt *u);
-/* Returns what stands for the note that a version lacks, although its places are known: it has no
- * address. NULL: nothing is missing. */
+/* Returns what stands for the note of function__entry that a Python lacks: it has no address. NULL:
+ * nothing is missing. */
 const struct object_usdt *usdt_python_unnoted(struct object *o);
 /* Places that are always passed instead: class, method, file and line. The first nentries begin a
  * method. At the others a frame of any kind ends, whose flags are there. */
@@ -136,6 +136,8 @@ struct usdt_ruby_line {
 /* Finds it. loaded: Ruby has run in the process. Returns false when the object is not Ruby. */
 bool usdt_ruby_line(const struct process_object *po, bool loaded, struct usdt_ruby_line *ret);
 
+/* As usdt_python_unnoted(), for a Ruby's notes of methods: *ret_n of them. */
+const struct object_usdt *usdt_ruby_unnoted(struct object *o, uint32_t *ret_n);
 /* As usdt_python_places(). */
 const struct usdt_ruby *usdt_ruby_places(struct probe_set *ps, const struct process_object *po,
 					 const char **ret_reason);

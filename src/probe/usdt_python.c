@@ -11,7 +11,7 @@ enum { STATE = 32 }; /* in a str: its kind */
 bool usdt_is_python_entry(struct object *o, const struct object_usdt *u)
 {
 	return !strcmp(u->provider, "python") && !strcmp(u->name, "function__entry") &&
-	       python_has_entries(o);
+	       (!u->addr || python_has_entries(o));
 }
 
 const struct object_usdt *usdt_python_unnoted(struct object *o)
@@ -20,12 +20,13 @@ const struct object_usdt *usdt_python_unnoted(struct object *o)
 		.provider = "python", .name = "function__entry", .args = "", .func = ""
 	};
 	uint32_t n;
+	uint64_t addr;
 	const struct object_usdt *u = object_usdts(o, &n);
 
-	if (!object_find_name(o, "_PyEval_EvalFrameDefault") || !python_has_entries(o))
+	if (!object_symbol_value(o, "PyInterpreterState_Head", &addr))
 		return NULL;
 	for (uint32_t i = 0; i < n; i++)
-		if (usdt_is_python_entry(o, &u[i]))
+		if (!strcmp(u[i].provider, entry.provider) && !strcmp(u[i].name, entry.name))
 			return NULL;
 	return &entry;
 }

@@ -17,6 +17,26 @@ enum usdt_ruby_kind usdt_ruby_kind(const struct object_usdt *u)
 						    : USDT_RUBY_OTHER;
 }
 
+const struct object_usdt *usdt_ruby_unnoted(struct object *o, uint32_t *ret_n)
+{
+	static const struct object_usdt methods[] = {
+		{ .provider = "ruby", .name = "method__entry", .args = "", .func = "" },
+		{ .provider = "ruby", .name = "method__return", .args = "", .func = "" },
+	};
+	uint32_t n;
+	uint64_t addr;
+	const struct object_usdt *u = object_usdts(o, &n);
+
+	*ret_n = 0;
+	if (!object_symbol_value(o, "ruby_api_version", &addr))
+		return methods;
+	for (uint32_t i = 0; i < n; i++)
+		if (usdt_ruby_kind(&u[i]) != USDT_RUBY_OTHER)
+			return methods;
+	*ret_n = ARRAY_SIZE(methods);
+	return methods;
+}
+
 const char *usdt_ruby_refusal(const struct object_usdt *u)
 {
 	bool is_c = !strcmp(u->name, "cmethod__entry") || !strcmp(u->name, "cmethod__return");

@@ -226,7 +226,7 @@ def sampled(p, engine):
 ENTRIES = 'python$target:::function-entry /basename(copyinstr(arg0)) == "app.py"/ { @[copyinstr(arg1)] = count(); }'
 # What a version does not have, and what descry says about it.
 REFUSED = {
-    "python2.7": (["-n", ENTRIES], "does not match any probes"),
+    "python2.7": (["-n", ENTRIES], "its file has no such probe, and descry does not know this version's instructions"),
 }
 HEAPS = {"python3.9", "python3.13"}
 ALLOCATIONS = {"python3.9"}
