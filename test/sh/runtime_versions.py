@@ -44,6 +44,9 @@ class Program:
         if not self.check(d[1].poll() is None, engine, "the tracing began", "" if d[1].poll() is None else finish(d)):
             return None, None
         said = self.ask(*words)
+        # system(3), by which tracing() sees the beginning, ignores SIGINT until its command has ended
+        while descendants(d[1].pid):
+            time.sleep(0.01)
         d[1].send_signal(signal.SIGINT)
         r = finish(d)
         self.check(r.rc == 0, engine, "the tracing ended", r)
