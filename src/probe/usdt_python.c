@@ -1,5 +1,6 @@
 /* function-entry of CPython 3.11, whose own note is passed only while line is enabled, too, and of
- * 3.13, which has no note: places in the interpreter's loop instead, and arguments from the frame. */
+ * 3.13, which has no note: places in the interpreter's loop instead, and arguments from the
+ * frame. */
 #include <string.h>
 
 #include "probe/process.h"

@@ -105,8 +105,8 @@ struct python_entries {
 };
 /* Finds them. Returns NULL, or the reason why they are not known. */
 const char *python_entries(struct object *o, struct python_entries *ret);
-/* Returns true for a version whose places are known. Its own probe function__entry is not passed, or
- * only while the probe line is enabled. */
+/* Returns true for a version whose places are known. Its own probe function__entry does not exist,
+ * or is passed only while the probe line is enabled. */
 bool python_has_entries(struct object *o);
 
 /* --- frames.c --- */
