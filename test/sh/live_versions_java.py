@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # Each version of Java that tools/install-runtimes has got: the frames of waiting threads are those of Thread.getStackTrace(), sampled callers
 # call what they are shown to call in both engines, calls of methods and their arguments are counted as the program makes them, the heap has
-# as many objects and bytes as `jcmd GC.class_histogram` has. VERSIONS="21": only these.
+# as many objects and bytes as `jcmd GC.class_histogram` has, heap alloc knows the line that makes objects. VERSIONS="21": only these.
 from runtime_versions import *
 
 PROGRAM = r"""
@@ -200,6 +200,16 @@ def heap(p):
         p.check(name in theirs and rows.get(name) == theirs[name], "objects of", name, rows.get(name), "not", theirs.get(name))
 
 
+def allocated(p):
+    d = kill_at_end(subprocess.Popen([DESCRY, "heap", "alloc", "--json", "-p", p.pid], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True))
+    p.check(d.stderr.readline() == "descry heap: recording\n", "heap alloc has begun")
+    p.ask("make", 500000)
+    d.send_signal(signal.SIGINT)
+    rows = [json.loads(line) for line in d.communicate()[0].splitlines()]
+    found = [r for r in rows if r.get("class") == "App$Foo" and r.get("line") == FOO]
+    p.check(len(found) == 1 and 100000 < found[0].get("objects", 0) < 1000000, "heap alloc, about 500,000", rows[:5])
+
+
 def version(name):
     for kind, options in OPTIONS.items():
         p = Program(name, "-Xmx128m", *options, "-cp", TMP, "App")
@@ -214,6 +224,7 @@ def version(name):
         samples = [sampled(p, engine) for engine in ("kernel", "inproc")]
         for engine in ("kernel", "auto"):
             entries(p, name, engine)
+        allocated(p)
         print("%s: %d frames, %s samples" % (p.name, frames, samples))
 
 

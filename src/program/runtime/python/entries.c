@@ -1,9 +1,9 @@
 /* Finds the interpreter's code for the instruction RESUME, with which each function begins.
  *
  * CPython 3.11 passes its probe function__entry only while the probe line is enabled, too, and
- * 3.13 has none. So probes are placed on the code itself. The table of the loop's jumps has its address. The code
- * stores the address of the next instruction in the frame; this shows the register that has the
- * frame. */
+ * 3.13 has none. So probes are placed on the code itself. The table of the loop's jumps has its
+ * address. The code stores the address of the next instruction in the frame; this shows the
+ * register that has the frame. */
 #include <string.h>
 
 #include <Zydis/Zydis.h>
