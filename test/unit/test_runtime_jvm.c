@@ -532,6 +532,31 @@ static void test_lines_for_ever(void **state)
 	hash_fini(&j.lines);
 }
 
+/* Java 11 has its threads in a linked list, which a hostile JVM may close to a circle. */
+static void test_threads_linked(void **state)
+{
+	enum { NEXT = 8, OS = 0x40, SECOND = 0x80 };
+	const uint64_t first = JVM_STACK + 0x200;
+	struct jvm_memory m;
+
+	make(&m);
+	m.jvm.layout.variable.threads = 0;
+	m.jvm.layout.variable.threads_linked = JVM_THREADS;
+	m.jvm.layout.thread_next = (struct jvm_member){ NEXT, 8 };
+	made_memory_put(&m.made, JVM_THREADS, first, 8);
+	for (uint64_t i = 0; i < 2; i++) {
+		uint64_t at = first + i * SECOND;
+
+		jvm_memory_member(&m, at, m.jvm.layout.thread_os, at + OS);
+		jvm_memory_member(&m, at + OS, m.jvm.layout.os_id, 101 + i);
+		made_memory_put(&m.made, at + NEXT, i ? first : first + SECOND, 8);
+	}
+	assert_int_equal(jvm_thread(&m.jvm, 101), first);
+	assert_int_equal(jvm_thread(&m.jvm, 102), first + SECOND);
+	assert_int_equal(jvm_thread(&m.jvm, 103), 0);
+	jvm_memory_fini(&m);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -542,6 +567,14 @@ int main(void)
 		cmocka_unit_test(test_walk_bytecode),  cmocka_unit_test(test_walk_partial),
 		cmocka_unit_test(test_walk_stale),     cmocka_unit_test(test_walk_hostile),
 		cmocka_unit_test(test_lines_for_ever),
+=======
+		cmocka_unit_test(test_threads_linked), cmocka_unit_test(test_frames),
+		cmocka_unit_test(test_bytecode),       cmocka_unit_test(test_places),
+		cmocka_unit_test(test_hostile),        cmocka_unit_test(test_partial_frames),
+		cmocka_unit_test(test_numbers),        cmocka_unit_test(test_many),
+		cmocka_unit_test(test_walk),           cmocka_unit_test(test_walk_bytecode),
+		cmocka_unit_test(test_walk_partial),   cmocka_unit_test(test_walk_stale),
+		cmocka_unit_test(test_walk_hostile),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
