@@ -75,6 +75,18 @@ INLINE bool language_read(struct language_walk *w, u64 *dst, u64 addr)
 	return !LANGUAGE_READ(w, dst, 8, addr);
 }
 
+/* Finds the innermost frame of the thread's state. */
+INLINE bool python_innermost(struct language_walk *w)
+{
+	struct language_state *s = w->s;
+
+	if (!s->thread || !language_read(w, &s->frame, s->thread + w->l->python.thread_frame))
+		return false;
+	if (!w->l->python.by_cframe || !s->frame)
+		return s->frame;
+	return language_read(w, &s->frame, s->frame + w->l->python.cframe_frame);
+}
+
 /* Makes a step along the list of threads. Returns 1 at the current one, or at the end. */
 CALLBACK python_thread(u32 i, struct language_walk *w)
 {
@@ -84,7 +96,8 @@ CALLBACK python_thread(u32 i, struct language_walk *w)
 		s->thread = 0;
 		return 1;
 	}
-	if (s->word == s->pthread)
+	/* The state of a thread that has not begun has its maker's id, and no frame. */
+	if (s->word == s->pthread && python_innermost(w))
 		return 1;
 	if (!language_read(w, &s->thread, s->thread + w->l->python.thread_next))
 		s->thread = 0;
@@ -160,18 +173,6 @@ CALLBACK python_frame(u32 i, struct language_walk *w)
 	*language_word(w, n) = wire_language_word(s->id, at) | (entry ? WIRE_LANGUAGE_ENTRY : 0);
 	s->n = n + 1;
 	return 0;
-}
-
-/* Finds the innermost frame of the thread's state. */
-INLINE bool python_innermost(struct language_walk *w)
-{
-	struct language_state *s = w->s;
-
-	if (!s->thread || !language_read(w, &s->frame, s->thread + w->l->python.thread_frame))
-		return false;
-	if (!w->l->python.by_cframe || !s->frame)
-		return s->frame;
-	return language_read(w, &s->frame, s->frame + w->l->python.cframe_frame);
 }
 
 /* Finds the current thread's state: from s->word, the first interpreter, to s->thread. */

@@ -4,6 +4,7 @@
 import atexit
 import ctypes
 import os
+import random
 import re
 import shutil
 import signal
@@ -11,6 +12,7 @@ import subprocess
 import tempfile
 import time
 
+import real_python
 from checks import *
 
 DESCRY = os.environ["DESCRY"]
@@ -170,10 +172,15 @@ def sample(pid, path, tid):
         return None
     text = stack("-p", str(pid))
     before = os.path.getsize(path)
-    tgkill(pid, tid, signal.SIGUSR1)
+    gone = tgkill(pid, tid, signal.SIGUSR1) < 0
     os.kill(pid, signal.SIGCONT)
-    if not wait(pid, lambda: os.path.getsize(path) > before, "faulthandler begins to print"):
+    if gone:  # it ended before the process stopped
+        return ()
+    task = "/proc/%d/task/%d" % (pid, tid)
+    if not wait(pid, lambda: os.path.getsize(path) > before or not os.path.exists(task), "faulthandler begins to print"):
         return None
+    if os.path.getsize(path) == before:  # it ended with the signal blocked
+        return ()
     while stopped(pid) and not complete(pid, tid):
         os.kill(pid, signal.SIGCONT)
         time.sleep(0.001)
@@ -184,9 +191,12 @@ def sample(pid, path, tid):
 
 
 def complete(pid, tid):
-    """Is the handler of the signal done: SIGUSR1 is not blocked in the thread any more?"""
-    with open("/proc/%d/task/%d/status" % (pid, tid)) as f:
-        blocked = int(re.search(r"SigBlk:\s*(\w+)", f.read()).group(1), 16)
+    """Is the handler of the signal done: SIGUSR1 is not blocked in the thread any more, or the thread has ended since?"""
+    try:
+        with open("/proc/%d/task/%d/status" % (pid, tid)) as f:
+            blocked = int(re.search(r"SigBlk:\s*(\w+)", f.read()).group(1), 16)
+    except (FileNotFoundError, ProcessLookupError):
+        return True
     return not blocked >> (signal.SIGUSR1 - 1) & 1
 
 
@@ -196,14 +206,16 @@ def start(python, program, out):
     return p
 
 
-def compare(python, program):
+def compare(python, program, samples):
     name = "%s %s" % (python, program)
     out = os.path.join(TMP, "said")
     p, unlike, crashes, done = start(python, program, out), [], 0, 0
     try:
-        while done < SAMPLES and crashes <= SAMPLES:
+        while done < samples and crashes <= samples:
             tids = sorted(int(t) for t in os.listdir("/proc/%d/task" % p.pid))
-            got = sample(p.pid, out, tids[done % len(tids)])
+            got = sample(p.pid, out, random.choice(tids))
+            if got == ():
+                continue
             if not got:  # faulthandler of 3.12 and 3.13 crashes now and then, with or without descry
                 crashes += 1
                 p.wait()
@@ -214,7 +226,7 @@ def compare(python, program):
             if ours != theirs:
                 unlike.append("ours  %s\n theirs %s\n%s" % (ours, theirs, text))
         print("%s: %d of %d equal%s" % (name, done - len(unlike), done, ", %d crashes of faulthandler" % crashes if crashes else ""))
-        check(done == SAMPLES and not unlike, name, "unlike", "\n".join(unlike[:3]))
+        check(done == samples and not unlike, name, "unlike", "\n".join(unlike[:3]))
         check(not crashes or "PYTHONS" in os.environ, name, "has crashed")
     finally:
         p.kill()
@@ -239,11 +251,13 @@ def compare_core(python):
         p.wait()
 
 
-for name, text in (("program.py", PROGRAM), ("coroutines.py", ASYNC)):
+for name, text in {"program.py": PROGRAM, "coroutines.py": ASYNC, **real_python.PROGRAMS}.items():
     with open(os.path.join(TMP, name), "w", encoding="utf-8") as f:
         f.write(text)
 for python in PYTHONS:
-    compare(python, "program.py")
-    compare(python, "coroutines.py")
+    compare(python, "program.py", SAMPLES)
+    compare(python, "coroutines.py", SAMPLES)
+    for program in real_python.PROGRAMS:
+        compare(python, program, SAMPLES // 2)
     compare_core(python)
 done()

@@ -148,6 +148,7 @@ static uint64_t innermost(struct chain *c, uint64_t thread)
 static void walk_thread(struct chain *c, uint64_t interpreter, uint64_t id)
 {
 	const struct python_layout *l = &c->p->layout;
+	const uint32_t before = c->ret->n;
 	uint64_t thread, owner, other;
 	struct circle circle = { 0 };
 
@@ -157,9 +158,11 @@ static void walk_thread(struct chain *c, uint64_t interpreter, uint64_t id)
 		if (!word(c->p, thread + l->thread_interpreter, &owner) || owner != interpreter ||
 		    !word(c->p, thread + l->thread_id, &other))
 			return;
+		/* The state of a thread that has not begun has its maker's id, and no frame. */
 		if (other == id) {
 			walk(c, innermost(c, thread));
-			return;
+			if (c->ret->n > before)
+				return;
 		}
 		if (!word(c->p, thread + l->thread_next, &thread))
 			return;
