@@ -244,12 +244,37 @@ static void test_walk(void **state)
 	}
 }
 
+/* A thread starts another one, which has not begun: its state, the first one, has the maker's id
+ * and no frame. */
+static void test_thread_begins(void **state)
+{
+	const uint64_t begins = PYTHON_THREAD + 0x400;
+
+	for (size_t i = 0; i < ARRAY_SIZE(versions); i++) {
+		runtime_frame_vec f = { 0 };
+		struct python_memory m;
+		const struct python_layout *l = &m.python.layout;
+
+		make(&m, versions[i][0], versions[i][1]);
+		made_memory_put(&m.made, PYTHON_INTERPRETER + l->interpreter_threads, begins, 8);
+		made_memory_put(&m.made, begins + l->thread_interpreter, PYTHON_INTERPRETER, 8);
+		made_memory_put(&m.made, begins + l->thread_id, PYTHON_FS_BASE, 8);
+		made_memory_put(&m.made, begins + l->thread_next, PYTHON_THREAD, 8);
+		python_frames(&m.python.runtime, &m.made.thread, &f);
+		assert_int_equal(f.n, DEPTH);
+		assert_int_equal(walk(&m), DEPTH);
+		vec_fini(&f);
+		python_memory_fini(&m);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_versions), cmocka_unit_test(test_other_threads),
-		cmocka_unit_test(test_loops),    cmocka_unit_test(test_hostile),
-		cmocka_unit_test(test_lines),    cmocka_unit_test(test_walk),
+		cmocka_unit_test(test_versions),      cmocka_unit_test(test_other_threads),
+		cmocka_unit_test(test_loops),         cmocka_unit_test(test_hostile),
+		cmocka_unit_test(test_lines),         cmocka_unit_test(test_walk),
+		cmocka_unit_test(test_thread_begins),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
