@@ -22,7 +22,9 @@ typedef int32_t s32;
 void *pthread_getspecific(uint32_t key) WEAK;
 
 enum {
-	MET_PROBES = 16,  /* places where one may be */
+	MET_FIRST = 4096, /* of the ids that were met: a part that caches hold */
+	MET_NEAR = 4,     /* places there where one may be, */
+	MET_PROBES = 20,  /* and in all */
 	KEYS_MAX = 1024,  /* PTHREAD_KEYS_MAX */
 	TLS_BYTES = 4096, /* of thread-local variables that are searched */
 	SEARCHES = 8,
@@ -95,7 +97,7 @@ static NOINLINE bool meet(u64 id)
 	u64 *met = (u64 *)(void *)(state.walks + WIRE_ALLOC_RINGS);
 
 	for (u32 i = 0; i < MET_PROBES; i++) {
-		u64 *at = &met[(id + i) & (LANGUAGE_MET - 1)], there;
+		u64 *at = &met[(id + i) & ((i < MET_NEAR ? MET_FIRST : LANGUAGE_MET) - 1)], there;
 
 		there = __atomic_load_n(at, __ATOMIC_RELAXED);
 		if (!there && __atomic_compare_exchange_n(at, &there, id | 1ull << 63, 0,

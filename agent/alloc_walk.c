@@ -34,11 +34,6 @@ INLINE struct wire_alloc_node *nodes(const struct wire_alloc *m)
 	return (struct wire_alloc_node *)((uint8_t *)m + WIRE_ALLOC_BYTES + WIRE_ALLOC_NODES_AT);
 }
 
-INLINE u32 *buckets(const struct wire_alloc *m)
-{
-	return (u32 *)((uint8_t *)m + WIRE_ALLOC_BYTES + WIRE_ALLOC_BUCKETS_AT);
-}
-
 INLINE bool is_own_text(u64 at)
 {
 	return at - (uintptr_t)__ehdr_start < (u64)(_etext - __ehdr_start);
@@ -227,26 +222,33 @@ static NOINLINE u32 unwind_find_rule(struct unwind_walk *u, u64 at)
 /* --- numbers of frames --- */
 
 /* A bucket: the node's number, and above it a part of the address's hash. */
-enum { NUMBER_BITS = 21, NEAR = 4 };
+enum { NUMBER_BITS = 21, LINE = 16, FAR_BITS = 18, FARTHEST_BITS = 21 };
 _Static_assert(WIRE_ALLOC_NODES == 1 << NUMBER_BITS, "bits of a node's number");
-_Static_assert(WIRE_ALLOC_BUCKETS == WIRE_ALLOC_NODES * NEAR, "each node has buckets of its own");
+_Static_assert(WIRE_ALLOC_FAR == 1 << FAR_BITS, "bits of the hash");
+_Static_assert(WIRE_ALLOC_FARTHEST == 1 << FARTHEST_BITS, "bits of the hash");
 
 INLINE u64 hash_address(u64 pc)
 {
 	return pc * 0x9e3779b97f4a7c15ull;
 }
 
-/* Returns the i-th place of a node. The first NEAR follow from its parent's number, so that those
- * of a stack, whose frames mostly have numbers in sequence, lie close to each other. */
+/* Returns the i-th place of a node. The first ones lie in its parent, which the walk has just read.
+ * Then follows a cache line of a table whose few pages are soon in memory, and at last places
+ * anywhere in a large one. */
 INLINE u32 *bucket_of(const struct wire_alloc *m, u32 parent, u64 hash, u32 i)
 {
-	u64 at = (u64)parent * NEAR + i;
+	u32 *far = (u32 *)((uint8_t *)m + WIRE_ALLOC_BYTES + WIRE_ALLOC_FAR_AT);
+	u64 x;
 
-	if (UNLIKELY(i >= NEAR))
-		at = ((hash ^ parent) * 0x9e3779b97f4a7c15ull >> 41) + i;
-	return buckets(m) + (at & (WIRE_ALLOC_BUCKETS - 1));
+	if (LIKELY(i < WIRE_ALLOC_NEAR))
+		return &nodes(m)[parent].near[i];
+	i -= WIRE_ALLOC_NEAR;
+	x = (hash ^ parent) * 0x9e3779b97f4a7c15ull;
+	if (LIKELY(i < LINE))
+		return far + (x >> (64 - FAR_BITS) & (u64)-LINE) + i;
+	return far + WIRE_ALLOC_FAR +
+	       (((x >> (64 - FARTHEST_BITS)) + i) & (WIRE_ALLOC_FARTHEST - 1));
 }
-_Static_assert(WIRE_ALLOC_BUCKETS == 1 << (64 - 41), "bits of the hash");
 
 /* Takes a new node. Returns its number, 0: there are no more. */
 static NOINLINE u32 new_node(struct wire_alloc *m, u32 parent, u64 pc)

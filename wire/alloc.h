@@ -28,7 +28,8 @@
  *
  *	WIRE_ALLOC_CHUNKS times        a chunk of the tables of wire/wire_unwind.h, written by the tracer
  *	WIRE_ALLOC_NODES times         struct wire_alloc_node
- *	WIRE_ALLOC_BUCKETS times       uint32_t: number of a node; 0: free. Of the command alone
+ *	WIRE_ALLOC_FAR times           uint32_t: number of a node; 0: free. Of the command alone
+ *	WIRE_ALLOC_FARTHEST times      the same
  *
  * Each process of a recording has such memory of its own.
  *
@@ -53,7 +54,7 @@
 
 enum {
 	WIRE_ALLOC_MAGIC = 0x616c6463,
-	WIRE_ALLOC_VERSION = 7,
+	WIRE_ALLOC_VERSION = 8,
 	WIRE_ALLOC_RINGS = 512,
 	WIRE_ALLOC_SEGMENT = 64 << 10,
 	WIRE_ALLOC_RING = 4 * WIRE_ALLOC_SEGMENT,
@@ -194,12 +195,14 @@ enum {
 	WIRE_ALLOC_BYTES = WIRE_ALLOC_HEAD + WIRE_ALLOC_RINGS * WIRE_ALLOC_RING,
 };
 
+enum { WIRE_ALLOC_NEAR = 4 };
 struct wire_alloc_node {
 	uint64_t pc; /* a return address; of a root: WIRE_ALLOC_ROOT() */
 	uint32_t parent;
-	uint32_t filled; /* 1: the rest is written */
+	uint32_t filled;                  /* 1: the two are written */
+	uint32_t near[WIRE_ALLOC_NEAR]; /* of the command alone: nodes whose parent this is */
 };
-_Static_assert(sizeof(struct wire_alloc_node) == 16, "four to a cache line");
+_Static_assert(sizeof(struct wire_alloc_node) == 32, "two to a cache line");
 
 #define WIRE_ALLOC_ROOT(end, epoch) ((uint64_t)(epoch) << 8 | (end))
 /* Frames of an interpreted language are nodes of a tree of their own: its root has no parent and
@@ -211,13 +214,14 @@ _Static_assert(sizeof(struct wire_alloc_node) == 16, "four to a cache line");
 enum {
 	WIRE_ALLOC_CHUNKS = 512,
 	WIRE_ALLOC_NODES = 2 << 20,
-	WIRE_ALLOC_BUCKETS = 8 << 20,
+	WIRE_ALLOC_FAR = 256 << 10,
+	WIRE_ALLOC_FARTHEST = 2 << 20,
 	WIRE_ALLOC_FRAMES = 512, /* the largest depth */
 	WIRE_ALLOC_CHUNK_BYTES = WIRE_UNWIND_CHUNK_WORDS * 4,
 	/* Offsets in the memory that follows. */
 	WIRE_ALLOC_NODES_AT = WIRE_ALLOC_CHUNKS * WIRE_ALLOC_CHUNK_BYTES,
-	WIRE_ALLOC_BUCKETS_AT = WIRE_ALLOC_NODES_AT + WIRE_ALLOC_NODES * 16,
-	WIRE_ALLOC_STACK_BYTES = WIRE_ALLOC_BUCKETS_AT + WIRE_ALLOC_BUCKETS * 4,
+	WIRE_ALLOC_FAR_AT = WIRE_ALLOC_NODES_AT + WIRE_ALLOC_NODES * 32,
+	WIRE_ALLOC_STACK_BYTES = WIRE_ALLOC_FAR_AT + (WIRE_ALLOC_FAR + WIRE_ALLOC_FARTHEST) * 4,
 };
 
 #endif
