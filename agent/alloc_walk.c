@@ -267,8 +267,7 @@ static NOINLINE u32 new_node(struct wire_alloc *m, u32 parent, u64 pc)
 	return mine;
 }
 
-/* Returns the number of the node, 0: there are no more. */
-static NOINLINE u32 search_node(struct wire_alloc *m, u32 parent, u64 pc)
+u32 alloc_node(struct wire_alloc *m, u32 parent, u64 pc)
 {
 	const struct wire_alloc_node *n = nodes(m);
 	u64 hash = hash_address(pc);
@@ -295,25 +294,9 @@ static NOINLINE u32 search_node(struct wire_alloc *m, u32 parent, u64 pc)
 	return 0;
 }
 
-INLINE u32 number_node(struct wire_alloc *m, u32 parent, u64 pc)
-{
-	const struct wire_alloc_node *next = nodes(m) + parent + 1;
-
-	/* One walk has made most callers' nodes just before the node of what they called. */
-	if (LIKELY(parent + 1 < WIRE_ALLOC_NODES && next->parent == parent && next->pc == pc) &&
-	    __atomic_load_n(&next->filled, __ATOMIC_ACQUIRE))
-		return parent + 1;
-	return search_node(m, parent, pc);
-}
-
-u32 alloc_node(struct wire_alloc *m, u32 parent, u64 pc)
-{
-	return number_node(m, parent, pc);
-}
-
 static u32 number_root(const struct unwind_walk *u, u32 end)
 {
-	return number_node(u->m, 0, WIRE_ALLOC_ROOT(end, u->m->epoch));
+	return alloc_node(u->m, 0, WIRE_ALLOC_ROOT(end, u->m->epoch));
 }
 
 /* --- walks --- */
@@ -465,7 +448,7 @@ INLINE u32 keep_frames(struct unwind_walk *u, u32 base)
 		for (u32 i = first; i < from->reads; i++)
 			w->reads[reads++] = w->now[i];
 		if (!from->own)
-			node = number_node(u->m, node, from->pc);
+			node = alloc_node(u->m, node, from->pc);
 		if (!node)
 			break;
 		w->frames[base] = *from;
@@ -509,7 +492,7 @@ static NOINLINE u32 number_unknown(const struct unwind_walk *u, uintptr_t frame)
 {
 	u32 root = number_root(u, WIRE_UNWIND_END_NOT_LOADED);
 
-	return root ? number_node(u->m, root, ((const any64 *)frame)[1]) : 0;
+	return root ? alloc_node(u->m, root, ((const any64 *)frame)[1]) : 0;
 }
 
 uint32_t alloc_walk(struct thread *t, uintptr_t frame)
