@@ -220,13 +220,13 @@ static inline int alloc_is_early(const void *p)
 	return (uintptr_t)p - (uintptr_t)early < EARLY;
 }
 
-/* The processor may read the counter before loads before it are done. */
+/* The ticks of wire/alloc.h. The processor may read its counter before loads before it are done. */
 static inline uint64_t ticks(void)
 {
 	uint32_t lo, hi;
 
 	__asm__ volatile("rdtsc" : "=a"(lo), "=d"(hi) : : "memory");
-	return (uint64_t)hi << 32 | lo;
+	return ((uint64_t)hi << 32 | lo) >> WIRE_ALLOC_TICK;
 }
 
 static inline uint8_t *put_number(uint8_t *p, uint64_t v)

@@ -20,9 +20,10 @@
  * An address is (its difference from the address before, as zigzag, in units of 16) << 1, or in
  * bytes << 1 | 1. OPEN begins a thread: its first difference is from address 0. STACKS does the
  * same, and all events of the thread that allocate, and MAP, have one more field: the difference
- * of the stack's number from that before, as zigzag, from 0. Number 0 is no stack. Ticks are those
- * of the processor's counter. Those of an allocation are read without a fence: at times they are a
- * little earlier than those of another thread's free of the block before it.
+ * of the stack's number from that before, as zigzag, from 0. Number 0 is no stack. A tick is
+ * 1 << WIRE_ALLOC_TICK of those of the processor's counter: about 12 ns, which is less than it takes
+ * to hand a block over to another thread. Those of an allocation are read without a fence: at times
+ * they are a little earlier than those of another thread's free of the block before it.
  *
  * With stacks, more memory follows, which only they need:
  *
@@ -58,6 +59,7 @@ enum {
 	WIRE_ALLOC_RINGS = 512,
 	WIRE_ALLOC_SEGMENT = 64 << 10,
 	WIRE_ALLOC_RING = 4 * WIRE_ALLOC_SEGMENT,
+	WIRE_ALLOC_TICK = 5,
 	WIRE_ALLOC_EVENT_MAX = 48, /* bytes; the end of a segment has so much room for its last */
 };
 
@@ -199,7 +201,7 @@ enum { WIRE_ALLOC_NEAR = 4 };
 struct wire_alloc_node {
 	uint64_t pc; /* a return address; of a root: WIRE_ALLOC_ROOT() */
 	uint32_t parent;
-	uint32_t filled;                  /* 1: the two are written */
+	uint32_t filled;                /* 1: the two are written */
 	uint32_t near[WIRE_ALLOC_NEAR]; /* of the command alone: nodes whose parent this is */
 };
 _Static_assert(sizeof(struct wire_alloc_node) == 32, "two to a cache line");

@@ -82,14 +82,14 @@ static uint64_t made_address(uint32_t i)
 
 /* The threads' events at ticks 1000 i, of thread i % 2, in chunks of five events each that come
  * late by one pass; sizes are 1 << i % 64. */
-static void write_threads(uint32_t events)
+static void write_threads(uint32_t events, const char *clock)
 {
 	struct made m[2] = { 0 };
 	uint32_t at[2] = { 0 };
 	struct alloc_writer *w;
 
 	assert_null(alloc_writer_new(path, &w));
-	alloc_writer_info(w, "clock", "0,9223372036854775808"); /* half a nanosecond a tick */
+	alloc_writer_info(w, "clock", clock);
 	for (int k = 0; k < 2; k++)
 		made_open(&m[k], 77 + (uint32_t)k, 1);
 	for (uint32_t i = 0; i < events; i++) {
@@ -114,7 +114,7 @@ static void write_threads(uint32_t events)
 	err_free(alloc_writer_end(w));
 }
 
-static void threads_are_merged(void **state_)
+static void expect_threads(const char *clock, uint64_t step_ns)
 {
 	enum { MADE = 1003 };
 	struct alloc_trace *t;
@@ -122,13 +122,13 @@ static void threads_are_merged(void **state_)
 	struct err *err = NULL;
 	uint32_t n = 0;
 
-	write_threads(MADE);
+	write_threads(MADE, clock);
 	assert_null(alloc_open(path, true, &t));
 	for (int turn = 0; turn < 2; turn++) {
 		for (n = 0; alloc_next(t, &e, &err);) {
 			if (e.op == ALLOC_LOST)
 				continue;
-			assert_int_equal(e.time, 500 * (n + 1));
+			assert_int_equal(e.time, step_ns * (n + 1));
 			assert_int_equal(t->threads.v[e.thread], 77 + n % 2);
 			assert_int_equal(e.addr, made_address(n));
 			if (e.op != ALLOC_FREE && e.op != ALLOC_REALLOC_FROM)
@@ -143,6 +143,12 @@ static void threads_are_merged(void **state_)
 		alloc_rewind(t);
 	}
 	alloc_close(t);
+}
+
+static void threads_are_merged(void **state_)
+{
+	expect_threads("0,9223372036854775808", 500);     /* half a nanosecond a tick, */
+	expect_threads("0,9223372036854775808,5", 16000); /* or 32 times as much */
 }
 
 /* --- ticks that were read too early --- */

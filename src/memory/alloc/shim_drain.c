@@ -75,7 +75,8 @@ static bool drain_ring(struct alloc_shim *s, uint32_t i)
  * ticks are read twice: before the rings, and by the next pass. */
 static void drain(struct alloc_shim *s)
 {
-	uint64_t began = ticks_now(),
+	/* Another event may have the tick of this moment. */
+	uint64_t began = (ticks_now() >> WIRE_ALLOC_TICK) - 1,
 		 unheard = __atomic_load_n(&s->memory->unheard, __ATOMIC_RELAXED);
 	bool any = false;
 

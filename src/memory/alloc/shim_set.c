@@ -133,8 +133,8 @@ static void put_infos(const struct alloc_shims *s, const struct alloc_shim *shim
 	alloc_writer_info(w, "pid", text);
 	alloc_writer_info(w, "command", sum->command);
 	alloc_writer_info(w, "attached", "no");
-	snprintf(text, sizeof(text), "%llu,%llu", (unsigned long long)s->clock.ticks,
-		 (unsigned long long)s->clock.factor);
+	snprintf(text, sizeof(text), "%llu,%llu,%d", (unsigned long long)s->clock.ticks,
+		 (unsigned long long)s->clock.factor, WIRE_ALLOC_TICK);
 	alloc_writer_info(w, "clock", text);
 	if (s->sample) {
 		snprintf(text, sizeof(text), "%u", s->sample);

@@ -206,12 +206,13 @@ struct err *alloc_shim_new(struct alloc_shims *of, struct alloc_shim **ret, int 
 	s->clock = of->clock;
 	m->magic = WIRE_ALLOC_MAGIC;
 	m->version = WIRE_ALLOC_VERSION;
-	m->ticks_per_ms = (uint64_t)(((unsigned __int128)1000000 << 64) / of->clock.factor);
+	m->ticks_per_ms = (uint64_t)(((unsigned __int128)1000000 << 64) / of->clock.factor) >>
+			  WIRE_ALLOC_TICK;
 	m->depth = of->depth;
 	m->sample = of->sample;
 	if (of->depth)
 		s->stacks = shim_stacks_new(m, of->symbols, of->languages, &of->budget);
-	s->sync = ticks_now();
+	s->sync = (ticks_now() >> WIRE_ALLOC_TICK) - 1;
 	s->passed = s->reviewed = s->flushed = now_ns();
 	watch_end(m);
 	*ret = s;

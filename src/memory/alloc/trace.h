@@ -13,7 +13,8 @@
  * position, u64 sync, and what a thread of the program has written at this position of the ring
  * (wire/alloc.h). Events up to the ticks `sync` are in the blocks before, so a reader merges the
  * rings by ticks up to there. INFO "clock=TICKS,FACTOR": the ticks at time 0, and the nanoseconds
- * of a tick as a fraction of 2^64.
+ * of a tick as a fraction of 2^64. Since version 7, "clock=TICKS,FACTOR,SHIFT": a tick in chunks, and
+ * of sync, is 1 << SHIFT of these.
  *
  * Version 3 has NODE, and the chunks of threads may have numbers of stacks, which NODEs define.
  *
@@ -23,7 +24,8 @@
  * version 5, an allocation may have earlier ticks than another thread's free of the block before
  * it, and the reader restores the order (trace_merge.c).
  *
- * Up to version 5, the number of a NODE's parent was below its own.
+ * Up to version 5, the number of a NODE's parent was below its own. Up to version 6, a NODE had no
+ * bits in its op, and the number of its parent as it is.
  *
  * An ALLOC_BLOCK unpacks to entries: u8 op, fields. Numbers are LEB128 (base/bytes.h), signed ones
  * zigzag.
@@ -42,7 +44,9 @@
  * and, without a time: INFO: length, "NAME=VALUE"; NEW_THREAD: its tid; FRAME: length, text;
  * NEW_STACK: count, numbers of frames, the innermost first; NODE: number of a stack, parent, frame:
  * the stack consists of the frame and, as its callers, the stack `parent`; frame 0: it is the same
- * as that stack. Threads, frames and stacks are numbered
+ * as that stack. With ALLOC_NEXT in op, the number is missing: it is that of the block's last NODE,
+ * plus 1. With ALLOC_ABOVE, the parent is missing: it is that last NODE. Else the parent is the
+ * number minus it, signed. Threads, frames and stacks are numbered
  * from 1 in the order of their entries; stack 0 is none. An address is the difference from the last
  * address of the block: (difference / 16) << 1, signed, when it is a multiple of 16, else
  * difference << 1 | 1. Differences begin anew with each block, numbers do not.
@@ -57,8 +61,9 @@
 #include "base/mem.h"
 
 enum {
-	ALLOC_VERSION = 6,
+	ALLOC_VERSION = 7,
 	ALLOC_IN_ORDER = 4,       /* the last version with ticks in order */
+	ALLOC_WIDE_NODES = 6,     /* the last version with all numbers of nodes */
 	ALLOC_BLOCK = 0x4b4c4244, /* "DBLK" */
 	ALLOC_CHUNK = 0x4b484344, /* "DCHK" */
 	ALLOC_CHUNK_HEAD = 24,
@@ -97,6 +102,8 @@ enum alloc_op {
 	ALLOC_NOPS,
 };
 enum { ALLOC_OP_MASK = 15, ALLOC_THREAD = 16, ALLOC_STACK = 32 };
+/* Of NODE. */
+enum { ALLOC_NEXT = 16, ALLOC_ABOVE = 32 };
 
 struct alloc_event {
 	enum alloc_op op;

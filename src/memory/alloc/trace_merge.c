@@ -38,7 +38,7 @@ struct stream {
 
 struct merge {
 	struct alloc_trace *trace;
-	uint64_t ticks, factor;
+	struct merge_clock clock;
 	struct stream *streams[WIRE_ALLOC_RINGS]; /* NULL: not seen yet */
 	struct stream *heap[WIRE_ALLOC_RINGS];    /* those that have an event; the first is next */
 	uint32_t n;
@@ -411,8 +411,9 @@ bool merge_next(struct merge *m, uint64_t until, struct alloc_event *ret, const 
 	if (!s)
 		return false;
 	*ret = *next_of(s);
-	t = ret->time > m->ticks ? ret->time - m->ticks : 0;
-	ret->time = (uint64_t)((unsigned __int128)t * m->factor >> 64);
+	t = ret->time << m->clock.tick;
+	t = t > m->clock.ticks ? t - m->clock.ticks : 0;
+	ret->time = (uint64_t)((unsigned __int128)t * m->clock.factor >> 64);
 	s->first++;
 	if (!--s->count)
 		*ret_wrong = decode(m, s);
@@ -436,15 +437,14 @@ static uint64_t ticks_of(uint64_t ns, uint64_t factor)
 	return factor && t < UINT64_MAX ? (uint64_t)t : UINT64_MAX;
 }
 
-struct merge *merge_new(struct alloc_trace *t, uint64_t ticks, uint64_t factor, bool disorder)
+struct merge *merge_new(struct alloc_trace *t, const struct merge_clock *clock, bool disorder)
 {
 	struct merge *m = xcalloc(1, sizeof(*m));
 
 	m->trace = t;
-	m->ticks = ticks;
-	m->factor = factor;
+	m->clock = *clock;
 	m->disorder = disorder;
-	m->bound = ticks_of(DISORDER_NS, factor);
+	m->bound = ticks_of(DISORDER_NS, clock->factor) >> clock->tick;
 	return m;
 }
 

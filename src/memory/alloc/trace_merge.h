@@ -10,9 +10,16 @@
 
 struct merge;
 
-/* Threads are added to the trace. ticks, factor: the clock of the recording. disorder: the ticks of
- * events that depend on each other may be out of order, if they are of different threads. */
-struct merge *merge_new(struct alloc_trace *t, uint64_t ticks, uint64_t factor, bool disorder);
+struct merge_clock {
+	uint64_t ticks;  /* of the processor's counter at time 0 */
+	uint64_t factor; /* nanoseconds of one of them, as a fraction of 2^64 */
+	uint32_t tick;   /* an event's tick is 1 << tick of them */
+};
+enum { MERGE_TICK_MAX = 31 };
+
+/* Threads are added to the trace. disorder: the ticks of events that depend on each other may be out
+ * of order, if they are of different threads. */
+struct merge *merge_new(struct alloc_trace *t, const struct merge_clock *clock, bool disorder);
 void merge_free(struct merge *m);
 /* Adds a chunk. Returns the reason when it is wrong, else NULL. */
 const char *merge_add(struct merge *m, const struct alloc_chunk *c);

@@ -1,5 +1,6 @@
 /* Reads the file of a program's allocations. */
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <sys/mman.h>
 #include <zstd.h>
@@ -27,11 +28,13 @@ struct reader {
 	char *name;
 	bool salvage, stopped;
 	bool unfinished; /* ALLOC_UNFINISHED */
-	bool disorder;   /* the version is later than ALLOC_IN_ORDER */
+	bool disorder;   /* the version is later than ALLOC_IN_ORDER, */
+	bool narrow;     /* than ALLOC_WIDE_NODES */
 	uint8_t *raw;
 	struct bytes block; /* of raw */
 	uint64_t time, addr, events;
 	uint32_t thread;
+	uint64_t node; /* the block's last */
 	struct arena text;
 	/* Of chunks; NULL: there were none. */
 	struct merge *merge;
@@ -81,16 +84,18 @@ static uint64_t u64_at(const uint8_t *p)
 /* Begins the chunk that raw has. Returns the reason when it is wrong, else NULL. */
 static const char *begin_chunk(struct reader *r, size_t n)
 {
-	unsigned long long ticks, factor;
+	struct merge_clock c = { .tick = 0 };
 	const char *clock;
 
 	if (n < ALLOC_CHUNK_HEAD)
 		return "a chunk is too short";
 	if (!r->merge) {
 		clock = alloc_info(&r->trace, "clock");
-		if (!clock || sscanf(clock, "%llu,%llu", &ticks, &factor) != 2)
+		if (!clock ||
+		    sscanf(clock, "%" SCNu64 ",%" SCNu64 ",%u", &c.ticks, &c.factor, &c.tick) < 2 ||
+		    c.tick > MERGE_TICK_MAX)
 			return "a chunk has no clock";
-		r->merge = merge_new(&r->trace, ticks, factor, r->disorder);
+		r->merge = merge_new(&r->trace, &c, r->disorder);
 	}
 	r->chunk = (struct alloc_chunk){ u32_at(r->raw), u64_at(r->raw + 8), u64_at(r->raw + 16),
 					 r->raw + ALLOC_CHUNK_HEAD,
@@ -160,7 +165,7 @@ static bool next_block(struct reader *r, struct err **ret_err)
 		return !wrong;
 	}
 	r->block = bytes_of(r->raw, raw, r->name);
-	r->time = r->addr = r->thread = 0;
+	r->time = r->addr = r->thread = r->node = 0;
 	return true;
 }
 
@@ -184,12 +189,18 @@ static bool is_node(const struct alloc_trace *t, uint64_t stack)
 }
 
 /* Reads what defines a stack by another. Returns the reason when it is wrong, else NULL. */
-static const char *define_node(struct reader *r, uint64_t stack)
+static const char *define_node(struct reader *r, uint8_t op)
 {
+	uint8_t bits = r->narrow ? op : 0;
 	struct alloc_trace *t = &r->trace;
-	uint64_t parent = bytes_uleb(&r->block), frame = bytes_uleb(&r->block);
+	uint64_t stack = bits & ALLOC_NEXT ? r->node + 1 : bytes_uleb(&r->block);
+	uint64_t parent = bits & ALLOC_ABOVE ? r->node : bytes_uleb(&r->block), frame;
 	struct alloc_node *to;
 
+	if (r->narrow && !(bits & ALLOC_ABOVE))
+		parent = stack - (uint64_t)zigzag(parent);
+	frame = bytes_uleb(&r->block);
+	r->node = stack;
 	if (!stack || stack >= ALLOC_NODES_MAX ||
 	    (stack > t->nodes.n && stack - t->nodes.n > ALLOC_NODES_GAP))
 		return "a stack's number is too large";
@@ -234,15 +245,16 @@ static uint32_t find_node(struct reader *r, uint32_t stack)
 }
 
 /* Reads an entry that defines something. Returns the reason when it is wrong, else NULL. */
-static const char *define(struct reader *r, enum alloc_op op)
+static const char *define(struct reader *r, uint8_t bits)
 {
+	enum alloc_op op = bits & ALLOC_OP_MASK;
 	struct alloc_trace *t = &r->trace;
-	uint64_t n = bytes_uleb(&r->block);
+	uint64_t n = op == ALLOC_NODE ? 0 : bytes_uleb(&r->block);
 	struct alloc_text text = { 0 };
 	struct alloc_stack stack = { t->stack_frames.n, (uint32_t)n };
 
 	if (op == ALLOC_NODE)
-		return define_node(r, n);
+		return define_node(r, bits);
 	t->defined += ALLOC_DEFINED;
 	switch (op) {
 	case ALLOC_NEW_THREAD:
@@ -350,7 +362,7 @@ static const char *next_entry(struct reader *r, struct alloc_event *ret, bool *r
 
 	if (kind >= ALLOC_MAP || op > (ALLOC_OP_MASK | ALLOC_THREAD | ALLOC_STACK))
 		return "an entry is of no known kind";
-	wrong = kind > ALLOC_END ? define(r, kind) : read_event(r, op, ret);
+	wrong = kind > ALLOC_END ? define(r, op) : read_event(r, op, ret);
 	if (!wrong && !bytes_ok(&r->block))
 		wrong = "an entry is cut off";
 	if (!wrong && kind == ALLOC_END) {
@@ -460,6 +472,7 @@ static struct err *begin(struct reader *r, const void *p, size_t n, const char *
 		return err_new(EINVAL, "%s: of version %u, and this descry reads versions up to %u",
 			       name, u32_at(r->p + 8), ALLOC_VERSION);
 	r->disorder = u32_at(r->p + 8) > ALLOC_IN_ORDER;
+	r->narrow = u32_at(r->p + 8) > ALLOC_WIDE_NODES;
 	r->unfinished = u32_at(r->p + 12) == ALLOC_UNFINISHED;
 	alloc_rewind(&r->trace);
 	return NULL;

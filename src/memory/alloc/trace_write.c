@@ -21,6 +21,7 @@ struct alloc_writer {
 	uint8_t *packed;
 	size_t room;
 	uint64_t time, addr;
+	uint32_t node; /* the block's last */
 	uint32_t thread, nthreads, nframes, nstacks;
 	uint64_t events, bytes;
 	uint64_t written; /* of the events: those in blocks that are in the file */
@@ -105,7 +106,7 @@ static void write_entries(struct alloc_writer *w)
 		return;
 	write_block(w, ALLOC_BLOCK, w->block.v, w->block.n);
 	w->block.n = 0;
-	w->time = w->addr = w->thread = 0;
+	w->time = w->addr = w->thread = w->node = 0;
 }
 
 void alloc_writer_flush(struct alloc_writer *w)
@@ -190,10 +191,21 @@ uint32_t alloc_writer_stack(struct alloc_writer *w, const uint32_t *frames, uint
 
 void alloc_writer_node(struct alloc_writer *w, uint32_t stack, uint32_t parent, uint32_t frame)
 {
-	begin(w, ALLOC_NODE);
-	put(w, stack);
-	put(w, parent);
+	uint8_t op = ALLOC_NODE;
+
+	if (w->block.n >= ALLOC_BLOCK_BYTES)
+		alloc_writer_flush(w);
+	if (stack == w->node + 1)
+		op |= ALLOC_NEXT;
+	if (parent == w->node)
+		op |= ALLOC_ABOVE;
+	begin(w, op);
+	if (!(op & ALLOC_NEXT))
+		put(w, stack);
+	if (!(op & ALLOC_ABOVE))
+		put_signed(w, (int64_t)stack - parent);
 	put(w, frame);
+	w->node = stack;
 }
 
 void alloc_write(struct alloc_writer *w, const struct alloc_event *e)
