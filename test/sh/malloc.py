@@ -242,6 +242,28 @@ int main(void) { void *p[100]; char c; struct pollfd in = { 0, POLLIN, 0 };
     p.stdin.close()
     check(p.wait() == 0, "the program goes on")
 
+# an allocator with names of its own, and jemalloc's calls, beside the C library's
+if shutil.which("cc"):
+    source, own = os.path.join(TMP, "own.c"), os.path.join(TMP, "own")
+    with open(source, "w") as f:
+        f.write("""#include <stdlib.h>
+static char pool[1 << 20], *at = pool;
+#define NOINLINE __attribute__((noinline))
+NOINLINE void *je_malloc(size_t n) { char *p = at; at += (n + 15) & ~15ul; return p; }
+NOINLINE void je_free(void *p) { __asm__ volatile("" : : "r"(p)); }
+NOINLINE void *je_mallocx(size_t n, int flags) { return je_malloc(n + flags); }
+NOINLINE void je_sdallocx(void *p, size_t n, int flags) { je_free(p); }
+NOINLINE void *je_rallocx(void *p, size_t n, int flags) { void *q = je_malloc(n); je_free(p); return q; }
+NOINLINE void *mi_malloc(size_t n) { return je_malloc(n); }
+int main(void) { for (int i = 0; i < 50; i++) { je_free(je_malloc(100)); je_sdallocx(je_rallocx(je_mallocx(200, 0), 300, 0), 300, 0); mi_malloc(7); }
+  free(malloc(5)); return 0; }""")
+    check(subprocess.run(["cc", "-w", "-O1", "-fno-builtin", "-o", own, source]).returncode == 0, "cc")
+    malloc("record", "--probes", "-o", FILE + "6", own)
+    r = report(file=FILE + "6")
+    # mi_malloc() is no allocator's without mi_free(), so its call of je_malloc() counts
+    check(r["malloc"] >= 151 and r["realloc"] >= 50 and r["free"] >= 101 and r["unknown"] == 0 and r["replaced"] == 0, "names of its own", r)
+    check(r["allocated_bytes"] >= 50 * (100 + 200 + 300 + 7) + 5, "bytes", r)
+
 # damage: refused with its place, or read up to it
 data = open(FILE, "rb").read()
 for name, bad in {"cut": data[:-5], "flip": data[:40] + bytes([data[40] ^ 1]) + data[41:], "head": data + b"junk of 16 bytes",

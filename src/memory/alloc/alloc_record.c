@@ -29,6 +29,19 @@ static const struct alloc_function functions[] = {
 	{ "pvalloc", ALLOC_ALIGNED, 0, -1, -1, -1, false, false },
 	{ "free", ALLOC_FREE, -1, -1, -1, 0, false, false },
 	{ "cfree", ALLOC_FREE, -1, -1, -1, 0, false, false },
+	/* jemalloc's */
+	{ "mallocx", ALLOC_MALLOC, 0, -1, -1, -1, false, false },
+	{ "rallocx", ALLOC_REALLOC, 1, -1, -1, 0, false, false },
+	{ "dallocx", ALLOC_FREE, -1, -1, -1, 0, false, false },
+	{ "sdallocx", ALLOC_FREE, -1, -1, -1, 0, false, false },
+	/* mimalloc's, which have its prefix always */
+	{ "zalloc", ALLOC_CALLOC, 0, -1, -1, -1, false, false },
+	{ "malloc_aligned", ALLOC_ALIGNED, 0, -1, 1, -1, false, false },
+	{ "zalloc_aligned", ALLOC_ALIGNED, 0, -1, 1, -1, false, false },
+	{ "realloc_aligned", ALLOC_REALLOC, 1, -1, -1, 0, false, false },
+	{ "free_size", ALLOC_FREE, -1, -1, -1, 0, false, false },
+	{ "free_size_aligned", ALLOC_FREE, -1, -1, -1, 0, false, false },
+	{ "free_aligned", ALLOC_FREE, -1, -1, -1, 0, false, false },
 	{ "_Znwm", ALLOC_MALLOC, 0, -1, -1, -1, false, true },
 	{ "_Znam", ALLOC_MALLOC, 0, -1, -1, -1, false, true },
 	{ "_ZnwmRKSt9nothrow_t", ALLOC_MALLOC, 0, -1, -1, -1, false, true },
@@ -50,12 +63,17 @@ static const struct alloc_function functions[] = {
 };
 // clang-format on
 
+/* Allocators that live beside another malloc() have names of their own: mimalloc, jemalloc (as the
+ * build was told; as Rust's crate tells it), tcmalloc. */
+static const char *const prefixes[] = { "", "mi_", "je_", "_rjem_", "_rjem_je_", "tc_" };
+
 struct maker {
 	struct alloc_record *r;
 	struct probe_set *ps;
 	struct returns *returns;
 	const struct process_object *po;
 	const struct alloc_function *f;
+	const char *name; /* of the function there: f's, with a prefix */
 	uint32_t number;
 	struct out o;
 };
@@ -72,8 +90,7 @@ static const char *module_of(const struct process_object *po)
 
 static const char *probe(struct maker *m, const char *name)
 {
-	return arena_printf(&m->r->arena, "pid$target:%s:%s:%s", module_of(m->po), m->f->name,
-			    name);
+	return arena_printf(&m->r->arena, "pid$target:%s:%s:%s", module_of(m->po), m->name, name);
 }
 
 static void put_stack(struct maker *m)
@@ -180,21 +197,42 @@ static const struct object_symbol *defined(const struct process_object *po, cons
 	return s && s->is_func && s->is_global && !s->is_ifunc ? s : NULL;
 }
 
+static const struct object_symbol *prefixed(struct maker *m, const char *prefix, const char *name)
+{
+	m->name = arena_printf(&m->r->arena, "%s%s", prefix, name);
+	return defined(m->po, m->name);
+}
+
+static bool defines_malloc(struct maker *m)
+{
+	bool any = false;
+
+	for (uint32_t i = 0; i < ARRAY_SIZE(prefixes) && !any; i++)
+		any = prefixed(m, prefixes[i], "malloc");
+	return any;
+}
+
 static struct err *put_object(struct maker *m)
 {
-	uint64_t seen[ARRAY_SIZE(functions)];
+	uint64_t seen[ARRAY_SIZE(functions) * ARRAY_SIZE(prefixes)];
 	struct err *e = NULL;
 
-	for (uint32_t i = 0, n = 0; i < ARRAY_SIZE(functions) && !e; i++) {
-		const struct object_symbol *s = defined(m->po, functions[i].name);
-		bool is_new = s != NULL;
+	for (uint32_t i = 0, n = 0; i < ARRAY_SIZE(functions) * ARRAY_SIZE(prefixes) && !e; i++) {
+		const char *prefix = prefixes[i / ARRAY_SIZE(functions)];
+		const struct alloc_function *f = &functions[i % ARRAY_SIZE(functions)];
+		const struct object_symbol *s;
+		bool is_new;
 
+		if (!prefixed(m, prefix, "malloc") || (*prefix && !prefixed(m, prefix, "free")))
+			continue;
+		s = prefixed(m, prefix, f->name);
+		is_new = s != NULL;
 		for (uint32_t k = 0; k < n && is_new; k++)
 			is_new = seen[k] != s->addr; /* another name of the same function */
 		if (!is_new)
 			continue;
 		seen[n++] = s->addr;
-		m->f = &functions[i];
+		m->f = f;
 		e = put_function(m, s);
 	}
 	return e;
@@ -213,7 +251,7 @@ struct err *alloc_record_program(struct alloc_record *r, struct probe_set *ps, p
 	for (uint32_t i = 0; !e && i < objects->n; i++) {
 		m.po = &objects->v[i];
 		/* The dynamic linker has a malloc() for itself. */
-		if (process_object_is_linker(m.po) || !defined(m.po, "malloc"))
+		if (process_object_is_linker(m.po) || !defines_malloc(&m))
 			continue;
 		if (!probe_name_is_plain(module_of(m.po))) {
 			e = err_new(

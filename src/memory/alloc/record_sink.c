@@ -14,6 +14,9 @@ enum {
 struct thread {
 	uint32_t index; /* in the file; from 1 */
 	uint32_t stack; /* of the call that has not returned yet */
+	/* Its last event is a free of this address, by this function; else 0. */
+	uint64_t freed;
+	const struct alloc_function *by;
 };
 
 struct record_sink {
@@ -177,6 +180,17 @@ static void note_met(struct record_sink *k, uint64_t addr)
 
 /* --- records --- */
 
+/* One function that frees may call another to do it: only the first call counts. Notes the event. */
+static bool is_freed_already(struct thread *t, const struct alloc_event *e,
+			     const struct alloc_function *by)
+{
+	bool again = e->op == ALLOC_FREE && t->freed && t->freed == e->addr && t->by != by;
+
+	t->freed = e->op == ALLOC_FREE ? e->addr : 0;
+	t->by = by;
+	return again;
+}
+
 static struct err *record_begin(struct sink *s, const struct record_view *r)
 {
 	read_before(of(s));
@@ -250,6 +264,8 @@ static struct err *record_end(struct sink *s, const struct record_view *r)
 			t->stack = 0;
 		}
 	}
+	if (is_freed_already(t, &e, c->function))
+		return NULL;
 	if (k->before_waits && r->head->time < k->before.time && e.addr)
 		note_met(k, e.addr);
 	alloc_write(k->r->writer, &e);
