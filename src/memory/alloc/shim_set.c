@@ -17,6 +17,7 @@
 #include "base/clock.h"
 #include "base/procmem.h"
 #include "memory/alloc/shim.h"
+#include "memory/alloc/trace_beside.h"
 #include "program/symbol/symbol.h"
 
 enum {
@@ -26,102 +27,10 @@ enum {
 	WORK_NS = 10000000,   /* of a pass, for each kind of work between two looks at the rings */
 	LIVE_MAX = 1024,      /* processes at a time */
 	FILES_MAX = 4096,     /* of a recording */
-	OPENS_MAX = 16,       /* tries to make a new file */
-	STRANGERS_MAX = 64,   /* names that are passed over because another user has them */
-	COMMAND_MAX = 1024,   /* bytes that are kept of a command */
 	TIDY = 64,            /* processes that end, until what is known of them is dropped */
 };
 
-/* --- what /proc says of a process --- */
-
-static char *read_command(pid_t pid)
-{
-	cleanup_free char *path = xasprintf("/proc/%d/cmdline", (int)pid);
-	cleanup_free char *text = NULL;
-	size_t n = 0;
-
-	/* a page of the process may come late, or never */
-	if (err_drop(procmem_file(pid, path, &text, &n)) || !text)
-		return xstrdup("?");
-	n = n < COMMAND_MAX ? n : COMMAND_MAX;
-	while (n && !text[n - 1])
-		n--;
-	for (size_t i = 0; i < n; i++) {
-		if (!text[i])
-			text[i] = ' ';
-		else if ((uint8_t)text[i] < ' ' || text[i] == 127)
-			text[i] = '?';
-	}
-	return n ? xasprintf("%.*s", (int)n, text) : xstrdup("?");
-}
-
-static pid_t read_parent(pid_t pid)
-{
-	cleanup_free char *path = xasprintf("/proc/%d/stat", (int)pid);
-	char text[512] = "";
-	FILE *f = fopen(path, "re");
-	size_t n = f ? fread(text, 1, sizeof(text) - 1, f) : 0;
-	const char *end;
-	int parent = 0;
-
-	if (f)
-		fclose(f);
-	text[n] = '\0';
-	end = strrchr(text, ')');
-	if (!end || sscanf(end + 1, " %*c %d", &parent) != 1)
-		return 0;
-	return parent;
-}
-
 /* --- files --- */
-
-/* Returns true when another user has a file of this name, which root could remove. */
-static bool is_strangers(const char *path)
-{
-	struct stat st;
-
-	return !lstat(path, &st) && st.st_uid != geteuid();
-}
-
-/* Returns DIR/NAME.PID.dma for DIR/NAME.dma, with a number when the process has such a file, or
- * when another user has. A process may execute any number of programs, so its last number is
- * kept. */
-static char *path_of(struct alloc_shims *s, pid_t pid)
-{
-	uint64_t *last = hash_put(&s->numbers, &pid, sizeof(pid), NULL);
-	const char *slash = strrchr(s->path, '/'), *dot = strrchr(slash ?: s->path, '.');
-	int n = (int)(dot && dot > (slash ? slash + 1 : s->path) ? (size_t)(dot - s->path)
-								 : strlen(s->path));
-	char *path = NULL;
-
-	for (int i = 0; i < STRANGERS_MAX && (!path || is_strangers(path)); i++) {
-		free(path);
-		path = ++*last == 1 ? xasprintf("%.*s.%d%s", n, s->path, (int)pid, s->path + n)
-				    : xasprintf("%.*s.%d-%llu%s", n, s->path, (int)pid,
-						(unsigned long long)*last, s->path + n);
-	}
-	return path;
-}
-
-/* Others may be able to write to the directory: a link to another file is not followed. */
-static struct err *open_beside(const char *path, struct alloc_writer **ret)
-{
-	const int flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
-	int fd = -1;
-
-	for (int i = 0; fd < 0 && i < OPENS_MAX && (!i || errno == EEXIST); i++) {
-		if (is_strangers(path))
-			return err_new(EEXIST, "%s belongs to another user", path);
-		unlink(path); /* of an earlier recording */
-		fd = open(path, flags, 0666);
-	}
-	return fd < 0 ? err_errno(errno, "%s", path) : alloc_writer_new_at(fd, path, ret);
-}
-
-static const char *base_name(const char *path)
-{
-	return strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
-}
 
 static void put_infos(const struct alloc_shims *s, const struct alloc_shim *shim)
 {
@@ -142,10 +51,7 @@ static void put_infos(const struct alloc_shims *s, const struct alloc_shim *shim
 	}
 	if (!sum->parent)
 		return;
-	snprintf(text, sizeof(text), "%d", (int)sum->parent);
-	alloc_writer_info(w, "parent", text);
-	alloc_writer_info(w, "forked", sum->forked ? "yes" : "no");
-	alloc_writer_info(w, "first", base_name(s->path));
+	beside_infos(w, sum->parent, sum->forked, s->path);
 }
 
 /* Writes the other processes to the file of the first. */
@@ -153,14 +59,11 @@ static void put_processes(const struct alloc_shims *s)
 {
 	for (uint32_t i = 0; i < s->sums.n; i++) {
 		const struct alloc_shim_sum *sum = &s->sums.v[i];
-		cleanup_free char *text = NULL;
 
-		if (!sum->parent)
-			continue;
-		text = xasprintf("%d\t%d\t%llu\t%llu\t%s\t%s", (int)sum->pid, (int)sum->parent,
-				 (unsigned long long)sum->events, (unsigned long long)sum->lost,
-				 base_name(sum->path), sum->command);
-		alloc_writer_info(s->writer, "process", text);
+		if (sum->parent)
+			beside_list(s->writer,
+				    &(struct beside){ sum->pid, sum->parent, sum->events, sum->lost,
+						      sum->path, sum->command });
 	}
 }
 
@@ -258,9 +161,10 @@ static struct err *admit(struct alloc_shims *s, const struct ucred *who, bool fo
 		shim_stacks_of(shim->stacks, pid, who->uid);
 	shim->sum.pid = pid;
 	shim->sum.forked = forked;
-	shim->sum.command = first ? xstrdup(s->command) : read_command(pid);
-	shim->sum.parent = first ? 0 : read_parent(pid) ?: 1;
-	shim->sum.path = first || s->device >= 0 ? xstrdup(s->path) : path_of(s, pid);
+	shim->sum.command = first ? xstrdup(s->command) : beside_command(pid);
+	shim->sum.parent = first ? 0 : beside_parent(pid) ?: 1;
+	shim->sum.path = first || s->device >= 0 ? xstrdup(s->path)
+						 : beside_path(&s->numbers, s->path, pid);
 	if (first) {
 		shim->writer = s->writer;
 	} else if (s->device >= 0) {
@@ -270,7 +174,7 @@ static struct err *admit(struct alloc_shims *s, const struct ucred *who, bool fo
 		e = fd < 0 ? err_errno(errno, "%s", s->path)
 			   : alloc_writer_new_at(fd, s->path, &shim->writer);
 	} else {
-		e = open_beside(shim->sum.path, &shim->writer);
+		e = beside_open(shim->sum.path, &shim->writer);
 	}
 	if (e) {
 		free(shim->sum.command);
