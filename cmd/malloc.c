@@ -18,6 +18,7 @@ const struct opt malloc_opts[] = {
 	{ OPT_LONG, "sample", "M", NULL, "with -k, records the stack of one allocation in M, at random (by the library)", INTEGER(sample, 2, 1000000) },
 	{ 'X', NULL, "NAME[=VALUE]", OPT_SETTING, "an option of descry(1): bufsize, switchrate..." },
 	{ OPT_LONG, "probes", NULL, NULL, "records a command by probes, too, and not by a preloaded library, which is faster", FLAG(probes) },
+	{ 'f', NULL, NULL, NULL, "with -p or --probes, also records what the process forks and executes; each has a file of its own", FLAG(follow) },
 	{ OPT_LONG, "alone", NULL, NULL, "records the command's first program alone, and neither its forked children nor the programs that they execute", FLAG(alone) },
 	{ OPT_LONG, "show-d", NULL, NULL, "prints the D program instead of running it", FLAG(show_d) },
 	{ 0, NULL, NULL, NULL, "of report and diff:" },

@@ -11,6 +11,7 @@ struct malloc_options {
 	bool show_d, json, salvage;
 	bool probes;      /* record: by the D program, not by a preloaded library */
 	bool alone;       /* record: children and executed programs are left out */
+	bool follow;      /* by probes: they are recorded, too */
 	uint32_t most;    /* -n */
 	const char *of;   /* --of: which bytes or blocks stacks are drawn of */
 	const char *with; /* --with: allocators */

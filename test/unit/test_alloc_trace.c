@@ -571,23 +571,29 @@ static void threads(void **unused)
 	struct segment segment = { 0 };
 	struct wire_record h = { .time = 1 };
 	struct record_view view = { .segment = &segment, .head = &h };
+	struct record_files files;
 	struct alloc_record r;
+	struct alloc_writer *w;
 	struct sink *s;
 
 	(void)unused;
 	alloc_record_init(&r);
-	assert_null(alloc_writer_new(path, &r.writer));
-	r.room = 3 * ALLOC_DEFINED;
+	assert_null(alloc_writer_new(path, &w));
+	record_files_init(&files, path);
+	record_files_begin(&files, 1, w);
+	files.room = 3 * ALLOC_DEFINED;
+	r.files = &files;
 	vec_push(&r.clauses, (struct alloc_clause){ ALLOC_EVENT, &f });
 	s = alloc_record_sink(&r);
 	for (h.tid = 1; h.tid <= 5; h.tid++) {
 		assert_null(s->ops->record_begin(s, &view));
 		assert_null(s->ops->record_end(s, &view));
 	}
-	assert_int_equal(r.lost, 2);
-	assert_int_equal(alloc_writer_events(r.writer), 3);
+	assert_int_equal(files.lost, 2);
+	assert_int_equal(alloc_writer_events(w), 3);
 	s->ops->free(s);
-	assert_null(alloc_writer_end(r.writer));
+	assert_null(record_files_end(&files));
+	record_files_fini(&files);
 	alloc_record_fini(&r);
 }
 

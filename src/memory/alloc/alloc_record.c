@@ -93,6 +93,12 @@ static const char *probe(struct maker *m, const char *name)
 	return arena_printf(&m->r->arena, "pid$target:%s:%s:%s", module_of(m->po), m->name, name);
 }
 
+static void put_pid(struct maker *m)
+{
+	if (m->r->follow)
+		out_str(&m->o, "\ttrace(pid);\n");
+}
+
 static void put_stack(struct maker *m)
 {
 	if (m->r->depth)
@@ -103,6 +109,7 @@ static void put_free(struct maker *m)
 {
 	out_printf(&m->o, "%s\n/arg0 && (!self->in || uregs[R_RSP] >= self->sp)/\n{\n",
 		   probe(m, "entry"));
+	put_pid(m);
 	out_str(&m->o, "\ttrace((uint64_t)arg0);\n");
 	put_stack(m);
 	out_str(&m->o, "}\n\n");
@@ -124,8 +131,10 @@ static void put_entry(struct maker *m)
 		out_printf(&m->o, "\tself->size = (uint64_t)arg%d;\n", f->size);
 	if (f->align >= 0)
 		out_printf(&m->o, "\tself->align = (uint64_t)arg%d;\n", f->align);
-	if (f->by_pointer)
+	if (f->by_pointer && !m->r->no_addresses)
 		out_str(&m->o, "\tself->to = (uint64_t)arg0;\n");
+	if (records)
+		put_pid(m);
 	if (f->addr >= 0)
 		out_printf(&m->o, "\ttrace((uint64_t)arg%d);\n", f->addr);
 	put_stack(m);
@@ -136,10 +145,14 @@ static void put_entry(struct maker *m)
 static void put_return(struct maker *m, const char *places, const char *result)
 {
 	const struct alloc_function *f = m->f;
+	bool left_out = f->by_pointer && m->r->no_addresses;
 
 	out_printf(&m->o, "%s\n/self->in == %u && uregs[R_RSP] >= self->sp/\n{\n\tself->in = 0;\n",
 		   places, m->number);
-	if (f->by_pointer)
+	put_pid(m);
+	if (left_out)
+		out_str(&m->o, "\ttrace((uint64_t)0);\n");
+	else if (f->by_pointer)
 		out_printf(
 			&m->o,
 			"\tthis->p = %s ? 0 : *(uint64_t *)copyin(self->to, 8);\n\ttrace(this->p);\n",
@@ -151,7 +164,7 @@ static void put_return(struct maker *m, const char *places, const char *result)
 		out_str(&m->o,
 			f->align >= 0 ? "\ttrace(self->align);\n" : "\ttrace((uint64_t)4096);\n");
 	out_str(&m->o, "}\n\n");
-	clause(m, ALLOC_EVENT);
+	clause(m, left_out ? ALLOC_LEFT_OUT : ALLOC_EVENT);
 }
 
 /* Adds a function of the object m->po. */
@@ -276,13 +289,11 @@ struct err *alloc_record_program(struct alloc_record *r, struct probe_set *ps, p
 void alloc_record_init(struct alloc_record *r)
 {
 	memset(r, 0, sizeof(*r));
-	r->room = ALLOC_DEFINED_MAX;
 	arena_init(&r->arena);
 }
 
 void alloc_record_fini(struct alloc_record *r)
 {
-	err_free(r->not_before);
 	vec_fini(&r->clauses);
 	vec_fini(&r->objects);
 	arena_fini(&r->arena);

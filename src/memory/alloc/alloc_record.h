@@ -12,6 +12,7 @@
 
 #include "consume/sink.h"
 #include "memory/alloc/alloc_before.h"
+#include "memory/alloc/record_files.h"
 #include "memory/alloc/trace.h"
 #include "probe/probe.h"
 
@@ -27,7 +28,7 @@ struct alloc_function {
 
 /* The meaning of a clause of the program, by its number there. */
 struct alloc_clause {
-	enum { ALLOC_NOTHING, ALLOC_EVENT, ALLOC_AT_STACK } what;
+	enum { ALLOC_NOTHING, ALLOC_EVENT, ALLOC_AT_STACK, ALLOC_LEFT_OUT } what;
 	const struct alloc_function *function;
 };
 
@@ -36,15 +37,9 @@ struct alloc_record {
 	uint32_t depth; /* frames of stacks; 0: no stacks */
 	VEC(struct alloc_clause) clauses;
 	VEC(const char *) objects; /* that define malloc() */
-	struct alloc_writer *writer;
-	pid_t attached; /* a process whose blocks of before are recorded; 0: none */
-	/* Of the sink. */
-	uint64_t before;        /* blocks that were allocated before the recording */
-	struct err *not_before; /* the reason why they are not known, or NULL */
-	uint64_t lost, events;
-	uint64_t faults;    /* calls left out because a clause could not read memory */
-	uint64_t room;      /* for what the file defines: ALLOC_DEFINED_MAX at first */
-	uint64_t unstacked; /* calls whose stacks are left out, because `room` is used up */
+	bool follow;               /* processes are followed: each record says whose it is */
+	bool no_addresses; /* the program may not read memory at an address that it has kept */
+	struct record_files *files; /* of all programs of the recording */
 };
 
 void alloc_record_init(struct alloc_record *r);

@@ -11,33 +11,22 @@ enum {
 	MET_BYTES = 64, /* counted for an address in record_sink.met */
 };
 
-struct thread {
-	uint32_t index; /* in the file; from 1 */
-	uint32_t stack; /* of the call that has not returned yet */
-	/* Its last event is a free of this address, by this function; else 0. */
-	uint64_t freed;
-	const struct alloc_function *by;
-};
-
 struct record_sink {
 	struct sink s; /* first */
 	struct alloc_record *r;
-	struct hash threads; /* tid -> index in known */
-	VEC(struct thread) known;
-	struct hash stacks; /* addresses -> number */
-	struct hash pcs;    /* address -> number of its frame */
+	struct record_files *files;
 	VEC(uint32_t) frames;
-	uint64_t began, flushed, now; /* now: time of the last event */
 	/* Blocks of before the recording are read at its first record. Until their time is reached,
 	 * `met` has the addresses of all events. */
 	struct alloc_before before;
 	struct hash met;
-	bool before_read, before_waits;
+	pid_t before_of; /* the process */
+	bool before_waits;
 	/* Of the record at hand. */
 	uint64_t numbers[NUMBERS];
 	uint32_t nnumbers, stack;
-	/* The last tid, to look it up once. */
-	uint32_t tid, last;
+	struct record_file *file; /* NULL: it is of a process that has none, or it has not said */
+	bool has_file;
 };
 
 static struct record_sink *of(struct sink *s)
@@ -49,31 +38,31 @@ static struct record_sink *of(struct sink *s)
  * is left is too small for one more. */
 static bool take_room(struct record_sink *k, uint64_t bytes)
 {
-	if (k->r->room < bytes)
+	if (k->files->room < bytes)
 		return false;
-	k->r->room -= bytes;
+	k->files->room -= bytes;
 	return true;
 }
 
 /* Returns NULL when there is no room for one more thread. */
-static struct thread *thread_of(struct record_sink *k, uint32_t tid)
+static struct record_thread *thread_of(struct record_sink *k, struct record_file *to, uint32_t tid)
 {
 	bool is_new;
 	uint64_t *at;
 
-	if (tid == k->tid && k->known.n)
-		return &k->known.v[k->last];
-	if (!hash_get(&k->threads, &tid, sizeof(tid)) && !take_room(k, ALLOC_DEFINED))
+	if (tid == to->tid && to->known.n)
+		return &to->known.v[to->last];
+	if (!hash_get(&to->threads, &tid, sizeof(tid)) && !take_room(k, ALLOC_DEFINED))
 		return NULL;
-	at = hash_put(&k->threads, &tid, sizeof(tid), &is_new);
+	at = hash_put(&to->threads, &tid, sizeof(tid), &is_new);
 	if (is_new) {
-		*at = k->known.n;
-		vec_push(&k->known,
-			 (struct thread){ .index = alloc_writer_thread(k->r->writer, tid) });
+		*at = to->known.n;
+		vec_push(&to->known,
+			 (struct record_thread){ .index = alloc_writer_thread(to->writer, tid) });
 	}
-	k->tid = tid;
-	k->last = (uint32_t)*at;
-	return &k->known.v[k->last];
+	to->tid = tid;
+	to->last = (uint32_t)*at;
+	return &to->known.v[to->last];
 }
 
 /* --- stacks --- */
@@ -90,10 +79,10 @@ static void add_frame(void *arg, const struct frame *f)
 		return;
 	frame_text_line(&k->s, f, text, sizeof(text));
 	n = strlen(text);
-	at = hash_put(&k->pcs, text, n, &is_new);
+	at = hash_put(&k->file->pcs, text, n, &is_new);
 	if (is_new) {
 		(void)take_room(k, ALLOC_DEFINED + n); /* number_stack() has looked */
-		*at = alloc_writer_frame(k->r->writer, text, n);
+		*at = alloc_writer_frame(k->file->writer, text, n);
 	}
 	vec_push(&k->frames, (uint32_t)*at);
 }
@@ -107,17 +96,18 @@ static uint32_t number_stack(struct record_sink *k, const struct field *f, const
 
 	if (!field_stack(f, data, &st) || !st.pcs)
 		return 0;
-	if (!hash_get(&k->stacks, st.pcs, st.n * sizeof(uint64_t)) &&
-	    (k->r->room < st.n * (uint64_t)(ALLOC_DEFINED + ALLOC_TEXT_MAX) ||
+	if (!hash_get(&k->file->stacks, st.pcs, st.n * sizeof(uint64_t)) &&
+	    (k->files->room < st.n * (uint64_t)(ALLOC_DEFINED + ALLOC_TEXT_MAX) ||
 	     !take_room(k, ALLOC_DEFINED + st.n * (uint64_t)ALLOC_DEFINED_FRAME))) {
-		k->r->unstacked++;
+		k->files->unstacked++;
 		return 0;
 	}
-	at = hash_put(&k->stacks, st.pcs, st.n * sizeof(uint64_t), &is_new);
+	at = hash_put(&k->file->stacks, st.pcs, st.n * sizeof(uint64_t), &is_new);
 	if (is_new) {
 		k->frames.n = 0;
 		stack_each(&k->s, f, data, add_frame, k);
-		*at = k->frames.n ? alloc_writer_stack(k->r->writer, k->frames.v, k->frames.n) : 0;
+		*at = k->frames.n ? alloc_writer_stack(k->file->writer, k->frames.v, k->frames.n)
+				  : 0;
 	}
 	return (uint32_t)*at;
 }
@@ -126,37 +116,41 @@ static uint32_t number_stack(struct record_sink *k, const struct field *f, const
 
 static void read_before(struct record_sink *k)
 {
-	if (!k->r->attached || k->before_read)
+	struct record_files *f = k->files;
+
+	if (!f->attached)
 		return;
-	k->before_read = true;
-	k->r->not_before = alloc_before_read(k->r->attached, &k->before);
-	k->before_waits = !k->r->not_before;
+	k->before_of = f->attached;
+	f->attached = 0; /* once */
+	f->not_before = alloc_before_read(k->before_of, &k->before);
+	k->before_waits = !f->not_before;
 }
 
 /* Writes the blocks that are in use at k->before.time and that no event before has. */
 static void write_before(struct record_sink *k)
 {
 	static const char TEXT[] = "[allocated before the recording]";
-	struct alloc_event e = { .op = ALLOC_MALLOC, .time = k->now };
-	struct thread *t = thread_of(k, (uint32_t)k->r->attached);
+	struct record_file *to = k->files->first;
+	struct alloc_event e = { .op = ALLOC_MALLOC, .time = to->now };
+	struct record_thread *t = thread_of(k, to, (uint32_t)k->before_of);
 	char number[32];
 	uint32_t frame;
 
 	k->before_waits = false;
 	if (t && k->before.blocks.n && take_room(k, ALLOC_DEFINED * 2 + sizeof(TEXT))) {
-		frame = alloc_writer_frame(k->r->writer, TEXT, sizeof(TEXT) - 1);
-		e.stack = alloc_writer_stack(k->r->writer, &frame, 1);
+		frame = alloc_writer_frame(to->writer, TEXT, sizeof(TEXT) - 1);
+		e.stack = alloc_writer_stack(to->writer, &frame, 1);
 		e.thread = t->index;
 		for (uint32_t i = 0; i < k->before.blocks.n; i++) {
 			e.addr = k->before.blocks.v[i].addr;
 			e.size = k->before.blocks.v[i].size;
 			if (hash_get(&k->met, &e.addr, sizeof(e.addr)))
 				continue;
-			alloc_write(k->r->writer, &e);
-			k->r->before++;
+			alloc_write(to->writer, &e);
+			k->files->before++;
 		}
-		snprintf(number, sizeof(number), "%llu", (unsigned long long)k->r->before);
-		alloc_writer_info(k->r->writer, "before", number);
+		snprintf(number, sizeof(number), "%llu", (unsigned long long)k->files->before);
+		alloc_writer_info(to->writer, "before", number);
 	}
 	vec_fini(&k->before.blocks);
 	hash_fini(&k->met);
@@ -171,7 +165,7 @@ static void note_met(struct record_sink *k, uint64_t addr)
 	hash_put(&k->met, &addr, sizeof(addr), &is_new);
 	if (!is_new || take_room(k, MET_BYTES))
 		return;
-	k->r->not_before = err_new(
+	k->files->not_before = err_new(
 		E2BIG, "too many blocks were allocated or freed while its memory was copied");
 	k->before_waits = false;
 	vec_fini(&k->before.blocks);
@@ -181,7 +175,7 @@ static void note_met(struct record_sink *k, uint64_t addr)
 /* --- records --- */
 
 /* One function that frees may call another to do it: only the first call counts. Notes the event. */
-static bool is_freed_already(struct thread *t, const struct alloc_event *e,
+static bool is_freed_already(struct record_thread *t, const struct alloc_event *e,
 			     const struct alloc_function *by)
 {
 	bool again = e->op == ALLOC_FREE && t->freed && t->freed == e->addr && t->by != by;
@@ -193,8 +187,12 @@ static bool is_freed_already(struct thread *t, const struct alloc_event *e,
 
 static struct err *record_begin(struct sink *s, const struct record_view *r)
 {
-	read_before(of(s));
-	of(s)->nnumbers = of(s)->stack = 0;
+	struct record_sink *k = of(s);
+
+	read_before(k);
+	k->nnumbers = k->stack = 0;
+	k->has_file = !k->r->follow;
+	k->file = k->has_file ? k->files->first : NULL;
 	return NULL;
 }
 
@@ -205,49 +203,65 @@ static struct err *action(struct sink *s, const struct record_view *r, const str
 	for (uint32_t i = 0; i < a->nfields; i++) {
 		const struct field *f = &r->segment->fields[a->fields[i]];
 
-		if (a->kind == ACT_USTACK)
-			k->stack = number_stack(k, f, r->data);
-		else if (k->nnumbers < NUMBERS)
+		if (!k->has_file) {
+			k->file = record_file_of(k->files, (pid_t)field_uint(f, r->data));
+			k->has_file = true;
+		} else if (a->kind == ACT_USTACK) {
+			k->stack = k->file ? number_stack(k, f, r->data) : 0;
+		} else if (k->nnumbers < NUMBERS) {
 			k->numbers[k->nnumbers++] = field_uint(f, r->data);
+		}
 	}
 	return NULL;
 }
 
-static void lose(struct record_sink *k, uint64_t count)
+static void lose(struct record_sink *k, struct record_file *from, uint64_t count)
 {
 	struct alloc_event e = { .op = ALLOC_LOST, .size = count };
 
-	if (k->known.n) {
-		e.thread = k->known.v[k->last].index;
-		e.time = k->now;
-		alloc_write(k->r->writer, &e);
+	if (from->known.n) {
+		e.thread = from->known.v[from->last].index;
+		e.time = from->now;
+		alloc_write(from->writer, &e);
 	}
+}
+
+/* A call that no event tells of. */
+static void leave_out(struct record_sink *k, struct record_file *from, uint32_t tid)
+{
+	k->files->faults++;
+	(void)thread_of(k, from, tid);
+	lose(k, from, 1);
 }
 
 static struct err *record_end(struct sink *s, const struct record_view *r)
 {
 	struct record_sink *k = of(s);
+	struct record_file *to = k->file;
 	const struct alloc_clause *c;
 	struct alloc_event e = { 0 };
-	struct thread *t;
+	struct record_thread *t;
 
-	if (r->segment->clause >= k->r->clauses.n)
+	if (r->segment->clause >= k->r->clauses.n || !to)
 		return NULL;
 	c = &k->r->clauses.v[r->segment->clause];
 	if (k->before_waits && r->head->time >= k->before.time)
 		write_before(k);
-	t = thread_of(k, r->head->tid);
+	t = thread_of(k, to, r->head->tid);
 	if (!t) {
-		k->r->lost++;
-		lose(k, 1);
+		k->files->lost++;
+		lose(k, to, 1);
 		return NULL;
 	}
-	if (!k->began)
-		k->began = k->flushed = r->head->time;
+	k->files->began = k->files->began ?: r->head->time;
 	e.thread = t->index;
-	e.time = k->now = r->head->time - k->began;
+	e.time = to->now = k->files->now = r->head->time - k->files->began;
 	e.op = c->function->op;
 	e.stack = k->stack;
+	if (c->what == ALLOC_LEFT_OUT) {
+		leave_out(k, to, r->head->tid);
+		return NULL;
+	}
 	if (c->what == ALLOC_AT_STACK) {
 		t->stack = k->stack;
 		if (!k->nnumbers || !k->numbers[0])
@@ -266,12 +280,12 @@ static struct err *record_end(struct sink *s, const struct record_view *r)
 	}
 	if (is_freed_already(t, &e, c->function))
 		return NULL;
-	if (k->before_waits && r->head->time < k->before.time && e.addr)
+	if (k->before_waits && to == k->files->first && r->head->time < k->before.time && e.addr)
 		note_met(k, e.addr);
-	alloc_write(k->r->writer, &e);
-	if (r->head->time - k->flushed > FLUSH_NS) {
-		k->flushed = r->head->time;
-		alloc_writer_flush(k->r->writer);
+	alloc_write(to->writer, &e);
+	if (to->now - to->flushed > FLUSH_NS) {
+		to->flushed = to->now;
+		alloc_writer_flush(to->writer);
 	}
 	return NULL;
 }
@@ -282,20 +296,18 @@ static struct err *drop(struct sink *s, enum drop_kind kind, int cpu, uint64_t c
 
 	if (kind == DROP_NAMES || kind == DROP_CHANGED)
 		return NULL;
-	k->r->lost += count;
-	lose(k, count);
+	k->files->lost += count;
+	lose(k, k->files->first, count);
 	return NULL;
 }
 
 /* A clause that faults records nothing, for example when the pointer of posix_memalign() cannot be
- * read at its return. */
+ * read at its return. It does not say whose it is. */
 static struct err *fault(struct sink *s, const struct image *img, const struct wire_fault *f)
 {
 	struct record_sink *k = of(s);
 
-	k->r->faults++;
-	(void)thread_of(k, f->head.tid);
-	lose(k, 1);
+	leave_out(k, k->files->recent ?: k->files->first, f->head.tid);
 	return NULL;
 }
 
@@ -332,12 +344,8 @@ static void sink_free(struct sink *s)
 {
 	struct record_sink *k = of(s);
 
-	hash_fini(&k->threads);
-	hash_fini(&k->stacks);
-	hash_fini(&k->pcs);
 	hash_fini(&k->met);
 	vec_fini(&k->before.blocks);
-	vec_fini(&k->known);
 	vec_fini(&k->frames);
 	free(k);
 }
@@ -364,5 +372,6 @@ struct sink *alloc_record_sink(struct alloc_record *r)
 
 	k->s.ops = &ops;
 	k->r = r;
+	k->files = r->files;
 	return &k->s;
 }
