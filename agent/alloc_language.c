@@ -29,7 +29,7 @@ enum {
 	TLS_BYTES = 4096, /* of thread-local variables that are searched */
 	SEARCHES = 8,
 	VAIN_MAX = 2000, /* walks without plain loads, until the process makes no more of them */
-	NAMES_MS = 100,
+	NAMES_MS = 1000,
 	EACH_MS = 20,
 	SCOPES_MAX = 64, /* of a frame of Ruby */
 	FUTEX_WAIT_ = 0,
@@ -91,13 +91,18 @@ INLINE long language_get(struct language_reader *r, void *dst, u64 size, u64 add
 	return 0;
 }
 
-/* Returns true when the id is new, and keeps it. */
-static NOINLINE bool meet(u64 id)
+INLINE u64 *place_of_met(u64 id, u32 i)
 {
 	u64 *met = (u64 *)(void *)(state.walks + WIRE_ALLOC_RINGS);
 
+	return &met[(id + i) & ((i < MET_NEAR ? MET_FIRST : LANGUAGE_MET) - 1)];
+}
+
+/* Returns true when the id is new, and keeps it. */
+static NOINLINE bool meet(u64 id)
+{
 	for (u32 i = 0; i < MET_PROBES; i++) {
-		u64 *at = &met[(id + i) & ((i < MET_NEAR ? MET_FIRST : LANGUAGE_MET) - 1)], there;
+		u64 *at = place_of_met(id, i), there;
 
 		there = __atomic_load_n(at, __ATOMIC_RELAXED);
 		if (!there && __atomic_compare_exchange_n(at, &there, id | 1ull << 63, 0,
@@ -107,6 +112,14 @@ static NOINLINE bool meet(u64 id)
 			return false;
 	}
 	return false;
+}
+
+/* The name was not read: the next walk that meets the function requests it again. */
+static void unmeet(u64 id)
+{
+	for (u32 i = 0; i < MET_PROBES; i++)
+		if (__atomic_load_n(place_of_met(id, i), __ATOMIC_RELAXED) == (id | 1ull << 63))
+			__atomic_store_n(place_of_met(id, i), 0, __ATOMIC_RELAXED);
 }
 
 /* Keeps the request for a function's name until the end of the walk. */
@@ -372,27 +385,40 @@ static void wait_for_names(struct wire_alloc *m, u32 ticket)
 	}
 }
 
+/* Takes a ticket whose place is free. Without one, no ticket is taken, because the tracer waits for
+ * each request that has one. Returns false when there is none. */
+static bool take_ticket(struct wire_alloc *m, u32 *ret)
+{
+	u32 asked = __atomic_load_n(&m->names_asked, __ATOMIC_RELAXED);
+
+	do {
+		if (!is_answered(m, asked + 1 - WIRE_ALLOC_NAMES))
+			wait_for_names(m, asked + 1 - WIRE_ALLOC_NAMES);
+		if (!is_answered(m, asked + 1 - WIRE_ALLOC_NAMES))
+			return false;
+	} while (!__atomic_compare_exchange_n(&m->names_asked, &asked, asked + 1, 0,
+					      __ATOMIC_SEQ_CST, __ATOMIC_RELAXED));
+	*ret = asked + 1;
+	return true;
+}
+
 /* Lets the tracer read the names of functions, while their frames keep them. */
 static NOINLINE void ask_names(struct wire_alloc *m, const struct wire_alloc_name *asks, u32 n)
 {
-	u32 ticket = 0;
+	u32 ticket = 0, i;
 
-	for (u32 i = 0; i < n; i++) {
-		struct wire_alloc_name *to;
+	for (i = 0; i < n && take_ticket(m, &ticket); i++) {
+		struct wire_alloc_name *to = &m->names[ticket % WIRE_ALLOC_NAMES];
 
-		ticket = __atomic_add_fetch(&m->names_asked, 1, __ATOMIC_SEQ_CST);
-		if ((s32)(ticket - __atomic_load_n(&m->names_served, __ATOMIC_ACQUIRE)) >
-		    WIRE_ALLOC_NAMES)
-			wait_for_names(m, ticket - WIRE_ALLOC_NAMES);
-		if (!is_answered(m, ticket - WIRE_ALLOC_NAMES))
-			continue; /* the tracer passes over it */
-		to = &m->names[ticket % WIRE_ALLOC_NAMES];
 		to->code = asks[i].code;
 		to->entry = asks[i].entry;
 		to->id = asks[i].id;
 		__atomic_store_n(&to->ticket, ticket, __ATOMIC_RELEASE);
 	}
-	wait_for_names(m, ticket);
+	if (i)
+		wait_for_names(m, ticket);
+	for (i = i && is_answered(m, ticket) ? i : 0; i < n; i++)
+		unmeet(asks[i].id);
 }
 
 /* --- numbers --- */

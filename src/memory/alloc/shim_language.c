@@ -83,7 +83,7 @@ bool shim_language_names(struct shim_language *l, bool (*is_same)(const void *ar
 	bool any = false;
 	struct wire_unwind_ask ask;
 
-	if (asked - served > WIRE_ALLOC_NAMES * WIRE_ALLOC_RINGS) /* it was forged */
+	if (asked - served > WIRE_ALLOC_NAMES) /* it was forged */
 		served = asked - 1;
 	for (; served != asked && now_ns() - began < NAMES_NS; served++) {
 		if (!take_request(l, served + 1, &ask)) {
