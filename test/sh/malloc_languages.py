@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# timeout: 300
 # descry malloc record -k by a preloaded library: functions of Python and Ruby are in the stacks, each with the line that it executes. Random
 # programs write down what the interpreter itself says of each allocation. PYTHONS, RUBIES: the interpreters to compare, instead of Debian's.
 import glob
@@ -219,9 +220,11 @@ class Stops:
         self.thread.start()
 
     def run(self):
-        while not self.over.wait(0.1):
+        for _ in range(40):
+            if self.over.wait(0.05):
+                break
             os.kill(self.pid, signal.SIGSTOP)
-            time.sleep(0.12)
+            time.sleep(0.15)
             os.kill(self.pid, signal.SIGCONT)
 
     def end(self):
