@@ -560,21 +560,13 @@ static void test_threads_linked(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_frames),         cmocka_unit_test(test_bytecode),
-		cmocka_unit_test(test_places),         cmocka_unit_test(test_hostile),
-		cmocka_unit_test(test_partial_frames), cmocka_unit_test(test_numbers),
-		cmocka_unit_test(test_many),           cmocka_unit_test(test_walk),
-		cmocka_unit_test(test_walk_bytecode),  cmocka_unit_test(test_walk_partial),
-		cmocka_unit_test(test_walk_stale),     cmocka_unit_test(test_walk_hostile),
-		cmocka_unit_test(test_lines_for_ever),
-=======
 		cmocka_unit_test(test_threads_linked), cmocka_unit_test(test_frames),
 		cmocka_unit_test(test_bytecode),       cmocka_unit_test(test_places),
 		cmocka_unit_test(test_hostile),        cmocka_unit_test(test_partial_frames),
 		cmocka_unit_test(test_numbers),        cmocka_unit_test(test_many),
 		cmocka_unit_test(test_walk),           cmocka_unit_test(test_walk_bytecode),
 		cmocka_unit_test(test_walk_partial),   cmocka_unit_test(test_walk_stale),
-		cmocka_unit_test(test_walk_hostile),
+		cmocka_unit_test(test_walk_hostile),   cmocka_unit_test(test_lines_for_ever),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
