@@ -1,7 +1,7 @@
 /* The head of the blob: offsets of the entries, in the order of WIRE_AGENT_ENTRIES. */
 #include "agent/agent.h"
 
-_Static_assert(WIRE_AREA_MAGIC == 0x6172656164736372ull && WIRE_AREA_VERSION == 7 &&
+_Static_assert(WIRE_AREA_MAGIC == 0x6172656164736372ull && WIRE_AREA_VERSION == 8 &&
 		       offsetof(struct wire_agent_head, size) == 16 &&
 		       offsetof(struct wire_agent_head, entry) == 24,
 	       "the words below");
@@ -12,7 +12,7 @@ __asm__(".pushsection .head, \"a\", @progbits\n"
 	".balign 16\n"
 	"agent_head:\n"
 	"	.quad 0x6172656164736372\n"
-	"	.long 7\n"
+	"	.long 8\n"
 	"	.long (agent_entries_end - agent_entries) / 4\n"
 	"	.long agent_end - agent_head\n"
 	"	.long 0\n"
