@@ -199,9 +199,10 @@ static int end(struct recorder *k, int status)
 		tool_wrong("%llu calls were left out: memory that they point to could not be read",
 			   (unsigned long long)f->faults);
 	if (f->refused)
-		tool_wrong("%llu calls were left out: their processes have no file%s%s",
-			   (unsigned long long)f->refused, f->error ? ": " : "",
-			   f->error ? f->error->text : "");
+		tool_wrong("%llu calls were left out: their processes have no file",
+			   (unsigned long long)f->refused);
+	if (f->error)
+		status = tool_failed(f->error);
 	return status;
 }
 

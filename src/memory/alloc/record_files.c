@@ -63,6 +63,7 @@ static void close_file(struct record_files *f, uint32_t i)
 	else
 		f->error = e;
 	file->writer = NULL;
+	f->room += file->used;
 	drop_state(file);
 	vec_push(&f->done, file);
 	vec_push(&f->events, events);
@@ -132,7 +133,8 @@ static struct record_file *open_file(struct record_files *f, pid_t pid)
 	char *path, number[32];
 	struct err *e;
 
-	if (f->done.n + f->open.n >= FILES_MAX)
+	/* a child in another name space has no number yet */
+	if (pid <= 0 || f->done.n + f->open.n >= FILES_MAX)
 		return NULL;
 	path = beside_path(&f->numbers, f->path, pid);
 	e = beside_open(path, &w);

@@ -27,6 +27,7 @@ struct record_file {
 	VEC(struct record_thread) known;
 	struct hash stacks;    /* addresses -> number */
 	struct hash pcs;       /* text -> number of a frame */
+	uint64_t used;         /* of record_files.room */
 	uint64_t now, flushed; /* times of the last event, and of the last flush */
 	uint32_t tid, last;    /* the last tid, to look it up once */
 };

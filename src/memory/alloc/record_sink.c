@@ -36,11 +36,12 @@ static struct record_sink *of(struct sink *s)
 
 /* A process can make any number of stacks, names and threads. Returns false when the room that
  * is left is too small for one more. */
-static bool take_room(struct record_sink *k, uint64_t bytes)
+static bool take_room(struct record_sink *k, struct record_file *to, uint64_t bytes)
 {
 	if (k->files->room < bytes)
 		return false;
 	k->files->room -= bytes;
+	to->used += bytes;
 	return true;
 }
 
@@ -52,7 +53,7 @@ static struct record_thread *thread_of(struct record_sink *k, struct record_file
 
 	if (tid == to->tid && to->known.n)
 		return &to->known.v[to->last];
-	if (!hash_get(&to->threads, &tid, sizeof(tid)) && !take_room(k, ALLOC_DEFINED))
+	if (!hash_get(&to->threads, &tid, sizeof(tid)) && !take_room(k, to, ALLOC_DEFINED))
 		return NULL;
 	at = hash_put(&to->threads, &tid, sizeof(tid), &is_new);
 	if (is_new) {
@@ -81,7 +82,7 @@ static void add_frame(void *arg, const struct frame *f)
 	n = strlen(text);
 	at = hash_put(&k->file->pcs, text, n, &is_new);
 	if (is_new) {
-		(void)take_room(k, ALLOC_DEFINED + n); /* number_stack() has looked */
+		(void)take_room(k, k->file, ALLOC_DEFINED + n); /* number_stack() has looked */
 		*at = alloc_writer_frame(k->file->writer, text, n);
 	}
 	vec_push(&k->frames, (uint32_t)*at);
@@ -98,7 +99,7 @@ static uint32_t number_stack(struct record_sink *k, const struct field *f, const
 		return 0;
 	if (!hash_get(&k->file->stacks, st.pcs, st.n * sizeof(uint64_t)) &&
 	    (k->files->room < st.n * (uint64_t)(ALLOC_DEFINED + ALLOC_TEXT_MAX) ||
-	     !take_room(k, ALLOC_DEFINED + st.n * (uint64_t)ALLOC_DEFINED_FRAME))) {
+	     !take_room(k, k->file, ALLOC_DEFINED + st.n * (uint64_t)ALLOC_DEFINED_FRAME))) {
 		k->files->unstacked++;
 		return 0;
 	}
@@ -137,7 +138,7 @@ static void write_before(struct record_sink *k)
 	uint32_t frame;
 
 	k->before_waits = false;
-	if (t && k->before.blocks.n && take_room(k, ALLOC_DEFINED * 2 + sizeof(TEXT))) {
+	if (t && k->before.blocks.n && take_room(k, to, ALLOC_DEFINED * 2 + sizeof(TEXT))) {
 		frame = alloc_writer_frame(to->writer, TEXT, sizeof(TEXT) - 1);
 		e.stack = alloc_writer_stack(to->writer, &frame, 1);
 		e.thread = t->index;
@@ -163,7 +164,7 @@ static void note_met(struct record_sink *k, uint64_t addr)
 	bool is_new;
 
 	hash_put(&k->met, &addr, sizeof(addr), &is_new);
-	if (!is_new || take_room(k, MET_BYTES))
+	if (!is_new || take_room(k, k->files->first, MET_BYTES))
 		return;
 	k->files->not_before = err_new(
 		E2BIG, "too many blocks were allocated or freed while its memory was copied");
