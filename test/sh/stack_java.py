@@ -189,6 +189,11 @@ def run(*args):
     return p.stdout
 
 
+def without_address(name):
+    """The class of a lambda has an address behind it, in Java 11 only as Java says it."""
+    return re.sub(r"/0x[0-9a-f]+", "", name)
+
+
 def said_by_java(text):
     """Returns (function, file, line) of each thread by its number. Java does not give the file of native functions."""
     found = {}
@@ -196,8 +201,7 @@ def said_by_java(text):
         tid = re.search(r" nid=(\w+)", block)
         frames = re.findall(r"^\s+at (\S+)\((?:[^/()\n]*/)?([^:()\n]*)(?::(\d+))?\)", block, re.M)
         if tid and frames:
-            # Java 11 shows the classes of lambdas, with an address that is no part of the name
-            found[int(tid[1], 0)] = [(re.sub(r"/0x[0-9a-f]+", "", f[0]), f[1] if f[1] not in ("Native Method", "Unknown Source") else None, int(f[2] or 0)) for f in frames]
+            found[int(tid[1], 0)] = [(without_address(f[0]), f[1] if f[1] not in ("Native Method", "Unknown Source") else None, int(f[2] or 0)) for f in frames]
     return found
 
 
@@ -208,7 +212,7 @@ def blocks(text):
 def frames_of(block):
     """The Java frames among the native ones, which have an offset, and the JVM's own."""
     lines = re.findall(r"^ +([^`\s]+)`(\S+?)(?::(\d+))?$", block, re.M)
-    return [(name, None if file == "?" else file, int(line or 0)) for file, name, line in lines
+    return [(without_address(name), None if file == "?" else file, int(line or 0)) for file, name, line in lines
             if file != "[jvm]" and not re.search(r"\+0x[0-9a-f]+$", name)]
 
 
