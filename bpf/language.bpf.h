@@ -75,7 +75,7 @@ INLINE bool language_read(struct language_walk *w, u64 *dst, u64 addr)
 	return !LANGUAGE_READ(w, dst, 8, addr);
 }
 
-/* Finds the innermost frame of the thread's state. */
+/* Finds the innermost frame of the thread's state. Returns false when it has none. */
 INLINE bool python_innermost(struct language_walk *w)
 {
 	struct language_state *s = w->s;
@@ -84,7 +84,7 @@ INLINE bool python_innermost(struct language_walk *w)
 		return false;
 	if (!w->l->python.by_cframe || !s->frame)
 		return s->frame;
-	return language_read(w, &s->frame, s->frame + w->l->python.cframe_frame);
+	return language_read(w, &s->frame, s->frame + w->l->python.cframe_frame) && s->frame;
 }
 
 /* Makes a step along the list of threads. Returns 1 at the current one, or at the end. */

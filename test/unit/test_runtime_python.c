@@ -260,6 +260,8 @@ static void test_thread_begins(void **state)
 		made_memory_put(&m.made, begins + l->thread_interpreter, PYTHON_INTERPRETER, 8);
 		made_memory_put(&m.made, begins + l->thread_id, PYTHON_FS_BASE, 8);
 		made_memory_put(&m.made, begins + l->thread_next, PYTHON_THREAD, 8);
+		if (python_by_cframe(l)) /* a _PyCFrame without a frame */
+			made_memory_put(&m.made, begins + l->thread_frame, begins + 0x200, 8);
 		python_frames(&m.python.runtime, &m.made.thread, &f);
 		assert_int_equal(f.n, DEPTH);
 		assert_int_equal(walk(&m), DEPTH);
