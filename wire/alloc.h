@@ -21,9 +21,9 @@
  * bytes << 1 | 1. OPEN begins a thread: its first difference is from address 0. STACKS does the
  * same, and all events of the thread that allocate, and MAP, have one more field: the difference
  * of the stack's number from that before, as zigzag, from 0. Number 0 is no stack. A tick is
- * 1 << WIRE_ALLOC_TICK of those of the processor's counter: about 12 ns, which is less than it takes
- * to hand a block over to another thread. Those of an allocation are read without a fence: at times
- * they are a little earlier than those of another thread's free of the block before it.
+ * 1 << WIRE_ALLOC_TICK of those of the processor's counter: about 12 ns, which is less than it
+ * takes to hand a block over to another thread. Those of an allocation are read without a fence:
+ * at times they are a little earlier than those of another thread's free of the block before it.
  *
  * With stacks, more memory follows, which only they need:
  *

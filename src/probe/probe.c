@@ -37,7 +37,8 @@ void probe_set_fini(struct probe_set *ps)
 	plt_free(ps->plt);
 	usdt_questions_free(ps->questions);
 	usdt_javas_free(ps->javas);
-	text_free(ps->decoded.text);
+	for (uint32_t i = 0; i < PROBE_TEXTS; i++)
+		text_free(ps->texts[i].text);
 	vec_fini(&ps->notes);
 	vec_fini(&ps->targets);
 	vec_fini(&ps->all);

@@ -227,15 +227,21 @@ struct probe_target {
 	struct process_objects *objects; /* private to process.c; NULL until used */
 };
 
+enum { PROBE_TEXTS = 8 };
+
 /* All probes found so far, and the data that providers need to find more. */
 struct probe_set {
 	/* of pid.c: an instruction of a function, the last that was looked for */
 	struct {
 		uint64_t dev, inode; /* of its file */
 		uint64_t func, at;
-		const struct object *object; /* of text */
-		struct text *text;           /* NULL: none was opened */
 	} decoded;
+	/* of process_text(): the objects that were asked for last, in a ring */
+	struct probe_text {
+		const struct object *object; /* NULL: none */
+		struct text *text;           /* NULL: it cannot be read */
+	} texts[PROBE_TEXTS];
+	uint32_t next_text;
 	struct arena arena;
 	struct intern names;
 	VEC(struct probe *) all;

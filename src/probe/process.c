@@ -688,13 +688,16 @@ void process_add_event(struct process_match *m, const struct process_object *po,
 
 struct text *process_text(struct probe_set *ps, struct object *o)
 {
-	if (ps->decoded.object != o) {
-		text_free(ps->decoded.text);
-		ps->decoded.text = NULL;
-		ps->decoded.object = o;
-		(void)err_drop(text_open(o, &ps->decoded.text));
-	}
-	return ps->decoded.text;
+	struct probe_text *at = &ps->texts[ps->next_text];
+
+	for (uint32_t i = 0; i < PROBE_TEXTS; i++)
+		if (ps->texts[i].object == o)
+			return ps->texts[i].text;
+	ps->next_text = (ps->next_text + 1) % PROBE_TEXTS;
+	text_free(at->text);
+	*at = (struct probe_text){ .object = o };
+	(void)err_drop(text_open(o, &at->text));
+	return at->text;
 }
 
 void process_note(struct probe_set *ps, char *text)

@@ -97,8 +97,8 @@ void process_add_event(struct process_match *m, const struct process_object *po,
 /* Returns the cost of a hit for this class of uprobe, for notes. */
 const char *process_price(enum uprobe_class class, enum attach_kind kind);
 
-/* Returns the analysis of the object's code, or NULL when it cannot be read. The probe set owns it,
- * until it is asked for another object's. */
+/* Returns the analysis of the object's code, or NULL when it cannot be read. The probe set owns it.
+ * The next PROBE_TEXTS - 1 calls do not free it. */
 struct text *process_text(struct probe_set *ps, struct object *o);
 
 /* Adds a remark for the user unless it is there already; takes ownership of text. */

@@ -56,7 +56,8 @@ for engine in ("auto", "kernel"):
     check(r.rc == 0 and plain in r.out and (("f",), LEFT) in r.table(), engine, "all functions", r)
 
 # the value, the caller and the stack are those of the function's end
-D = """pid$target:a.out:g:return { @v = sum(arg1); @c[ufunc(ucaller)] = count(); @s[ustack(2)] = count(); }
+D = """pid$target:a.out:g:entry { self->sp = uregs[R_RSP] + 8; self->pc = ucaller; }
+       pid$target:a.out:g:return /self->sp == uregs[R_RSP] && self->pc == uregs[R_RIP]/ { @v = sum(arg1); @c[ufunc(ucaller)] = count(); @s[ustack(2)] = count(); }
        pid$target:a.out:main:return { printf("main %d\\n", (int)arg1); }"""
 for engine in ("inproc", "kernel"):
     r = run("-x", "engine=" + engine, "-n", D)

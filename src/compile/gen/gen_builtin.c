@@ -280,6 +280,28 @@ static bool has_regs(const struct gen *g)
 
 enum { UREG_VECTORS = 26 }; /* R_XMM0 of dlib/regs.d */
 
+static struct ir_val user_read(struct gen *g, struct ir_val addr, uint32_t size, bool sign,
+			       loc_t loc)
+{
+	uint32_t obj = ir_new_object(g->f, 8, "user");
+	struct ir_val r =
+		ir_call(g->f, HELPER_READ_USER, 3, ir_stack(g->f, obj, 0), IR_I(size), addr);
+
+	gen_fault_if(g, r, IF_NE, IR_I(0), WIRE_FAULT_BADADDR, addr, loc);
+	return ir_load_stack(g->f, obj, 0, size, sign);
+}
+
+/* Returns a register behind the return, of a thread that is about to return. */
+static struct ir_val returned_reg(struct gen *g, int64_t reg, loc_t loc)
+{
+	struct ir_val sp = ir_load(g->f, g->ctx, 8 * UREG_RSP, 8, false);
+
+	if (reg == UREG_RSP)
+		return ir_bin(g->f, ALU_ADD, sp, IR_I(8));
+	return reg == UREG_RIP ? user_read(g, sp, 8, false, loc)
+			       : ir_load(g->f, g->ctx, (int32_t)(8 * reg), 8, false);
+}
+
 struct ir_val gen_uregs(struct gen *g, struct ir_val index, loc_t loc)
 {
 	static const char *const vectors[] = { "d_vector0", "d_vector1", "d_vector2", "d_vector3",
@@ -290,6 +312,8 @@ struct ir_val gen_uregs(struct gen *g, struct ir_val index, loc_t loc)
 	    index.imm < UREG_VECTORS + WIRE_VECTORS)
 		return has_user_regs(g) ? ir_routine(g->f, vectors[index.imm - UREG_VECTORS], 0)
 					: IR_I((int64_t)WIRE_VECTOR_UNKNOWN);
+	if (gen_by_exits(g) && index.kind == IR_IMM && index.imm >= 0 && index.imm < UREG_COUNT)
+		return returned_reg(g, index.imm, loc);
 	if (has_user_regs(g) && index.kind == IR_IMM && index.imm >= 0 && index.imm < UREG_COUNT)
 		return ir_load(g->f, g->ctx, (int32_t)(8 * index.imm), 8, false);
 	gen_fault_if(g, index, IF_UGE, IR_I(UREG_COUNT), WIRE_FAULT_BADINDEX, index, loc);
@@ -298,17 +322,6 @@ struct ir_val gen_uregs(struct gen *g, struct ir_val index, loc_t loc)
 	return gen_kernel_read(g,
 			       ir_bin(g->f, ALU_ADD, regs, ir_bin(g->f, ALU_SHL, index, IR_I(3))),
 			       0, 8, false, loc);
-}
-
-static struct ir_val user_read(struct gen *g, struct ir_val addr, uint32_t size, bool sign,
-			       loc_t loc)
-{
-	uint32_t obj = ir_new_object(g->f, 8, "user");
-	struct ir_val r =
-		ir_call(g->f, HELPER_READ_USER, 3, ir_stack(g->f, obj, 0), IR_I(size), addr);
-
-	gen_fault_if(g, r, IF_NE, IR_I(0), WIRE_FAULT_BADADDR, addr, loc);
-	return ir_load_stack(g->f, obj, 0, size, sign);
 }
 
 /* Returns a register at the time when the probe fired. */
@@ -627,9 +640,7 @@ static bool at_entry(const struct gen *g)
 
 static struct ir_val user_caller(struct gen *g, loc_t loc)
 {
-	if (at_entry(g))
-		return user_read(g, ir_load(g->f, g->ctx, 8 * UREG_RSP, 8, false), 8, false, loc);
-	if (gen_by_exits(g))
+	if (at_entry(g) || gen_by_exits(g))
 		return user_read(g, ir_load(g->f, g->ctx, 8 * UREG_RSP, 8, false), 8, false, loc);
 	if (g->attach == ATTACH_URETPROBE)
 		return ir_load(g->f, g->ctx, 8 * UREG_RIP, 8, false);

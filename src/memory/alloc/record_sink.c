@@ -175,7 +175,8 @@ static void note_met(struct record_sink *k, uint64_t addr)
 
 /* --- records --- */
 
-/* One function that frees may call another to do it: only the first call counts. Notes the event. */
+/* One function that frees may call another to do it: only the first call counts. Notes the
+ * event. */
 static bool is_freed_already(struct record_thread *t, const struct alloc_event *e,
 			     const struct alloc_function *by)
 {

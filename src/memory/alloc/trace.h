@@ -13,8 +13,8 @@
  * position, u64 sync, and what a thread of the program has written at this position of the ring
  * (wire/alloc.h). Events up to the ticks `sync` are in the blocks before, so a reader merges the
  * rings by ticks up to there. INFO "clock=TICKS,FACTOR": the ticks at time 0, and the nanoseconds
- * of a tick as a fraction of 2^64. Since version 7, "clock=TICKS,FACTOR,SHIFT": a tick in chunks, and
- * of sync, is 1 << SHIFT of these.
+ * of a tick as a fraction of 2^64. Since version 7, "clock=TICKS,FACTOR,SHIFT": a tick in chunks,
+ * and of sync, is 1 << SHIFT of these.
  *
  * Version 3 has NODE, and the chunks of threads may have numbers of stacks, which NODEs define.
  *

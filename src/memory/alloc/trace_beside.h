@@ -1,7 +1,8 @@
-/* The files of a recording beside the first one: each process that the first program forks or executes
- * has its own.
+/* The files of a recording beside the first one: each process that the first program forks or
+ * executes has its own.
  *
- * In: the path of the first file, and processes. Out: new files, and what the first one says of them.
+ * In: the path of the first file, and processes. Out: new files, and what the first one says of
+ * them.
  * Always true: no file that another user has is written, and no link is followed.
  */
 #ifndef DESCRY_MEMORY_ALLOC_TRACE_BESIDE_H
@@ -18,9 +19,9 @@ struct beside {
 	const char *path, *command;
 };
 
-/* Returns DIR/NAME.PID.dma for DIR/NAME.dma, with a number when the process has such a file, or when
- * another user has. A process may execute any number of programs, so its last number is kept in
- * `numbers` (by pid). */
+/* Returns DIR/NAME.PID.dma for DIR/NAME.dma, with a number when the process has such a file, or
+ * when another user has. A process may execute any number of programs, so its last number is kept
+ * in `numbers` (by pid). */
 char *beside_path(struct hash *numbers, const char *first, pid_t pid);
 /* Others may be able to write to the directory: a link to another file is not followed. */
 struct err *beside_open(const char *path, struct alloc_writer **ret);

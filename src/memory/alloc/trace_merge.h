@@ -17,8 +17,8 @@ struct merge_clock {
 };
 enum { MERGE_TICK_MAX = 31 };
 
-/* Threads are added to the trace. disorder: the ticks of events that depend on each other may be out
- * of order, if they are of different threads. */
+/* Threads are added to the trace. disorder: the ticks of events that depend on each other may be
+ * out of order, if they are of different threads. */
 struct merge *merge_new(struct alloc_trace *t, const struct merge_clock *clock, bool disorder);
 void merge_free(struct merge *m);
 /* Adds a chunk. Returns the reason when it is wrong, else NULL. */
