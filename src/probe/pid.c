@@ -491,8 +491,9 @@ static bool function_begins(struct probe_set *ps, const struct process_object *p
  * thousands of addresses in one function, one after another. */
 static bool is_instruction(struct probe_set *ps, const struct process_object *po, uint64_t addr)
 {
-	uint64_t at, begin;
-	uint32_t len;
+	uint64_t at, begin, from = 0;
+	uint32_t len, have = 0;
+	uint8_t code[4096];
 
 	if (!function_begins(ps, po, addr, &begin))
 		return true; /* nothing contradicts it */
@@ -501,11 +502,13 @@ static bool is_instruction(struct probe_set *ps, const struct process_object *po
 	    ps->decoded.func == begin && ps->decoded.at <= addr)
 		at = ps->decoded.at;
 	for (; at < addr; at += len) {
-		uint8_t code[16];
 		const char *reason;
 
-		uprobe_classify(code, object_read(po->object, at, code, sizeof(code)), &len,
-				&reason);
+		if (at - from + MAX_INSTRUCTION > have) {
+			have = object_read(po->object, at, code, sizeof(code));
+			from = at;
+		}
+		uprobe_classify(code + (at - from), have - (uint32_t)(at - from), &len, &reason);
 		if (!len)
 			return true;
 	}
