@@ -324,6 +324,12 @@ static void match_entry_return(struct match *m, const struct process_object *po,
 		pid_add(m, po, f->name, "entry", ATTACH_UPROBE, f->addr, offset + moved, NULL,
 			entry_note(m, f, entry_class, moved, ATTACH_UPROBE));
 	}
+	if (m->func_exact && f->is_ifunc)
+		process_note(
+			m->in.ps,
+			xasprintf("%s:%s:%s is an indirect function: its probe is its resolver's, "
+				  "which runs once, and not that of the code that is called",
+				  m->in.prov, po->name, f->name));
 	if (m->wants_return) {
 		hazard = return_hazard(po, f);
 		if (hazard)

@@ -215,4 +215,9 @@ held = int(re.findall(r"^ +(\d+)$", r.out, re.M)[-1])
 r = descry("-x", "budget=100%", "-n", PROG, c=BUSY)
 free = int(re.findall(r"^ +(\d+)$", r.out, re.M)[-1])
 check("budget" not in r.err and "allowed" not in r.err and held < free / 2, "a budget of all", held, free, r)
+
+# an indirect function's symbol is that of its resolver, which is said of one that the description names
+for pattern, said in (("strlen", True), ("str*en", False)):
+    r = descry("-n", "pid$target:libc.so.6:%s:entry { @ = count(); }" % pattern, c="ls /")
+    check(("libc.so.6:strlen is an indirect function" in r.err) == said, pattern, r)
 done()

@@ -9,8 +9,8 @@
 static const char switch_code[] =
 	"\x83\xff\x03\x77\x1a\x48\x8d\x15\xf4\x21\0\0\x89\xff\x48\x63\x04\xba"
 	"\x48\x01\xd0\x3e\xff\xe0\xe9\x93\0\0\0\x90\x90\xc3";
-/* add $1,%edi; mov 0(%rip),%eax; ret */
-static const char cold_code[] = "\x83\xc7\x01\x8b\x05\0\0\0\0\xc3";
+/* At COLD: add $1,%edi; mov table(%rip),%eax; ret */
+static const char cold_code[] = "\x83\xc7\x01\x8b\x05\x47\x21\0\0\xc3";
 
 enum { COLD = 0xb0 };
 

@@ -328,6 +328,7 @@ static void inproc_drain(struct engine *en, record_fn *fn, void *arg)
 	leaving_look(e);
 	processes_look(e);
 	loads_look(e);
+	twice_look(e);
 	ranges_look(e);
 	bell_answer(e);
 	execs_look(e);
@@ -496,6 +497,9 @@ static struct err *inproc_detach(struct engine *en)
 	bell_stop(e);
 	execs_stop(e);
 	events_stop(e);
+	for (uint32_t i = 0; i < e->processes.n; i++)
+		if (e->processes.v[i].attached)
+			twice_look_at(e, &e->processes.v[i]);
 	/* Also restores children that were not found yet, and those that begin while their parents
 	 * still run. These may go on for ever, so the watchdog restores the last ones. */
 	while (more) {

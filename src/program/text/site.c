@@ -195,11 +195,11 @@ static const char *try_span(struct text *t, const struct text_code *c, uint32_t 
 	}
 	if (text_is_restartable(t, addr, addr + len))
 		return RESTARTABLE;
-	if (text_is_read(t, addr, addr + len))
-		return READ_AS_DATA;
 	text_mark_around(t, addr, addr + len);
 	if (is_branched(t, c, a, addr, addr + len))
 		return BRANCHED;
+	if (text_is_read(t, addr, addr + len))
+		return READ_AS_DATA;
 	*s = (struct text_site){ .addr = addr,
 				 .kind = kind,
 				 .mode = TEXT_PATCH,

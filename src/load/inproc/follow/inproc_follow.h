@@ -32,6 +32,12 @@ void processes_round(struct inproc_engine *e);
  * unloaded. Call it now and then. */
 void loads_look(struct inproc_engine *e);
 
+/* twice.c */
+/* Says which files a process has mapped twice. Call it now and then. */
+void twice_look(struct inproc_engine *e);
+/* The same for one process, before the detach. */
+void twice_look_at(struct inproc_engine *e, struct inproc_process *p);
+
 /* leaving.c */
 /* Detaches from processes in which descry cannot stay. Call it often: a thread waits for it. */
 void leaving_look(struct inproc_engine *e);

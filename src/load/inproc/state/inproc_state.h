@@ -99,6 +99,7 @@ struct inproc_module {
 	bool records;
 	bool fresh;   /* no patch uses these records yet, so they may be rewritten */
 	bool enabled; /* it is patched, and its records describe this */
+	bool twice;   /* a second mapping of it was found, and said */
 	bool gone;    /* dlclose() has unmapped it; bias, lo and hi are its old place */
 	uint64_t dev; /* of its file */
 	uint64_t inode;
@@ -154,6 +155,8 @@ struct inproc_process {
 	/* CLOCK_MONOTONIC ns: when its mappings may be read again, for stacks and for unwind tables
 	 * (pace_next()) */
 	uint64_t ranges_next, unwind_next;
+	uint64_t twice_next; /* CLOCK_MONOTONIC ns: when twice_look() looks at it next, */
+	uint32_t twice_ms;   /* after this pause */
 	/* a child that was adopted, and whose mappings the tracer has not read yet */
 	bool ranges_new, unwind_new;
 	uint64_t filter_look; /* CLOCK_MONOTONIC ns of the next check of its threads for filters */

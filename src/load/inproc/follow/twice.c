@@ -1,0 +1,85 @@
+/* Files whose code a process has mapped twice. Probes are in the first mapping only.
+ *
+ * dlmopen(3) loads a library once more. V8 maps the part of its program that holds its built-in
+ * functions beside the code that it compiles, and calls this copy.
+ */
+#include "base/clock.h"
+#include "load/inproc/follow/inproc_follow.h"
+
+enum { FIRST_MS = 50, LAST_MS = 10000 };
+
+/* Returns true when the module's code is at this mapping, and in another place than the module. */
+static bool is_copy(const struct inproc_process *p, const struct inproc_module *mod,
+		    const struct mapping *m, uint64_t *ret_addr)
+{
+	if (!m->exec || m->inode != mod->inode ||
+	    !object_text_mapping_addr(mod->object, m->offset, ret_addr) ||
+	    m->start - *ret_addr == mod->bias)
+		return false;
+	for (uint32_t i = 0; i < p->modules.n; i++) {
+		const struct inproc_module *o = &p->modules.v[i];
+
+		if (o->object == mod->object && o->bias == m->start - *ret_addr)
+			return false;
+	}
+	return true;
+}
+
+/* Returns the number of the module's sites with link-time addresses in [lo, hi). */
+static uint32_t sites_in(const struct inproc_process *p, const struct inproc_module *mod,
+			 uint64_t lo, uint64_t hi)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < mod->nsites; i++) {
+		const uint64_t addr = p->sites.v[mod->first_site + i].text.addr;
+
+		n += addr >= lo && addr < hi;
+	}
+	return n;
+}
+
+void twice_look_at(struct inproc_engine *e, struct inproc_process *p)
+{
+	struct mappings maps = { 0 };
+
+	err_free(mappings_read(p->pid, &maps));
+	for (uint32_t i = 0; i < p->modules.n; i++) {
+		struct inproc_module *mod = &p->modules.v[i];
+
+		for (uint32_t k = 0; k < maps.n && mod->enabled && !mod->twice; k++) {
+			const struct mapping *m = &maps.v[k];
+			uint64_t addr;
+			uint32_t n;
+
+			if (!is_copy(p, mod, m, &addr))
+				continue;
+			n = sites_in(p, mod, addr, addr + (m->end - m->start));
+			if (!n)
+				continue;
+			mod->twice = true;
+			inproc_blind(
+				e,
+				"process %d has mapped code of %s twice: calls of the second copy, with %u probed place%s, are not seen; -x engine=kernel sees both",
+				(int)p->pid, m->path, n, n == 1 ? "" : "s");
+		}
+	}
+	mappings_free(&maps);
+}
+
+void twice_look(struct inproc_engine *e)
+{
+	const uint64_t now = now_ns();
+
+	for (uint32_t i = 0; i < e->processes.n; i++) {
+		struct inproc_process *p = &e->processes.v[i];
+
+		if (!p->attached || p->child || now < p->twice_next)
+			continue;
+		p->twice_ms = p->twice_ms ? p->twice_ms * 2 : FIRST_MS;
+		if (p->twice_ms > LAST_MS)
+			p->twice_ms = LAST_MS;
+		p->twice_next = now + p->twice_ms * 1000000ull;
+		twice_look_at(e, p);
+	}
+}
