@@ -58,10 +58,10 @@ void execs_stop(struct inproc_engine *e);
 /* Returns an error when the program has actions that a named process could choose. Call it while
  * the program is loaded. */
 struct err *forging_check(struct inproc_engine *e);
-/* Returns an error when the program has addresses that a followed child could choose. Call it while
- * the program is compiled. */
 /* Returns true when a process could choose an address that the compiled programs read. */
 bool forging_steered(const struct inproc_engine *e);
+/* Returns an error when the program has addresses that a followed child could choose. Call it while
+ * the program is compiled. */
 struct err *forging_check_addresses(const struct inproc_engine *e);
 /* Checks whether a traced process has got other rights than descry's user since the attach. Call it
  * before records are taken. */
