@@ -674,7 +674,6 @@ void process_add_event(struct process_match *m, const struct process_object *po,
 		class = uprobe_classify(code, object_read(po->object, f->addr, code, sizeof(code)),
 					&len, &reason);
 		p->addr = f->addr;
-		p->by_exits = ev->kind == ATTACH_URETPROBE;
 		p->priv = ev->priv;
 		p->filter = ev->filter;
 		if (class == UPROBE_REFUSED)

@@ -86,6 +86,8 @@ struct err *process_match_each(struct process_match *m,
 /* A probe that is at the entry or return of a function of the process. */
 struct process_event {
 	const char *name;
+	/* ATTACH_URETPROBE: of a function that no exception passes, and that calls none which may
+	 * change stacks */
 	enum attach_kind kind;
 	const char *filter, *note; /* as struct probe's; NULL: none */
 	const void *priv;
