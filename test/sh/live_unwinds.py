@@ -2,6 +2,8 @@
 # Return probes of programs that walk their own stacks: exceptions of C++ and Rust, and V8's frames. A return probe of the kernel's hides
 # callers from them, and the program ends. The kernel engine probes where such functions end instead.
 # serial
+import glob
+
 from live import *
 
 CXX = r"""
@@ -81,7 +83,16 @@ check("_ZSt24__throw_out_of_range" not in r.out, "a function that throws has no 
 r = descry("calls", "-X", "engine=kernel", "--", exe)
 check(r.rc == 0 and plain in r.out, "calls", r)
 
-if shutil.which("node"):
+# V8's built-in functions, by an executable of Node.js that has their symbols, as npm's have
+RETURNS = "pid$target:a.out:Builtins_*LoadIC*:return"
+
+
+def has_builtins(node):
+    return node and finish(start("-l", "-n", RETURNS, c=node + " -v")).rc == 0
+
+
+nodes = [n for n in [shutil.which("node")] + sorted(glob.glob(BUILD + "/nodes/*/node_modules/node/bin/node")) if has_builtins(n)]
+if nodes:
     js = TMP + "/throws.js"
     open(js, "w").write("""let s = 0;
 for (let i = 0; i < 1500; i++) {
@@ -90,10 +101,10 @@ for (let i = 0; i < 1500; i++) {
 }
 console.log('sum', s);
 """)
-    r = run("-n", "pid$target:*node*:Builtins_*LoadIC*:return { @ = count(); }", c="node --expose-gc " + js)
-    check(r.rc == 0 and "sum 750" in r.out, "node", r)
+    r = run("-n", RETURNS + " { @ = count(); }", c="%s --expose-gc %s" % (nodes[0], js))
+    check(r.rc == 0 and "sum 750" in r.out, nodes[0], r)
     found = re.findall(r"^ +(\d+)$", r.out, re.M)
     check(found and int(found[-1]) > 0, "returns of V8's builtins are seen", r)
 else:
-    print("note: node is not installed")
+    print("note: no Node.js has symbols")
 done()
