@@ -9,8 +9,8 @@
  *	                              programs: a process cannot map another place there
  *
  * The provider never offers a uprobe that would break the process: on an instruction that the
- * kernel refuses, or a return probe (which overwrites the return address) where the word on top of
- * the stack is not a return address or where the function keeps this address for later.
+ * kernel refuses, on bytes that may be data, or a return probe of a function that is not called, or
+ * that returns by another way than ret.
  */
 #include <errno.h>
 #include <string.h>

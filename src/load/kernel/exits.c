@@ -17,7 +17,7 @@ static bool is_conditional(const uint8_t *b, uint32_t n)
 	       (b[i] == 0x0f && (b[i + 1] & 0xf0) == 0x80);
 }
 
-static const char *add_exits(const struct probe *p, struct text *t, struct exits *ret)
+static const char *add_exits(const struct probe *p, struct text *t, exits_t *ret)
 {
 	struct text_site *sites = NULL;
 	const char *reason = NULL;
@@ -45,7 +45,7 @@ static const char *add_exits(const struct probe *p, struct text *t, struct exits
 	return reason;
 }
 
-const char *exits_find(const struct probe *p, struct exits *ret)
+const char *exits_find(const struct probe *p, exits_t *ret)
 {
 	const char *reason = "its code cannot be read";
 	struct text *t = NULL;

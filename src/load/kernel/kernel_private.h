@@ -149,13 +149,10 @@ bool prog_is_for_each(const struct image_prog *p);
 void progs_close(struct kernel_engine *k);
 
 /* exits.c: where a function ends */
-struct exits {
-	uint64_t *v; /* file offsets, by address; as VEC(uint64_t) */
-	uint32_t n, cap;
-};
+typedef VEC(uint64_t) exits_t; /* file offsets, by address */
 /* Appends the returns and tail jumps of a probe's function, if it has any. Returns why not all of
  * them can be probed, or NULL. The caller frees ret with vec_fini(). */
-const char *exits_find(const struct probe *p, struct exits *ret);
+const char *exits_find(const struct probe *p, exits_t *ret);
 
 /* kernel_attach.c, uprobe.c: append to k->links */
 struct err *attach_all(struct kernel_engine *k);

@@ -259,7 +259,7 @@ static void add_places(struct kernel_engine *k, struct group *g, uint32_t probe,
 {
 	const struct image *img = k->e.image;
 	const struct probe *p = img->probes[probe].probe;
-	struct exits exits = { 0 };
+	exits_t exits = { 0 };
 	const char *reason;
 
 	if (!p->by_exits) {
