@@ -385,8 +385,8 @@ static void wait_for_names(struct wire_alloc *m, u32 ticket)
 	}
 }
 
-/* Takes a ticket whose place is free. Without one, no ticket is taken, because the tracer waits for
- * each request that has one. Returns false when there is none. */
+/* Takes the next ticket, and returns true, when its place is free. Otherwise it takes none: the
+ * tracer would wait for a request that this thread cannot write. */
 static bool take_ticket(struct wire_alloc *m, u32 *ret)
 {
 	u32 asked = __atomic_load_n(&m->names_asked, __ATOMIC_RELAXED);

@@ -63,10 +63,16 @@ uint64_t procstatus_mask(const char *text, const char *name)
 	return strtoull(procstatus_field(text, name), NULL, 16);
 }
 
-uint32_t procstatus_of(pid_t pid, const char *name, int nth)
+uint32_t procstatus_count(const char *text, const char *name, int nth)
 {
-	cleanup_free char *text = procstatus_read(pid);
 	int64_t v = procstatus_number(text, name, nth);
 
 	return v < 0 ? 0 : (uint32_t)v;
+}
+
+uint32_t procstatus_of(pid_t pid, const char *name, int nth)
+{
+	cleanup_free char *text = procstatus_read(pid);
+
+	return procstatus_count(text, name, nth);
 }

@@ -15,14 +15,17 @@ char *procstatus_read_thread(pid_t pid, pid_t tid);
  * there is no such line. The text may be NULL. */
 const char *procstatus_field(const char *text, const char *name);
 
-/* Returns the nth number of a line, from 0 on, or -1 when there is none. */
-enum { PROCSTATUS_LAST = -1 }; /* stands for the last number of the line */
+/* Returns a number of the line with this name: the first one for nth 0. Returns -1 when the text
+ * has no such line, or the line no such number. */
+enum { PROCSTATUS_LAST = -1 }; /* nth: the last number of the line */
 int64_t procstatus_number(const char *text, const char *name, int nth);
+/* Returns the same number, and 0 in place of -1. */
+uint32_t procstatus_count(const char *text, const char *name, int nth);
 
 /* Returns a hexadecimal set of bits (signals, capabilities), or 0 when there is no such line. */
 uint64_t procstatus_mask(const char *text, const char *name);
 
-/* Returns procstatus_number() of a process's file, or 0 when there is none. */
+/* Reads the file of a process, and returns procstatus_count() of its text. */
 uint32_t procstatus_of(pid_t pid, const char *name, int nth);
 
 #endif

@@ -43,7 +43,7 @@ static uint64_t take_both(uint64_t after, bool comes)
 	clock_use(&made);
 	for (uint32_t i = 0; e->bells.seen != 2; i++) {
 		assert_true(i < 10000);
-		/* nobody is told that it is done before it is */
+		/* bell_take() passes no request on that its thread has not written */
 		assert_int_equal(e->bells.seen, 0);
 		assert_false(e->family.loads_asked);
 		bell_take(e);

@@ -4,19 +4,6 @@
 #include "program/object/object.h"
 #include "program/text/text.h"
 
-/* Returns true for jcc, loop and jrcxz, which end the function only when they jump. */
-static bool is_conditional(const uint8_t *b, uint32_t n)
-{
-	uint32_t i = 0;
-
-	while (i < n && (b[i] == 0x2e || b[i] == 0x3e || b[i] == 0xf2)) /* hints, bnd */
-		i++;
-	if (i + 1 >= n)
-		return false;
-	return (b[i] & 0xf0) == 0x70 || (b[i] & 0xfc) == 0xe0 ||
-	       (b[i] == 0x0f && (b[i + 1] & 0xf0) == 0x80);
-}
-
 static const char *add_exits(const struct probe *p, struct text *t, exits_t *ret)
 {
 	struct text_site *sites = NULL;
@@ -27,14 +14,12 @@ static const char *add_exits(const struct probe *p, struct text *t, exits_t *ret
 	if (err_drop(text_returns(t, p->addr, &sites, &n, &reason)))
 		return "its code cannot be read";
 	for (uint32_t i = 0; i < n && !reason; i++) {
-		uint64_t at =
-			text_site_point(&sites[i]); /* by address; some stand for one return */
-		uint8_t code[16];
+		uint64_t at = text_site_point(&sites[i]);
 
-		if (i && at == last)
+		if (i && at == last) /* several sites stand for one return */
 			continue;
 		last = at;
-		if (is_conditional(code, object_read(p->file, at, code, sizeof(code))))
+		if (sites[i].conditional)
 			reason = "it ends by a conditional jump to another function";
 		else if (!object_addr_to_offset(p->file, at, &off))
 			reason = "no file offset for its end";

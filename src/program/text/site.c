@@ -474,6 +474,7 @@ static void find_exits(struct returns *r, const struct text_code *c)
 			    text_split_ret(r->t, r->parts, r->nparts, c, i, kind, &r->sites))
 				continue;
 		}
+		s.conditional = n->kind == INSN_JCC || n->kind == INSN_LOOP;
 		vec_push(&r->sites.v, s);
 	}
 }

@@ -43,8 +43,9 @@ struct text_site {
 	enum wire_stub_kind kind;
 	enum text_mode mode;
 	uint8_t at; /* the probed instruction is at addr + at; at == moved: behind the last one moved */
-	uint8_t len;   /* bytes displaced: whole instructions, and padding (not moved) */
-	uint8_t moved; /* bytes of len that are moved instructions */
+	uint8_t len;      /* bytes displaced: whole instructions, and padding (not moved) */
+	uint8_t moved;    /* bytes of len that are moved instructions */
+	bool conditional; /* TAIL: the function ends there only when the branch is taken */
 	bool pushes; /* a call is moved, as push and jmp: mispredicted, wrong with a shadow stack */
 	uint8_t bytes[TEXT_SITE_MAX];
 	const char *reason;      /* reason for a mode other than TEXT_PATCH; static */

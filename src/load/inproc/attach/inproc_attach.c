@@ -69,13 +69,14 @@ struct err *process_ranges(struct inproc_engine *e, struct inproc_process *p)
 
 void process_describe(struct inproc_engine *e, const struct inproc_process *p)
 {
+	cleanup_free char *status = procstatus_read(p->pid);
 	struct wire_process *w = &e->list[p->index];
 
 	w->pid = (uint32_t)p->pid;
-	w->own_pid = procstatus_of(p->pid, "NSpid", PROCSTATUS_LAST);
-	w->uid = procstatus_of(p->pid, "Uid", 0);
-	w->gid = procstatus_of(p->pid, "Gid", 0);
-	w->ppid = procstatus_of(p->pid, "PPid", 0);
+	w->own_pid = procstatus_count(status, "NSpid", PROCSTATUS_LAST);
+	w->uid = procstatus_count(status, "Uid", 0);
+	w->gid = procstatus_count(status, "Gid", 0);
+	w->ppid = procstatus_count(status, "PPid", 0);
 	w->started = procdir_start(p->pid);
 	w->task = area_task(e, p->pid);
 	e->trust.contained |= owner_is_contained(p->pid);

@@ -36,21 +36,14 @@ static void read_label(pid_t pid, char ret[OWNER_LABEL])
 	snprintf(ret, OWNER_LABEL, "%.*s", text ? (int)strcspn(text, "\n") : 0, text ? text : "");
 }
 
-static uint32_t number_or_none(const char *status, const char *name)
-{
-	int64_t v = procstatus_number(status, name, 0);
-
-	return v < 0 ? 0 : (uint32_t)v;
-}
-
 static struct owner_limits limits_of(pid_t pid, const char *status)
 {
 	struct owner_limits l = { 0 };
 
 	read_label(pid, l.label);
-	l.seccomp = number_or_none(status, "Seccomp");
-	l.filters = number_or_none(status, "Seccomp_filters");
-	l.no_new_privs = number_or_none(status, "NoNewPrivs");
+	l.seccomp = procstatus_count(status, "Seccomp", 0);
+	l.filters = procstatus_count(status, "Seccomp_filters", 0);
+	l.no_new_privs = procstatus_count(status, "NoNewPrivs", 0);
 	return l;
 }
 
