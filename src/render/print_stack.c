@@ -298,10 +298,12 @@ static bool is_jit(const struct place *p)
 }
 
 /* Returns the name of a language's file as it is shown. Files inside Node.js (node:internal/url)
- * are in no folder and keep the whole name. */
+ * and Ruby (<internal:kernel>) are in no folder and keep the whole name. */
 static const char *language_file(const char *file)
 {
-	return file && strncmp(file, "node:", 5) != 0 ? path_base(file) : file;
+	bool inside = file && (!strncmp(file, "node:", 5) || file[0] == '<');
+
+	return file && !inside ? path_base(file) : file;
 }
 
 /* Passes on the frame of a function of an interpreted language. */

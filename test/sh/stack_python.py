@@ -2,7 +2,6 @@
 # descry stack shows the Python functions that threads execute, equal to the output of faulthandler at the same instruction. The subjects
 # are a process that is stopped at random moments, and its core. PYTHONS: the interpreters to compare, instead of Debian's.
 import atexit
-import ctypes
 import os
 import random
 import re
@@ -10,12 +9,11 @@ import shutil
 import signal
 import subprocess
 import tempfile
-import time
 
 import real_python
+from at_signal import *
 from checks import *
 
-DESCRY = os.environ["DESCRY"]
 SAMPLES = int(os.environ.get("SAMPLES", "40"))
 PYTHONS = os.environ.get("PYTHONS", "/usr/bin/python3").split()
 TMP = tempfile.mkdtemp(prefix="descry-stack-python-")
@@ -116,88 +114,12 @@ main()
 """
 
 
-def state(pid):
-    with open("/proc/%d/stat" % pid) as f:
-        return f.read().rsplit(")", 1)[1].split()[0]
-
-
 def frames_of(text):
     return [(m[0], m[1].rsplit(".", 1)[-1], int(m[2])) for m in re.findall(r"^ +(\S+\.py|<[^`]*>)`(.*):(\d+)$", text, re.M)]
 
 
-def threads(text):
-    return {int(tid): frames_of(rest) for tid, rest in re.findall(r"^  thread (\d+)[^\n]*\n((?:    .*\n?)*)", text, re.M)}
-
-
-def ended(pid):
-    return state(pid) == "Z"
-
-
-def wait(pid, condition, what):
-    """False: the process has ended instead."""
-    deadline = time.monotonic() + 60
-    while not condition():
-        if ended(pid):
-            return False
-        if time.monotonic() > deadline:
-            raise SystemExit("FAILED: not in time: " + what)
-        time.sleep(0.001)
-    return True
-
-
-def said_by_python(path, before):
-    with open(path) as f:
-        text = f.read()[before:]
+def said_by_python(text):
     return [(os.path.basename(m[0]), m[2], int(m[1])) for m in re.findall(r'File "(.*)", line (\d+) in (.*)', text)]
-
-
-def stack(*args):
-    p = subprocess.run([DESCRY, "stack", *args], stdin=subprocess.DEVNULL, capture_output=True, text=True)
-    check(p.returncode == 0 and not p.stderr, "exit", p.returncode, p.args, p.stderr)
-    return p.stdout
-
-
-def tgkill(pid, tid, sig):
-    return ctypes.CDLL(None).syscall(234, pid, tid, int(sig))
-
-
-def stopped(pid):
-    os.kill(pid, signal.SIGSTOP)
-    return wait(pid, lambda: state(pid) == "T", "the process stops")
-
-
-def sample(pid, path, tid):
-    """A thread's frames by descry and by Python, at the instruction at which SIGSTOP stopped it: it gets the signal before it goes on."""
-    if not stopped(pid):
-        return None
-    text = stack("-p", str(pid))
-    before = os.path.getsize(path)
-    gone = tgkill(pid, tid, signal.SIGUSR1) < 0
-    os.kill(pid, signal.SIGCONT)
-    if gone:  # it ended before the process stopped
-        return ()
-    task = "/proc/%d/task/%d" % (pid, tid)
-    if not wait(pid, lambda: os.path.getsize(path) > before or not os.path.exists(task), "faulthandler begins to print"):
-        return None
-    if os.path.getsize(path) == before:  # it ended with the signal blocked
-        return ()
-    while stopped(pid) and not complete(pid, tid):
-        os.kill(pid, signal.SIGCONT)
-        time.sleep(0.001)
-    if ended(pid):
-        return None
-    os.kill(pid, signal.SIGCONT)
-    return threads(text).get(tid), said_by_python(path, before), text
-
-
-def complete(pid, tid):
-    """Is the handler of the signal done: SIGUSR1 is not blocked in the thread any more, or the thread has ended since?"""
-    try:
-        with open("/proc/%d/task/%d/status" % (pid, tid)) as f:
-            blocked = int(re.search(r"SigBlk:\s*(\w+)", f.read()).group(1), 16)
-    except (FileNotFoundError, ProcessLookupError):
-        return True
-    return not blocked >> (signal.SIGUSR1 - 1) & 1
 
 
 def start(python, program, out):
@@ -213,7 +135,8 @@ def compare(python, program, samples):
     try:
         while done < samples and crashes <= samples:
             tids = sorted(int(t) for t in os.listdir("/proc/%d/task" % p.pid))
-            got = sample(p.pid, out, random.choice(tids))
+            tid = random.choice(tids)
+            got = sample(p.pid, out, tid)
             if got == ():
                 continue
             if not got:  # faulthandler of 3.12 and 3.13 crashes now and then, with or without descry
@@ -221,7 +144,8 @@ def compare(python, program, samples):
                 p.wait()
                 p = start(python, program, out)
                 continue
-            ours, theirs, text = got
+            text, said = got
+            ours, theirs = frames_of(threads(text)[tid]) if tid in threads(text) else None, said_by_python(said)
             done += 1
             if ours != theirs:
                 unlike.append("ours  %s\n theirs %s\n%s" % (ours, theirs, text))
@@ -241,7 +165,8 @@ def compare_core(python):
         live = stack("-p", str(p.pid))
         subprocess.run(["gcore", "-o", os.path.join(TMP, "core"), str(p.pid)], stdin=subprocess.DEVNULL, capture_output=True)
         dead = stack(os.path.join(TMP, "core.%d" % p.pid))
-        check(any(threads(live).values()) and threads(live) == threads(dead), python, "a core's frames", live, dead)
+        live_frames, dead_frames = ({tid: frames_of(rest) for tid, rest in threads(t).items()} for t in (live, dead))
+        check(any(live_frames.values()) and live_frames == dead_frames, python, "a core's frames", live, dead)
         loop = "_PyEval_EvalFrameDefault"
         native = stack("-n", "-p", str(p.pid))
         # a thread that has just entered the loop has one frame of it, in which no function of Python runs yet
