@@ -5,8 +5,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <spawn.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 
 #include "memory/alloc/replay.h"
@@ -415,6 +417,7 @@ int malloc_compare(struct malloc_options *o)
 int malloc_play(struct malloc_options *o)
 {
 	static struct replay_result result;
+	struct pollfd reader = { .fd = STDOUT_FILENO };
 	int64_t fd, mode, flags;
 	struct err *e;
 
@@ -422,6 +425,10 @@ int malloc_play(struct malloc_options *o)
 	    tool_integer("play", o->words[1], REPLAY_TIME, REPLAY_EACH, &mode) ||
 	    tool_integer("play", o->words[2], 0, REPLAY_TOUCH | REPLAY_RECORDED, &flags))
 		return tool_wrong("play is a part of replay");
+	/* it ends with the process that waits for it, also when this one has ended before */
+	if (prctl(PR_SET_PDEATHSIG, SIGKILL) ||
+	    (poll(&reader, 1, 0) == 1 && reader.revents & POLLERR))
+		return 1;
 	e = replay_play((int)fd, (enum replay_mode)mode, (uint32_t)flags, &result);
 	if (e) {
 		tool_failed(e);

@@ -10,7 +10,7 @@
 
 #include "base/mem.h"
 
-enum { READ_START = 4096 };
+enum { READ_START = 4096, DISK_PART = 16 /* so large a part of a disk's room is left */ };
 
 static struct err *read_fd(int fd, const char *path, char **ret_text, size_t *ret_len)
 {
@@ -68,6 +68,14 @@ static int reason_of(FILE *f)
 	if (write(fileno(f), "", 0) < 0)
 		return errno;
 	return !fstatvfs(fileno(f), &v) && v.f_blocks && !v.f_bavail ? ENOSPC : EIO;
+}
+
+bool io_disk_has(int fd, uint64_t n)
+{
+	struct statvfs s;
+
+	return fstatvfs(fd, &s) ||
+	       (uint64_t)s.f_bavail * s.f_frsize / DISK_PART * (DISK_PART - 1) >= n;
 }
 
 struct err *io_flush(FILE *f, const char *name)

@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 
 #include "err.h"
@@ -14,5 +15,7 @@ struct err *io_read_file(const char *path, char **ret_text, size_t *ret_len);
 struct err *io_read_at(int dirfd, const char *path, char **ret_text, size_t *ret_len);
 /* Flushes and checks f, so that a full disk is an error. */
 struct err *io_flush(FILE *f, const char *name);
+/* Has the disk of a file room for n more bytes? A sixteenth of its room is left to others. */
+bool io_disk_has(int fd, uint64_t n);
 
 #endif

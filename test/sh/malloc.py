@@ -20,6 +20,25 @@ os.environ["TMPDIR"] = TMP
 FILE = os.path.join(TMP, "a.dma")
 
 
+def stopped_child(p):
+    """Stops a child of a process. Returns None when the process has ended before."""
+    while p.poll() is None:
+        with open("/proc/%d/task/%d/children" % (p.pid, p.pid)) as f:
+            child = f.read().strip()
+        try:
+            os.kill(int(child), signal.SIGSTOP)
+            while True:
+                with open("/proc/%s/stat" % child) as f:
+                    state = f.read().rsplit(")", 1)[1].split()[0]
+                if state == "T":
+                    return int(child)
+                if state in "ZX":
+                    break
+        except (ValueError, ProcessLookupError, FileNotFoundError):
+            pass
+    return None
+
+
 def wait_until(condition, what):
     for _ in range(6000):
         if condition():
@@ -155,6 +174,16 @@ for a in p["allocators"]:
 check(p["allocators"][0]["library"].endswith("libc.so.6"), p["allocators"][0])
 check(len(with_) == 1 or p["allocators"][1]["rss_peak_bytes"] > p["allocators"][0]["rss_peak_bytes"], "an allocator that frees nothing", p)
 check(re.search(r"^ALLOCATOR .*\nglibc +[\d.]+ ", malloc("replay", FILE).stdout, re.M), "table")
+# the process that plays ends with the one that waits for it, however that ends
+replays = subprocess.Popen([DESCRY, "malloc", "replay", "--runs", "1000", "--with", "glibc", FILE], stdout=subprocess.DEVNULL)
+player = stopped_child(replays)
+check(player, "a process plays", replays.poll())
+replays.kill()
+replays.wait()
+deadline = time.monotonic() + 60
+while player and os.path.exists("/proc/%d" % player) and time.monotonic() < deadline:
+    time.sleep(0.01)
+check(not player or not os.path.exists("/proc/%d" % player), "the process that plays has ended")
 # the threads of the recording, its speed, every page touched, a picture; wrong values
 check([x["live_peak_bytes"] for x in p["allocators"]] == [r["peak_bytes"]] * len(p["allocators"]), "the peak as it was played", p)
 check(all(x["course"] and x["p50_ns"] <= x["p99_ns"] <= x["p999_ns"] <= x["most_ns"] for x in p["allocators"]), "calls and course", p)

@@ -403,6 +403,43 @@ static void no_room(void **unused)
 	alloc_close(t);
 }
 
+/* Hundreds of threads that take turns with large blocks would need hundreds of waits for each
+ * call: a small file fills no disk. Fewer threads are played. */
+static void waits(void **unused)
+{
+	enum { MANY = 300, SOME = 40, ROUNDS = 60 };
+
+	(void)unused;
+	for (uint32_t threads = SOME; threads <= MANY; threads += MANY - SOME) {
+		struct alloc_event e = { .time = 1000, .size = 64 << 20, .addr = 0x10000 };
+		struct alloc_writer *w;
+		struct replay_head head;
+		struct alloc_trace *t;
+		struct err *err;
+		int fd = -1;
+
+		assert_null(alloc_writer_new(path, &w));
+		for (uint32_t i = 1; i <= threads; i++)
+			alloc_writer_thread(w, 1000 + i);
+		for (uint32_t i = 0; i < threads * ROUNDS; i++) {
+			e.thread = 1 + i % threads;
+			e.op = ALLOC_MALLOC;
+			alloc_write(w, &e);
+			e.op = ALLOC_FREE;
+			alloc_write(w, &e);
+		}
+		assert_null(alloc_writer_end(w));
+		assert_null(alloc_open(path, false, &t));
+		err = replay_make(t, true, &head, &fd);
+		assert_int_equal(!!err, threads == MANY);
+		assert_true(!err || strstr(err->text, "--threads 1"));
+		err_free(err);
+		if (fd >= 0)
+			close(fd);
+		alloc_close(t);
+	}
+}
+
 static bool is_on_disk(int fd)
 {
 	char link[40], path[4096] = "";
@@ -600,10 +637,11 @@ static void threads(void **unused)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(same),    cmocka_unit_test(shown),   cmocka_unit_test(damage),
-		cmocka_unit_test(nodes),   cmocka_unit_test(sums),    cmocka_unit_test(too_large),
-		cmocka_unit_test(no_room), cmocka_unit_test(aligned), cmocka_unit_test(lanes),
-		cmocka_unit_test(ahead),   cmocka_unit_test(threads), cmocka_unit_test(few_bytes),
+		cmocka_unit_test(same),      cmocka_unit_test(shown), cmocka_unit_test(damage),
+		cmocka_unit_test(nodes),     cmocka_unit_test(sums),  cmocka_unit_test(too_large),
+		cmocka_unit_test(no_room),   cmocka_unit_test(waits), cmocka_unit_test(aligned),
+		cmocka_unit_test(lanes),     cmocka_unit_test(ahead), cmocka_unit_test(threads),
+		cmocka_unit_test(few_bytes),
 	};
 	int failed;
 

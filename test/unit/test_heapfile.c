@@ -3,7 +3,11 @@
 #include "unit.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <sys/mman.h>
+#include <unistd.h>
 #include <zlib.h>
 
 #include "base/hash.h"
@@ -676,6 +680,57 @@ static void hprof_readers(void **state)
 	}
 }
 
+struct flipped {
+	int fd;
+	off_t at;
+	atomic_bool done;
+};
+
+static void *flip(void *arg)
+{
+	struct flipped *f = arg;
+
+	while (!f->done)
+		for (const char *kind = "\x02\x01\x1c"; *kind; kind++)
+			assert_int_equal(pwrite(f->fd, kind, 1, f->at), 1);
+	return NULL;
+}
+
+/* The kind of a record changes between that of objects, a class and a text, while the file is
+ * read: the readers of parts have no names. */
+static void hprof_changes(void **state)
+{
+	static const struct graph_wanted labels = { .labels = true };
+	const char *source;
+	struct graph *g;
+	struct hprof_make m;
+	struct flipped f = { 0 };
+	pthread_t thread;
+
+	(void)state;
+	make_large(&m, false);
+	assert_null(read_bytes(m.o.v, m.o.n, false, &labels, &g, &source));
+	graph_free(g);
+	for (size_t i = m.o.n * 3 / 4; !f.at; i++) /* the segment's first object follows */
+		if (m.o.v[i] == 0x1c && !memcmp(m.o.v + i + 1, "\0\0\0\0", 4) &&
+		    (m.o.v[i + 9] == 0x21 || m.o.v[i + 9] == 0x01))
+			f.at = (off_t)i;
+	f.fd = open(path, O_WRONLY);
+	assert_int_equal(pthread_create(&thread, NULL, flip, &f), 0);
+	for (int i = 0; i < 8; i++) {
+		const struct heap_source *from = NULL;
+		struct err *e = heap_read_file(path, &labels, &g, &from);
+
+		if (!e)
+			graph_free(g);
+		err_free(e);
+	}
+	f.done = true;
+	pthread_join(thread, NULL);
+	close(f.fd);
+	out_fini(&m.o);
+}
+
 static void unknown(void **state)
 {
 	(void)state;
@@ -699,6 +754,7 @@ int main(void)
 		cmocka_unit_test(hprof_absent),
 		cmocka_unit_test(hprof_absent_bytes),
 		cmocka_unit_test(hprof_readers),
+		cmocka_unit_test(hprof_changes),
 	};
 
 	return cmocka_run_group_tests(tests, setup, NULL);

@@ -189,8 +189,9 @@ static void test_restartable(void **state)
 	end(&m);
 }
 
-/* Writes a file whose text is a hole, with functions that all reach from their start to its end. */
-static struct object *make_overlapping(uint64_t size, uint32_t nsymbols)
+/* Writes a file with functions that all reach from their start to the end of its text. code: its
+ * text; NULL: a hole */
+static struct object *make_overlapping(uint64_t size, uint32_t nsymbols, const void *code)
 {
 	struct elf_make e = elf_make(NULL, 0, 0);
 	Elf64_Ehdr *h = (void *)e.image;
@@ -217,6 +218,8 @@ static struct object *make_overlapping(uint64_t size, uint32_t nsymbols)
 	assert_int_equal(pwrite(fd, e.image, e.size, 0), e.size);
 	assert_int_equal(pwrite(fd, symbols, s[3].sh_size, 0x10000), s[3].sh_size);
 	assert_int_equal(ftruncate(fd, 0x100000 + (off_t)size), 0);
+	if (code)
+		assert_int_equal(pwrite(fd, code, size, 0x100000), size);
 	assert_null(object_open(path, &o));
 	unlink(path);
 	close(fd);
@@ -226,7 +229,7 @@ static struct object *make_overlapping(uint64_t size, uint32_t nsymbols)
 
 static void test_overlapping(void **state)
 {
-	struct object *o = make_overlapping(15 << 20, 1000);
+	struct object *o = make_overlapping(15 << 20, 1000, NULL);
 	uint32_t none = 0;
 	struct text *t;
 	struct err *e;
@@ -242,11 +245,37 @@ static void test_overlapping(void **state)
 	assert_in_range(none, 990, 999);
 	text_free(t);
 	object_free(o);
-	o = make_overlapping(600 << 20, 1);
+	o = make_overlapping(600 << 20, 1, NULL);
 	e = text_open(o, &t);
 	assert_non_null(e);
 	assert_non_null(strstr(e->text, "in a hole of the file"));
 	err_free(e);
+	object_free(o);
+}
+
+/* A function of many indirect jumps takes time for each, not for each pair of them: with that
+ * 16 MB would be half an hour. */
+static void test_many_jumps(void **state)
+{
+	static const uint8_t jump[8] = { 0x75, 6, 0xff, 0x25 }; /* jne .+8; jmp *0(%rip) */
+	const uint32_t n = 400000;
+	uint8_t *code = xmalloc(n * sizeof(jump));
+	struct object *o;
+	struct text *t;
+	struct text_site *sites;
+	const char *reason;
+	uint32_t nsites;
+
+	(void)state;
+	for (uint32_t i = 0; i < n; i++)
+		memcpy(code + i * sizeof(jump), jump, sizeof(jump));
+	code[n * sizeof(jump) - 1] = 0xc3;
+	o = make_overlapping(n * sizeof(jump), 1, code);
+	free(code);
+	assert_null(text_open(o, &t));
+	assert_null(text_returns(t, 0x100000, &sites, &nsites, &reason));
+	free(sites);
+	text_free(t);
 	object_free(o);
 }
 
@@ -277,6 +306,7 @@ int main(void)
 		cmocka_unit_test(test_word_behind),  cmocka_unit_test(test_long_table),
 		cmocka_unit_test(test_biased_table), cmocka_unit_test(test_restartable),
 		cmocka_unit_test(test_overlapping),  cmocka_unit_test(test_ocaml),
+		cmocka_unit_test(test_many_jumps),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

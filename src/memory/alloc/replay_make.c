@@ -6,6 +6,7 @@
 #include <sys/sendfile.h>
 #include <unistd.h>
 
+#include "base/io.h"
 #include "memory/alloc/live_blocks.h"
 #include "memory/alloc/replay.h"
 
@@ -38,7 +39,9 @@ struct last_call {
 };
 
 enum {
-	SIZE_BITS = 47, /* no process can have a larger block */
+	OPS_AN_EVENT = 64,  /* most operations that an event may have, on average */
+	OPS_FREE = 1 << 20, /* that are not held against this */
+	SIZE_BITS = 47,     /* no process can have a larger block */
 	SLOT_BYTES = 2 * sizeof(uint64_t),
 	APART_MIN = 32 << 20,
 	BLOCK_OWN = 32, /* a header, and the least size */
@@ -48,6 +51,7 @@ enum {
 
 struct making {
 	struct replay_head head;
+	uint64_t nevents, nops;
 	int fd;
 	char *path;       /* of the file on disk that fd is; NULL: it is in memory */
 	struct live live; /* live_block.stack: the slot; .time: what it counts in `in_use` */
@@ -124,6 +128,7 @@ static void put_op(struct making *m, struct lane *l, const struct replay_op *op)
 		l->nops = 0;
 	}
 	l->ops[l->nops++] = *op;
+	m->nops++;
 }
 
 /* Returns the lane of a thread's event. NULL: there would be too many. */
@@ -285,6 +290,21 @@ static void returned(struct making *m, struct lane *l, const struct alloc_event 
 	}
 }
 
+/* Returns an error when the operations need more of the disk than there is, or when nearly all of
+ * them are waits. Hundreds of threads that each allocate large parts of the peak would need as many
+ * waits for each call, in any number from a small file. */
+static struct err *check_disk(const struct making *m)
+{
+	if (m->nops > OPS_FREE && m->nops / OPS_AN_EVENT > m->nevents)
+		return err_new(EINVAL,
+			       "the %u threads of the recording wait for each other too often: "
+			       "one thread can play their calls (--threads 1)",
+			       m->lanes.n);
+	if (m->path && !io_disk_has(m->fd, REPLAY_CHUNK * sizeof(struct replay_op)))
+		return err_errno(ENOSPC, "%s", m->path);
+	return NULL;
+}
+
 /* Returns an error when a process that plays the operations, or this one for its table, needs more
  * memory than there is. The file may be another user's, and a small one can have any number of
  * calls. */
@@ -352,6 +372,7 @@ static void replay_make_take(struct making *m, const struct alloc_event *e)
 	struct recorded_thread *t = thread_of(m, e->thread);
 	struct lane *l;
 
+	m->nevents++;
 	if (e->time > m->head.duration)
 		m->head.duration = e->time;
 	if (e->op == ALLOC_LOST) {
@@ -403,6 +424,7 @@ struct err *replay_make(struct alloc_trace *t, bool same_threads, struct replay_
 	struct making m = { .fd = memfd_create("descry-replay", 0),
 			    .same_threads = same_threads,
 			    .room = 2 * t->room };
+	uint64_t checked = 0;
 	struct alloc_event event;
 
 	if (m.fd < 0)
@@ -414,6 +436,10 @@ struct err *replay_make(struct alloc_trace *t, bool same_threads, struct replay_
 		if (m.room && !m.path && !m.e && bytes_of_operations(&m) > m.room / 4)
 			move_to_disk(&m);
 		m.e = m.e ?: check_room(&m);
+		if (m.head.nchunks > checked && !m.e) {
+			m.e = check_disk(&m);
+			checked = m.head.nchunks;
+		}
 	}
 	m.e = m.e ?: alloc_unchanged(t);
 	if (!m.e)

@@ -9,16 +9,16 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/statvfs.h>
 #include <unistd.h>
 
+#include "base/io.h"
 #include "base/mem.h"
 #include "base/meminfo.h"
 
 #define SMALL (64ull << 10)    /* with a limit: an array that stays in memory */
 #define ASKED (64ull << 20)    /* without: one for which the free memory is asked for */
 #define RESERVE (512ull << 20) /* of memory, which is left for all else */
-enum { PAGE = 4096, DISC_PART = 16 /* so large a part of the disc's room is left */ };
+enum { PAGE = 4096 };
 
 #define HUGE (2ul << 20) /* the size of a huge page, and of an array that is mapped */
 
@@ -209,11 +209,9 @@ __attribute__((noreturn)) static void no_file(size_t n, int error)
  * without room would be a SIGBUS later. */
 static void file_resize(int fd, size_t was, size_t n)
 {
-	struct statvfs s;
 	int error;
 
-	if (!fstatvfs(fd, &s) &&
-	    (uint64_t)s.f_bavail * s.f_frsize / DISC_PART * (DISC_PART - 1) < n - was)
+	if (!io_disk_has(fd, n - was))
 		no_file(n, ENOSPC);
 	error = posix_fallocate(fd, 0, (off_t)(PAGE + n));
 	if (error)

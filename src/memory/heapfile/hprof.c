@@ -125,6 +125,8 @@ bool hprof_records(struct hprof *h, uint64_t end)
 			return hprof_bad(h, "a record of kind 0x%02x, which there is not", tag);
 		if (tag == HPROF_HEAP_DUMP || tag == HPROF_HEAP_DUMP_SEGMENT)
 			ok = hprof_heap(h, length);
+		else if (h->reader && tag < HPROF_HEAP_DUMP && h->record >= h->skimmed)
+			ok = !(h->stuck = true); /* the file has changed since parts_find() */
 		else if (tag == TAG_UTF8 && h->record >= h->skimmed)
 			ok = name_read(h, length);
 		else if (tag == TAG_LOAD_CLASS && h->record >= h->skimmed)

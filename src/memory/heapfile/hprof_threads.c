@@ -6,6 +6,7 @@
  * more, in one thread.
  */
 #include <fcntl.h>
+#include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -17,7 +18,7 @@ static uint64_t part_min = 4 << 20; /* bytes that are worth a thread */
 
 struct reading {
 	struct hprof *h;
-	const char *path;
+	char path[32]; /* of the file that the first pass has read, whatever has its name now */
 	struct hprof readers[PARALLEL_MAX]; /* [0] is not used: it is h */
 	uint64_t begin[PARALLEL_MAX + 1];
 	unsigned n;
@@ -165,7 +166,7 @@ void hprof_threads_each(uint64_t bytes)
 bool hprof_threads(struct hprof *h, const char *path)
 {
 	const struct graph_wanted *w = graph_wanted(h->graph);
-	struct reading r = { .h = h, .path = path, .n = parallel_threads() };
+	struct reading r = { .h = h, .n = parallel_threads() };
 	struct stat s;
 	cleanup_close int fd = -1;
 
@@ -174,6 +175,7 @@ bool hprof_threads(struct hprof *h, const char *path)
 	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	if (fd < 0 || fstat(fd, &s) || !S_ISREG(s.st_mode))
 		return false;
+	snprintf(r.path, sizeof(r.path), "/proc/self/fd/%d", fd);
 	if ((uint64_t)s.st_size / part_min < r.n)
 		r.n = (unsigned)((uint64_t)s.st_size / part_min);
 	return r.n > 1 && parts_find(&r, fd, (uint64_t)s.st_size) && hprof_classes_prepare(h) &&

@@ -16,6 +16,7 @@ enum {
 	TABLE_OUTSIDE = 64, /* words in a row behind a table that do not lead into the function */
 	TRACE_STEPS = 100000,
 	TRACE_DEPTH = 1000,
+	COMPARED_AT_ONCE = 16,    /* tables whose comparison takes as long as a step of decoding */
 	FUNCTION_STEPS = 1000000, /* of all jumps, and some for each instruction */
 };
 
@@ -271,6 +272,8 @@ static bool read_table(struct trace *tr, uint64_t table, uint64_t base)
 
 	if (!g)
 		return true;
+	if (!text_may_work(tr->t, c->tables.n / COMPARED_AT_ONCE))
+		return false;
 	for (uint32_t i = 0; i < c->tables.n; i++)
 		if (c->tables.v[i].addr == table && c->tables.v[i].base == base)
 			return true;

@@ -1,5 +1,6 @@
 /* Chooses the bytes that a jump may displace: entries, returns, tail jumps, offsets, system
  * calls. */
+#include "base/sorted.h"
 #include "program/text/text_private.h"
 
 enum { MAX_PARTS = 16, MAX_BACK = 8 /* instructions moved before the probed instruction */ };
@@ -377,6 +378,10 @@ static enum belongs belongs(const struct returns *r, uint64_t addr)
 	struct text_code *part = text_code(r->t, text_part_at(r->t, addr));
 	enum belongs ret = part ? BELONGS_NOT : BELONGS_PERHAPS;
 
+	if (part && !text_may_work(r->t, part->insns.n)) {
+		text_code_put(part);
+		return BELONGS_PERHAPS;
+	}
 	for (uint32_t i = 0; part && ret != BELONGS && i < part->insns.n; i++) {
 		const struct insn *n = &part->insns.v[i];
 
@@ -435,10 +440,9 @@ static void find_parts(struct returns *r)
 
 static enum jump_kind jump_of(const struct text_code *c, uint32_t i)
 {
-	for (uint32_t j = 0; j < c->jumps.n; j++)
-		if (c->jumps.v[j].insn == i)
-			return c->jumps.v[j].kind;
-	return JUMP_UNRESOLVED;
+	const uint32_t j = partition_point(c->jumps.n, k, c->jumps.v[k].insn < i);
+
+	return j < c->jumps.n && c->jumps.v[j].insn == i ? c->jumps.v[j].kind : JUMP_UNRESOLVED;
 }
 
 static void find_exits(struct returns *r, const struct text_code *c)

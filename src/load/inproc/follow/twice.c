@@ -4,6 +4,7 @@
  * functions beside the code that it compiles, and calls this copy.
  */
 #include "base/clock.h"
+#include "base/sorted.h"
 #include "load/inproc/follow/inproc_follow.h"
 
 enum { FIRST_MS = 50, LAST_MS = 10000 };
@@ -25,18 +26,11 @@ static bool is_copy(const struct inproc_process *p, const struct inproc_module *
 	return true;
 }
 
-/* Returns the number of the module's sites with link-time addresses in [lo, hi). */
-static uint32_t sites_in(const struct inproc_process *p, const struct inproc_module *mod,
-			 uint64_t lo, uint64_t hi)
+/* Returns how many of the module's sites, which are sorted, have link-time addresses below addr. */
+static uint32_t sites_below(const struct inproc_process *p, const struct inproc_module *mod,
+			    uint64_t addr)
 {
-	uint32_t n = 0;
-
-	for (uint32_t i = 0; i < mod->nsites; i++) {
-		const uint64_t addr = p->sites.v[mod->first_site + i].text.addr;
-
-		n += addr >= lo && addr < hi;
-	}
-	return n;
+	return partition_point(mod->nsites, i, p->sites.v[mod->first_site + i].text.addr < addr);
 }
 
 void twice_look_at(struct inproc_engine *e, struct inproc_process *p)
@@ -54,7 +48,8 @@ void twice_look_at(struct inproc_engine *e, struct inproc_process *p)
 
 			if (!is_copy(p, mod, m, &addr))
 				continue;
-			n = sites_in(p, mod, addr, addr + (m->end - m->start));
+			n = sites_below(p, mod, addr + (m->end - m->start)) -
+			    sites_below(p, mod, addr);
 			if (!n)
 				continue;
 			mod->twice = true;
