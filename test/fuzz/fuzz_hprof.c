@@ -46,7 +46,7 @@ static void ask_readers(const uint8_t *data, size_t size)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	hprof_threads_each(64);
+	hprof_limits(64, size % 256);
 	ask_readers(data, size);
 	return dump_ask(&heap_source_hprof, data, size);
 }

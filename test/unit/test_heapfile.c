@@ -13,6 +13,7 @@
 #include "base/hash.h"
 #include "hprof_make.h"
 #include "memory/heap/heap.h"
+#include "memory/heapfile/hprof.h"
 
 enum {
 	TEXT_CLASS = 0x10,
@@ -700,6 +701,7 @@ static void *flip(void *arg)
  * read: the readers of parts have no names. */
 static void hprof_changes(void **state)
 {
+	enum { SEGMENTS = 50 };
 	static const struct graph_wanted labels = { .labels = true };
 	const char *source;
 	struct graph *g;
@@ -708,16 +710,22 @@ static void hprof_changes(void **state)
 	pthread_t thread;
 
 	(void)state;
-	make_large(&m, false);
+	hprof_limits(64, 0);
+	make_dump(&m, 8, true);
+	for (uint32_t i = 0; i < SEGMENTS; i++) {
+		f.at = (off_t)m.o.n;
+		hm_segment(&m, 0x1c);
+		hm_instance(&m, large_at(i), CLASS_NODE, 20);
+		for (uint32_t k = 0; k < 2; k++)
+			hm_id(&m, large_at((i + 1) % SEGMENTS));
+		hm_number(&m, i, 4);
+	}
+	hm_segment_end(&m);
 	assert_null(read_bytes(m.o.v, m.o.n, false, &labels, &g, &source));
 	graph_free(g);
-	for (size_t i = m.o.n * 3 / 4; !f.at; i++) /* the segment's first object follows */
-		if (m.o.v[i] == 0x1c && !memcmp(m.o.v + i + 1, "\0\0\0\0", 4) &&
-		    (m.o.v[i + 9] == 0x21 || m.o.v[i + 9] == 0x01))
-			f.at = (off_t)i;
 	f.fd = open(path, O_WRONLY);
 	assert_int_equal(pthread_create(&thread, NULL, flip, &f), 0);
-	for (int i = 0; i < 8; i++) {
+	for (int i = 0; i < 2000; i++) {
 		const struct heap_source *from = NULL;
 		struct err *e = heap_read_file(path, &labels, &g, &from);
 
@@ -729,6 +737,7 @@ static void hprof_changes(void **state)
 	pthread_join(thread, NULL);
 	close(f.fd);
 	out_fini(&m.o);
+	hprof_limits(4 << 20, 64 << 20);
 }
 
 static void unknown(void **state)

@@ -170,8 +170,11 @@ bool hprof_records(struct hprof *h, uint64_t end);
 /* hprof_threads.c: reads all records in several threads. Returns false when that is not possible;
  * then the graph has no objects. On an error too, and sets it. */
 bool hprof_threads(struct hprof *h, const char *path);
-/* Sets the bytes of a file that are worth a thread, for tests. */
-void hprof_threads_each(uint64_t bytes);
+/* Has the first pass seen the classes, and objects enough? */
+bool hprof_skimmed_enough(const struct hprof *h);
+/* Sets the bytes of a file that are worth a thread, and those of objects in the first pass, for
+ * tests. */
+void hprof_limits(uint64_t part, uint64_t skimmed);
 
 /* Returns the text with this id, in names; 0: there is none. */
 uint32_t hprof_name(const struct hprof *h, uint64_t id);

@@ -4,7 +4,6 @@
 enum {
 	INSTANCE_MAX = 512 << 10, /* bytes of an instance that may have references */
 	ELEMENTS = 4096,          /* of an array, read at a time */
-	SKIMMED_MAX = 64 << 20,   /* bytes of objects that the first pass reads */
 };
 
 /* Kinds of roots: a byte, the object, and numbers of 4 bytes behind it. */
@@ -261,8 +260,7 @@ bool hprof_heap(struct hprof *h, uint64_t length)
 		if (!record_read(h, tag) || h->stuck)
 			return false;
 		/* All classes of the first objects are known; so are those of the others. */
-		if (h->skim && h->objects_at && !h->undescribed &&
-		    h->record - h->objects_at > SKIMMED_MAX) {
+		if (h->skim && hprof_skimmed_enough(h)) {
 			h->skimmed = h->record;
 			return true;
 		}

@@ -14,7 +14,8 @@
 #include "memory/heapfile/hprof.h"
 
 enum { RECORDS_MAX = 1 << 20 /* records of which the heads are read */ };
-static uint64_t part_min = 4 << 20; /* bytes that are worth a thread */
+static uint64_t part_min = 4 << 20;     /* bytes that are worth a thread */
+static uint64_t skimmed_max = 64 << 20; /* bytes of objects that the first pass reads, about */
 
 struct reading {
 	struct hprof *h;
@@ -158,9 +159,15 @@ static bool parts_read(struct reading *r)
 	return false;
 }
 
-void hprof_threads_each(uint64_t bytes)
+void hprof_limits(uint64_t part, uint64_t skimmed)
 {
-	part_min = bytes;
+	part_min = part;
+	skimmed_max = skimmed;
+}
+
+bool hprof_skimmed_enough(const struct hprof *h)
+{
+	return h->objects_at && !h->undescribed && h->record - h->objects_at > skimmed_max;
 }
 
 bool hprof_threads(struct hprof *h, const char *path)
