@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <linux/perf_event.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 
 #include "base/io.h"
@@ -90,6 +91,33 @@ static void note_shared_page(struct kernel_engine *k, uint32_t probe)
 		"linker (lld) mapped twice, and the kernel may set the other copy; -x engine=inproc "
 		"sets the right one",
 		ip->prov, ip->mod, ip->func, ip->name);
+}
+
+/* Notes places in code that the process has moved to memory without the file, because the kernel
+ * probes pages of files only. */
+static void note_moved(struct kernel_engine *k, const struct group *g, pid_t pid)
+{
+	struct mappings maps = { 0 };
+	struct stat st;
+	uint32_t n = 0;
+
+	if (!pid || !object_stat(g->file, &st) || err_drop(mappings_read(pid, &maps)))
+		return;
+	for (uint32_t i = 0; i < maps.n; i++) {
+		const struct mapping *m = &maps.v[i];
+
+		for (uint32_t j = 0; j < g->offsets.n && m->moved && m->inode == st.st_ino; j++)
+			n += g->offsets.v[j] >= m->offset &&
+			     g->offsets.v[j] - m->offset < m->end - m->start;
+	}
+	mappings_free(&maps);
+	if (n)
+		engine_remark(
+			&k->e,
+			xasprintf(
+				"process %d has moved code of %s to other memory (huge pages, for instance), where the kernel cannot probe it: %u place%s will not fire; -x engine=inproc sees %s",
+				(int)pid, g->path, n, n == 1 ? "" : "s", n == 1 ? "it" : "them"),
+			true);
 }
 
 /* Returns true when the error concerns one of the places, so that the others are worth a second
@@ -328,6 +356,8 @@ struct err *attach_uprobes(struct kernel_engine *k, struct instance *in)
 				note_shared_page(k, p->probes[j]);
 			add_places(k, &g, p->probes[j], flags, &left);
 		}
+		if (g.offsets.n)
+			note_moved(k, &g, first->pid);
 		e = g.offsets.n ? attach_group(k, in, &g) : NULL;
 		group_fini(&g);
 	}

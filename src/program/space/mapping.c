@@ -254,7 +254,11 @@ static struct err *read_process(pid_t pid, bool whole, struct mappings *ret)
 
 struct err *mappings_read(pid_t pid, struct mappings *ret)
 {
-	return read_process(pid, false, ret);
+	struct err *e = read_process(pid, false, ret);
+
+	if (!e)
+		mappings_claim_moved(pid, ret);
+	return e;
 }
 
 struct err *mappings_read_whole(pid_t pid, struct mappings *ret)

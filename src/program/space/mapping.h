@@ -17,6 +17,8 @@ struct mapping {
 	uint64_t offset;     /* of start, in the file */
 	const char *path;    /* as in /proc/PID/maps; "": none */
 	bool read, write, exec, shared;
+	/* The program has moved this code of the file to other memory (moved.c). */
+	bool moved;
 	uint32_t dev_major, dev_minor;
 	uint64_t inode; /* of the file; 0: no file, or not known */
 	uint64_t time;  /* CLOCK_MONOTONIC ns when it was made; 0: not known */
@@ -31,6 +33,7 @@ struct mappings {
 };
 
 /* Reads the mappings of a process from /proc. A process all of whose threads have ended has none.
+ * Memory that the program has put in place of its text has the text's file and offset.
  * E2BIG: their list is longer than MAPPINGS_TEXT_MAX, as a process can make it. */
 enum { MAPPINGS_TEXT_MAX = 32 << 20 /* bytes */ };
 struct err *mappings_read(pid_t pid, struct mappings *ret);
@@ -45,6 +48,9 @@ void mappings_parse(char *text, size_t len, struct mappings *ret);
  * old start. A process can repeat this at will. */
 void mappings_order(struct mappings *list);
 void mappings_free(struct mappings *m);
+/* Gives each mapping that holds code which the process has moved the file and offset of this code.
+ * Opens the files of such mappings. */
+void mappings_claim_moved(pid_t pid, struct mappings *list);
 /* Adds m. Replaces the parts of other mappings that it overlaps. */
 void mappings_put(struct mappings *list, const struct mapping *m);
 /* Returns the index of the first mapping that ends behind addr, or m->n. */

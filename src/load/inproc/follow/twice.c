@@ -60,6 +60,7 @@ void twice_look_at(struct inproc_engine *e, struct inproc_process *p)
 		}
 	}
 	mappings_free(&maps);
+	changed_look_at(e, p);
 }
 
 void twice_look(struct inproc_engine *e)

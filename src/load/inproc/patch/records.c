@@ -4,6 +4,7 @@
 #include <errno.h>
 
 #include "base/procmem.h"
+#include "base/sorted.h"
 #include "load/inproc/patch/records.h"
 #include "load/inproc/undo/undo.h"
 
@@ -84,7 +85,7 @@ static void write_module(struct inproc_engine *e, struct inproc_process *p, uint
 		uint8_t after[TEXT_SITE_MAX];
 
 		text_patch(&s->text, s->bias, s->code_at, after);
-		if (m->fresh)
+		if (m->fresh || !e->undo[m->first_undo + i].len)
 			undo_record(&e->undo[m->first_undo + i], inproc_undo_id(p),
 				    s->text.addr + s->bias, s->text.len, s->text.bytes, after,
 				    s->stub, s->stub_len, s->moved);
@@ -156,16 +157,39 @@ void records_enabled(struct inproc_process *p)
 	}
 }
 
+/* Marks the sites whose patches were skipped, and drops their records. The text there is the
+ * process's own. */
+static void mark_skipped(struct inproc_engine *e, struct inproc_process *p,
+			 const struct undo_log *log)
+{
+	for (uint32_t i = 0; i < log->sites.n; i++)
+		for (uint32_t k = 0; k < p->modules.n && log->patches[i].skipped; k++) {
+			const struct inproc_module *m = &p->modules.v[k];
+			const uint64_t addr = log->patches[i].addr - m->bias;
+			struct inproc_site *v = p->sites.v + m->first_site;
+			const uint32_t at = partition_point(m->nsites, j, v[j].text.addr < addr);
+
+			if (at == m->nsites || v[at].text.addr != addr)
+				continue;
+			v[at].skipped = true;
+			if (m->fresh)
+				__atomic_store_n(&e->undo[m->first_undo + at].len, 0,
+						 __ATOMIC_RELEASE);
+		}
+}
+
 struct err *records_patch(struct inproc_engine *e, struct inproc_process *p, struct control *c,
 			  struct undo_log *log)
 {
 	uint32_t skipped = 0;
 	struct err *err = undo_patch(c, log, &skipped);
 
+	if (!err)
+		mark_skipped(e, p, log);
 	if (skipped && !err)
-		inproc_note(
+		inproc_blind(
 			e,
-			"process %d: %u places not enabled: they hold other bytes than their files, or cannot be written at once",
-			(int)p->pid, skipped);
+			"process %d: %u place%s not enabled: other bytes than the file's stand there (the program hooks functions, for instance), or the bytes cannot be written at once",
+			(int)p->pid, skipped, skipped == 1 ? "" : "s");
 	return err;
 }

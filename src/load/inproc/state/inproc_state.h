@@ -79,6 +79,7 @@ struct inproc_site {
 	uint64_t stub, code_at; /* addresses in the target */
 	uint32_t stub_len;
 	uint16_t moved[TEXT_SITE_MAX];
+	bool skipped; /* it was not patched, and this was said */
 };
 
 /* An earlier place of a module. Its stubs there, and the records of its sites, never change again,
@@ -100,6 +101,7 @@ struct inproc_module {
 	bool fresh;   /* no patch uses these records yet, so they may be rewritten */
 	bool enabled; /* it is patched, and its records describe this */
 	bool twice;   /* a second mapping of it was found, and said */
+	bool changed; /* likewise a patch that the process has removed or overwritten */
 	bool gone;    /* dlclose() has unmapped it; bias, lo and hi are its old place */
 	uint64_t dev; /* of its file */
 	uint64_t inode;

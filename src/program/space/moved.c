@@ -1,0 +1,112 @@
+/* Finds code that a program has moved to memory without the program's file.
+ *
+ * Some programs copy their own text to huge pages and put the copy at the text's addresses (hhvm,
+ * libhugetlbfs, iodlr), because the processor then needs fewer entries of its TLB:
+ *
+ *	400000-600000 r--p 00000000 fe:01 12  /usr/bin/program    head
+ *	600000-612000 r-xp 00200000 fe:01 12  /usr/bin/program
+ *	612000-a00000 r-xp 00000000 00:00 0                       moved
+ *	a00000-a34000 r-xp 00600000 fe:01 12  /usr/bin/program
+ *	a34000-b00000 rw-p 00634000 fe:01 12  /usr/bin/program
+ *
+ * Such a mapping lies between mappings of one file and holds the file's bytes. */
+#include "base/mem.h"
+#include "base/procmem.h"
+#include "program/object/object.h"
+#include "program/space/mapping.h"
+
+enum {
+	AHEAD = 64,  /* mappings in which the file's last one is searched */
+	PIECES = 16, /* that are compared */
+	PIECE = 4096 /* bytes */
+};
+
+/* The file whose mappings are around the one that is looked at. */
+struct around {
+	const struct mapping *head; /* has the file's first byte */
+	uint64_t end;               /* of the last mapping */
+	struct object *object;
+	bool tried;
+};
+
+static bool same_file(const struct mapping *a, const struct mapping *b)
+{
+	return a->inode == b->inode && a->dev_major == b->dev_major && a->dev_minor == b->dev_minor;
+}
+
+static void around_begin(struct around *a, const struct mappings *list, uint32_t i)
+{
+	object_free(a->object);
+	*a = (struct around){ .head = &list->v[i], .end = list->v[i].end };
+	for (uint32_t k = i + 1; k < list->n && k - i < AHEAD; k++)
+		if (same_file(&list->v[k], a->head))
+			a->end = list->v[k].end;
+}
+
+/* Compares pieces at link-time addresses [lo, hi) with the memory. Some may differ, because
+ * debuggers and tracers write into text. */
+static bool has_bytes_of(pid_t pid, const struct object *o, uint64_t lo, uint64_t hi, uint64_t bias)
+{
+	const uint64_t step = (hi - lo) / PIECES > PIECE ? (hi - lo) / PIECES : PIECE;
+	uint32_t same = 0, all = 0;
+
+	for (uint64_t at = lo; at < hi; at += step, all++) {
+		const uint32_t n = hi - at < PIECE ? (uint32_t)(hi - at) : PIECE;
+		uint8_t file[PIECE], memory[PIECE];
+
+		same += object_read(o, at, file, n) == n &&
+			procmem_read(pid, memory, n, at + bias) == (ssize_t)n &&
+			!memcmp(file, memory, n);
+	}
+	return same && same * 2 >= all;
+}
+
+/* Gives the mapping the file's name and offset if it holds the file's code. */
+static void claim(pid_t pid, struct around *a, struct mapping *m)
+{
+	uint64_t first, off, n, addr, at;
+
+	if (!a->tried) {
+		cleanup_free char *path = mapping_open_path(pid, a->head);
+
+		a->tried = true;
+		if (path)
+			err_free(object_open(path, &a->object));
+	}
+	if (!a->object || !object_offset_to_addr(a->object, 0, &first))
+		return;
+	at = m->start - (a->head->start - first);
+	for (uint32_t i = 0; object_text_segment(a->object, i, &off, &n, &addr); i++) {
+		const uint64_t skip = at > addr ? at - addr : 0, size = m->end - m->start;
+
+		if (at + PIECE <= addr || skip >= n || off + at < addr ||
+		    !has_bytes_of(pid, a->object, addr + skip,
+				  at + size < addr + n ? at + size : addr + n,
+				  a->head->start - first))
+			continue;
+		m->offset = off + at - addr;
+		m->path = a->head->path;
+		m->dev_major = a->head->dev_major;
+		m->dev_minor = a->head->dev_minor;
+		m->inode = a->head->inode;
+		m->moved = true;
+		return;
+	}
+}
+
+void mappings_claim_moved(pid_t pid, struct mappings *list)
+{
+	struct around a = { 0 };
+
+	for (uint32_t i = 0; i < list->n; i++) {
+		struct mapping *m = &list->v[i];
+
+		if (a.head && m->start < a.end) {
+			if (m->exec && !same_file(m, a.head))
+				claim(pid, &a, m);
+		} else if (m->path[0] == '/' && m->inode && !m->offset) {
+			around_begin(&a, list, i);
+		}
+	}
+	object_free(a.object);
+}
