@@ -96,6 +96,9 @@ static void tell(const struct heal *h, pid_t pid, const struct undo_report *r)
 		printf(", %u hold other bytes and were left alone", r->foreign);
 	if (r->gone)
 		printf(", %u are no longer mapped", r->gone);
+	if (r->kept)
+		printf(", %u mapping%s of stubs stay, because its code leads there", r->kept,
+		       r->kept == 1 ? "" : "s");
 	if (r->moved)
 		printf(", %u program counters moved", r->moved);
 	if (r->signals)

@@ -117,6 +117,19 @@ struct wire_stub {
 enum { WIRE_STUB_CALL_SHIFT = 16, WIRE_STUB_CALL_KEEP = 0x8000 };
 enum { WIRE_STUB_CALL = 6, WIRE_STUB_LEA = 5 };
 
+/* An island begins with gates. A gate that is not used is zero. */
+#define WIRE_GATE_CODE \
+	{ \
+		0xff, 0x25, 2, 0, 0, 0, /* jmp *target(%rip) */ \
+			0xc3, 0xcc      /* ret */ \
+	}
+enum { WIRE_GATE_BACK = 6 }; /* the ret: a gate that leads there runs no program */
+struct wire_gate {
+	uint8_t code[8];
+	uint64_t target;
+};
+_Static_assert(sizeof(struct wire_gate) == 16, "the jump knows where target is");
+
 /* --- maps --- */
 
 enum wire_map_kind {

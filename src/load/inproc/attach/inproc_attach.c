@@ -515,6 +515,12 @@ struct err *process_restore(struct inproc_engine *e, pid_t pid)
 			EPERM,
 			"its text is restored, but its seccomp filter does not permit unmapping descry's memory: run descry heal %d as root",
 			(int)pid);
+	if (!err && report.kept)
+		inproc_note(
+			e,
+			"process %d hooked functions while they were probed, so its code may lead to descry's stubs: %u mapping%s of stubs stay%s until it ends, without probes",
+			(int)pid, report.kept, report.kept == 1 ? "" : "s",
+			report.kept == 1 ? "s" : "");
 	/* memory that could not be read may still be mapped */
 	if (!err && !report.busy &&
 	    undo_left(pid, e->addr, e->files.facts.inode, e->files.code.inode))

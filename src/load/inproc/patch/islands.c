@@ -33,16 +33,10 @@ enum {
 	REACH = 0x70000000, /* less than 2 GB, because island and text extend to both sides of it */
 	HEAP_ROOM = 1 << 30, /* kept free behind what brk(2) has made */
 };
-/* Stubs call a gate, which jumps to the thunk. An indirect call in each stub needs no gate, but
- * each such call needs its own branch prediction: with hundreds of probed functions, these cost two
- * thirds of a firing. While a program sleeps, its gates lead back to the stub at once. `target` is
- * data, so the tracer changes it while threads run. */
-struct gate {
-	uint8_t jump[6]; /* jmp *target(%rip) */
-	uint8_t back[2]; /* ret */
-	uint64_t target;
-};
-_Static_assert(sizeof(struct gate) == 16, "the jump knows where target is");
+/* Stubs call a gate (struct wire_gate), which jumps to the thunk. An indirect call in each stub
+ * needs no gate, but each such call needs its own branch prediction: with hundreds of probed
+ * functions, these cost two thirds of a firing. While a program sleeps, its gates lead back to the
+ * stub at once. `target` is data, so the tracer changes it while threads run. */
 
 /* Returns true for mappings that are not read: a read of a device's memory may have an effect, and
  * the kernel's own pages need not exist. */
@@ -104,7 +98,8 @@ static uint64_t find_gap(const struct ranges *r, uint64_t lo, uint64_t hi, uint6
  * of a program that sleeps look at it, and so save the way to the gate and back. */
 static uint64_t awake_at(uint32_t nprogs, uint32_t prog)
 {
-	return round_up(((uint64_t)nprogs * WIRE_STUB_ALL + GATES) * sizeof(struct gate), LINE) +
+	return round_up(((uint64_t)nprogs * WIRE_STUB_ALL + GATES) * sizeof(struct wire_gate),
+			LINE) +
 	       prog;
 }
 
@@ -118,7 +113,7 @@ static uint64_t gates_size(const struct inproc_engine *e)
 
 static void write_gate(struct inproc_module *m, uint64_t i, uint64_t target)
 {
-	const struct gate g = { "\xff\x25\x02\0\0", "\xc3\xcc", target };
+	const struct wire_gate g = { WIRE_GATE_CODE, target };
 
 	memcpy(m->island_mem + i * sizeof(g), &g, sizeof(g));
 }
@@ -132,9 +127,9 @@ static uint64_t first_gate(uint32_t prog)
 static uint64_t gate_target(const struct inproc_engine *e, const struct inproc_module *m,
 			    uint32_t prog, uint32_t kind)
 {
-	const uint64_t own = m->island + (first_gate(prog) + kind) * sizeof(struct gate);
+	const uint64_t own = m->island + (first_gate(prog) + kind) * sizeof(struct wire_gate);
 
-	return e->progs[prog].asleep ? own + offsetof(struct gate, back)
+	return e->progs[prog].asleep ? own + WIRE_GATE_BACK
 				     : e->progs[prog].addr + e->progs[prog].code.thunk[kind];
 }
 
@@ -145,7 +140,7 @@ static void turn_gates(struct inproc_engine *e, uint32_t prog)
 
 		for (uint32_t k = 0; k < p->modules.n; k++) {
 			const struct inproc_module *m = &p->modules.v[k];
-			struct gate *gates = (struct gate *)(void *)m->island_mem;
+			struct wire_gate *gates = (struct wire_gate *)(void *)m->island_mem;
 
 			for (uint32_t kind = 0; gates && kind < WIRE_STUB_ALL; kind++)
 				__atomic_store_n(&gates[first_gate(prog) + kind].target,
@@ -226,7 +221,7 @@ static uint64_t gate_of(const struct inproc_module *m, const struct inproc_point
 		     : p->probe == INPROC_CLONE   ? own + GATE_CLONE
 						  : first_gate(p->prog) + p->kind;
 
-	return m->island + i * sizeof(struct gate);
+	return m->island + i * sizeof(struct wire_gate);
 }
 
 /* Returns the system call that returns at point k. The last point of a place drops the noted

@@ -56,8 +56,9 @@ static struct err *restore_signals(struct control *c, const struct undo_log *log
 
 /* Mappings to be removed, in this order: private, islands, code, shared, facts. */
 struct ours {
-	VEC(struct control_range) v;
-	uint32_t code; /* more than this cannot be just data */
+	undo_ranges v;
+	uint32_t code;    /* more than this cannot be just data */
+	undo_ranges kept; /* islands that are not removed */
 };
 
 /* Finds the mappings of the memory files of that name. base 0: of any area. */
@@ -102,12 +103,55 @@ static struct err *find_ours(struct control *c, const struct undo_log *log, stru
 	return NULL;
 }
 
+/* Moves the islands that stay to ours->kept. Threads may be in their stubs, but not in the bells in
+ * front of these, which wait for the tracer. */
+static struct err *set_kept_aside(struct control *c, struct undo_log *log, struct ours *ours)
+{
+	struct err *e = undo_find_kept(c, log, &ours->kept);
+
+	for (uint32_t k = 0; k < ours->kept.n && !e; k++)
+		for (uint32_t i = 0; i < ours->code; i++) {
+			struct control_range *r = &ours->v.v[i];
+			const uint64_t stubs = undo_first_stub(log, r->lo);
+
+			if (r->lo == ours->kept.v[k].lo && stubs < r->hi)
+				r->hi = stubs;
+		}
+	return e;
+}
+
+/* The beginnings of islands that stay are not unmapped. */
+static bool stays(const struct ours *m, uint32_t i)
+{
+	for (uint32_t k = 0; k < m->kept.n; k++)
+		if (m->kept.v[k].lo == m->v.v[i].lo)
+			return true;
+	return false;
+}
+
+static struct err *keep(struct control *c, const struct ours *m, struct undo_report *r)
+{
+	struct err *e = NULL;
+
+	for (uint32_t i = 0; i < m->kept.n && !e; i++)
+		e = undo_keep(c, m->kept.v[i]);
+	if (!e)
+		r->kept += m->kept.n;
+	if (!e || e->code == EPERM)
+		return e;
+	err_free(e); /* so everything stays, and the process runs on */
+	r->busy = control_pid(c);
+	return NULL;
+}
+
 static struct err *unmap(struct control *c, const struct ours *m, struct undo_report *r)
 {
 	struct err *e = NULL;
 	int64_t got;
 
 	for (uint32_t i = 0; !e && i < m->v.n; i++) {
+		if (stays(m, i))
+			continue;
 		e = control_syscall(c, SYS_munmap,
 				    (uint64_t[6]){ m->v.v[i].lo, m->v.v[i].hi - m->v.v[i].lo },
 				    &got);
@@ -277,18 +321,19 @@ static struct err *restore_once(struct control *c, struct undo_log *log, int tim
 	*again |= !e;
 	e = e ?: undo_move_out(c, log, &r->moved);
 	e = e ?: undo_move_leaving(c, log, &r->moved);
-	e = e ?: find_ours(c, log, &ours);
+	e = e ?: find_ours(c, log, &ours) ?: set_kept_aside(c, log, &ours);
 	/* A return address into a stub is on the stack only while the thread is in the thunk that
 	 * the stub called, or in a handler that interrupted it there. So checking program counters
 	 * is enough. Shared memory and facts are data. */
 	e = e ?: control_refers(c, ours.v.v, ours.code, false, &r->busy);
-	if (!e && !r->busy && r->foreign && undo_jumped_to(c, log, ours.v.v, ours.v.n))
-		r->busy = control_pid(c);
 	e = e ?: move_sharers_out(&sharers, control_pid(c), log, &ours, r);
-	/* a thread that is in descry's code may need the handlers to leave it */
 	if (!e && !r->busy)
+		e = or_filtered(keep(c, &ours, r), r);
+	/* a thread that is in descry's code may need the handlers to leave it */
+	if (!e && !r->busy && !r->filtered)
 		e = or_filtered(restore_signals(c, log, r) ?: unmap(c, &ours, r), r);
 	vec_fini(&ours.v);
+	vec_fini(&ours.kept);
 	let_go(&sharers);
 	if (e && e->code == EBUSY) { /* the only thread waits for its vfork child */
 		err_free(e);

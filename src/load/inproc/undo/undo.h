@@ -35,8 +35,10 @@ struct undo_log {
 	VEC(struct wire_undo) sites;
 	struct undo_stub {
 		uint64_t stub;
-		uint32_t site;         /* index in sites */
-	} * by_stub;                   /* in the order of stubs */
+		uint32_t site; /* index in sites */
+	} * by_stub;           /* in the order of stubs */
+	/* stubs to which code leads that this log does not restore */
+	VEC(uint64_t) still;
 	struct control_patch *patches; /* made by undo_prepare(); undo_patch() writes them */
 };
 void undo_log_fini(struct undo_log *log);
@@ -93,6 +95,7 @@ struct undo_report {
 	uint32_t moved;    /* program counters moved out of stubs */
 	uint32_t signals;  /* restored signal actions */
 	uint32_t unmapped; /* mappings */
+	uint32_t kept;     /* islands that stay, because code of the process's own leads there */
 	uint32_t closed;   /* descriptors */
 	pid_t busy;        /* != 0: this thread is still in descry's code, so the mappings stay */
 	/* a seccomp filter permits no system calls there, so signal actions and mappings stay */

@@ -35,6 +35,7 @@ void undo_record(struct wire_undo *u, pid_t pid, uint64_t site, uint8_t len, con
 void undo_log_fini(struct undo_log *log)
 {
 	vec_fini(&log->sites);
+	vec_fini(&log->still);
 	free(log->patches);
 	free(log->by_stub);
 	log->by_stub = NULL;

@@ -3,6 +3,7 @@
  *	undo_log.c     reads and sorts records, areas, logs
  *	undo_text.c    restores program counters and text
  *	undo_leave.c   moves threads that wait for the detach
+ *	undo_keep.c    keeps islands that the process's own code leads to
  *	undo_strays.c  closes descriptors and unmaps pages of an attach that was cut short
  *	undo.c         restores signal actions, removes mappings; calls all of it in order
  */
@@ -37,9 +38,16 @@ struct err *undo_move_leaving(struct control *c, const struct undo_log *log, uin
 void undo_sort_stubs(struct undo_log *log);
 /* Restores the text. In *log, sites that hold foreign bytes lose their stub. */
 struct err *undo_restore_text(struct control *c, struct undo_log *log, struct undo_report *r);
-/* Returns true when changed code still jumps into one of the ranges. These ranges then stay mapped,
- * and the process runs on. */
-bool undo_jumped_to(struct control *c, const struct undo_log *log,
-		    const struct control_range *ranges, uint32_t n);
+
+/* undo_keep.c */
+typedef VEC(struct control_range) undo_ranges;
+/* Adds the islands that must stay, by log->still, to which it adds the stubs that code of the
+ * process's own leads to. Call it when the text is restored. */
+struct err *undo_find_kept(struct control *c, struct undo_log *log, undo_ranges *ret);
+/* Replaces an island by a copy in private memory that runs no probes and needs nothing else of
+ * descry's. */
+struct err *undo_keep(struct control *c, struct control_range r);
+/* Returns the address of the log's first stub from an address on. */
+uint64_t undo_first_stub(const struct undo_log *log, uint64_t from);
 
 #endif

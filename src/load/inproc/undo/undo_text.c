@@ -310,44 +310,11 @@ struct err *undo_restore_text(struct control *c, struct undo_log *log, struct un
 		if (holds[i] != FOREIGN || is_settled(log, holds, i))
 			continue;
 		r->foreign++;
+		if (u->stub)
+			vec_push(&log->still, u->stub);
 		u->stub = 0; /* does not move any thread into that text */
 	}
 	e = control_patch_text(c, p, todo, &skipped);
 	r->restored += todo - skipped;
 	return e;
-}
-
-static int by_address(const void *a, const void *b)
-{
-	const struct control_range *x = a, *y = b;
-
-	return COMPARE(x->lo, y->lo);
-}
-
-/* Returns true when changed code still jumps to memory that would be unmapped. This memory then
- * stays, and the process runs on. */
-bool undo_jumped_to(struct control *c, const struct undo_log *log,
-		    const struct control_range *ranges, uint32_t n)
-{
-	cleanup_free struct control_range *sorted = xcalloc(n + 1, sizeof(*sorted));
-	uint8_t have[WIRE_SITE_MAX];
-	int32_t rel;
-
-	for (uint32_t i = 0; i < n; i++)
-		sorted[i] = ranges[i];
-	qsort(sorted, n, sizeof(*sorted), by_address);
-	for (uint32_t i = 0; i < log->sites.n; i++) {
-		const struct wire_undo *u = &log->sites.v[i];
-		struct err *e = control_read(c, u->site, have, u->len);
-		uint64_t to = 0;
-
-		if (!e && u->len >= JMP_LEN && have[0] == JMP) {
-			memcpy(&rel, have + 1, sizeof(rel));
-			to = u->site + JMP_LEN + (uint64_t)(int64_t)rel;
-		}
-		err_free(e);
-		if (to && undo_in_ranges(sorted, n, to))
-			return true;
-	}
-	return false;
 }
