@@ -1,7 +1,8 @@
 /* execve(2) and its like, system(3) and popen(3) of a recorded program: the program that is
  * executed gets the recorder, too, by variables in its environment.
  *
- * Always true: a child of vfork(2) may call these, so they change only the stack and the lobby. A
+ * Always true: a child of vfork(2) may call these, so they change only the stack, the lobby and the
+ * rooms of alloc_room.c. A
  * program is left alone when the tracer has ended, or its descriptor cannot be reached. What
  * another thread starts after the tracer's end must not have the variables, because another process
  * may have the tracer's number then. So system(3) hands them to the shell alone, and popen(3)
@@ -50,8 +51,10 @@ static struct {
 enum {
 	NOSYS = 38,
 	TOO_BIG = 7,           /* E2BIG */
-	VARIABLES_MAX = 16384, /* of an environment, which is copied to the stack */
-	ARGUMENTS_MAX = 16384,
+	VARIABLES_MAX = 16384, /* of an environment that popen(3) changes */
+	COPIED_MAX = 1 << 22,  /* variables of one that is copied: execve(2) takes no more */
+	STACK_MAX = 1024,      /* bytes of a copy that lies on the stack */
+	INT_MAX_ = 0x7fffffff,
 	PRELOAD_MAX = 8192, /* bytes of an LD_PRELOAD that is there already */
 	PATH_BYTES = 48,
 	NUMBERS_BYTES = 192,
@@ -80,6 +83,13 @@ static int exec_missing(void)
 {
 	if (__errno_location)
 		*__errno_location() = NOSYS;
+	return -1;
+}
+
+static int too_many(void)
+{
+	if (__errno_location)
+		*__errno_location() = TOO_BIG;
 	return -1;
 }
 
@@ -353,24 +363,63 @@ static void put_environment(char **to, char *text, int fd, char *const *env, uin
 	*to = 0;
 }
 
-/* Declares `with`: env, or a copy on the stack that has descry's variables when the program is
- * recorded, and else does not have them. */
+/* A copy of an environment: first its words, then descry's texts. */
+struct copy {
+	uint32_t n;     /* variables of the program's own */
+	uint64_t bytes; /* of the copy; 0: none is made */
+	void *room;     /* 0: on the stack */
+	int fd;         /* of exec_follows() */
+};
+
+/* by_path: as for exec_follows(); such calls return. */
+static struct copy copy_begin(const struct program *program, char *const *env, int by_path)
+{
+	struct copy c = { count_words(env, COPIED_MAX), 0, 0, -1 };
+	uint32_t preload = c.n <= COPIED_MAX ? preload_bytes(env, c.n) : 0;
+
+	if (c.n > COPIED_MAX || preload > PRELOAD_MAX)
+		return c;
+	c.fd = exec_follows(program, env, by_path);
+	if (c.fd < 0 && (!state.recording.lobby || !has_ours(env)))
+		return c;
+	c.bytes = (c.n + 3ull) * sizeof(char *) + NUMBERS_BYTES + 2 * PATH_BYTES + preload;
+	if (c.bytes <= STACK_MAX)
+		return c;
+	c.room = alloc_take_room(c.bytes, by_path);
+	if (c.room)
+		return c;
+	if (c.fd > BY_PATH)
+		sys2(SYS_CLOSE, (uint64_t)c.fd, 0);
+	if (c.fd >= 0)
+		__atomic_fetch_add(&state.recording.lobby->refused, 1, __ATOMIC_RELAXED);
+	c.bytes = 0;
+	c.fd = -1;
+	return c;
+}
+
+static void copy_end(const struct copy *c)
+{
+	if (c->room)
+		alloc_leave_room(c->room, c->bytes);
+}
+
+/* Writes the copy to `to`. */
+static char *const *copy_put(const struct copy *c, void *to, int fd, char *const *env)
+{
+	char **words = to;
+
+	put_environment(words, (char *)(words + c->n + 3), fd, env, c->n);
+	return words;
+}
+
+/* Declares `with`: env, or a copy that has descry's variables when the program is recorded, and
+ * else does not have them. */
 #define WITH_VARIABLES(program, env, by_path) \
-	char *const *with = (env); \
-	uint32_t n_ = count_words(with, VARIABLES_MAX); \
-	uint32_t bytes_ = n_ <= VARIABLES_MAX ? preload_bytes(with, n_) : 0; \
-	int copies_ = n_ <= VARIABLES_MAX && bytes_ <= PRELOAD_MAX; \
-	int fd_ = copies_ ? exec_follows(program, with, by_path) : -1; \
-	int follows = fd_ >= 0; \
-\
-	copies_ = copies_ && (follows || (state.recording.lobby && has_ours(with))); \
-	char *variables_[copies_ ? n_ + 3 : 1], \
-		text_[copies_ ? NUMBERS_BYTES + 2 * PATH_BYTES + bytes_ : 1]; \
-\
-	if (copies_) { \
-		put_environment(variables_, text_, fd_, with, n_); \
-		with = variables_; \
-	}
+	const struct copy copy_ = copy_begin(program, env, by_path); \
+	int follows = copy_.fd >= 0; \
+	char *on_stack_[!copy_.room && copy_.bytes ? copy_.bytes / sizeof(char *) + 1 : 1]; \
+	void *to_ = copy_.room ? copy_.room : on_stack_; \
+	char *const *with = copy_.bytes ? copy_put(&copy_, to_, copy_.fd, env) : (env)
 
 /* Takes back what a program that could not be executed would have had. */
 static void exec_failed(int fd)
@@ -406,12 +455,13 @@ static int is_too_big(int r)
 	count_executed(follows); \
 	r_ = call; \
 	if (r_) \
-		exec_failed(fd_); \
+		exec_failed(copy_.fd); \
 	if (follows && is_too_big(r_)) { \
-		put_environment(variables_, text_, -1, env, n_); \
+		copy_put(&copy_, to_, -1, env); \
 		__atomic_fetch_add(&state.recording.lobby->refused, 1, __ATOMIC_RELAXED); \
 		r_ = call; \
 	} \
+	copy_end(&copy_); \
 	return r_
 
 /* --- the functions --- */
@@ -463,15 +513,18 @@ EXPORT int posix_spawnp(int *pid, const char *file, const void *actions, const v
 	     env, BY_NAME, file, 0, argv);
 }
 
-/* Declares argv: `first` and the arguments behind it, up to a null pointer. */
+/* Declares argv: `first` and the arguments behind it, up to a null pointer; on the stack, as in the
+ * C library. */
 #define COLLECT(first) \
 	va_list list_; \
 	uint32_t n_args_ = 1; \
 \
 	va_start(list_, first); \
-	while (n_args_ < ARGUMENTS_MAX && va_arg(list_, char *)) \
+	while (n_args_ < INT_MAX_ && va_arg(list_, char *)) \
 		n_args_++; \
 	va_end(list_); \
+	if (n_args_ == INT_MAX_) \
+		return too_many(); \
 	char *argv[n_args_ + 1]; \
 \
 	va_start(list_, first); \
@@ -519,8 +572,9 @@ EXPORT int system(const char *command)
 		return system("exit 0") == 0;
 	WITH_VARIABLES(&shell, environ, 1);
 	count_executed(follows);
-	if (!alloc_run_shell(exec_next.posix_spawn, command, with, &status))
-		exec_failed(fd_);
+	if (!alloc_run_shell(exec_next.posix_spawn, command, with, copy_.room, copy_.bytes,
+			     &status))
+		exec_failed(copy_.fd);
 	return status;
 }
 

@@ -11,7 +11,7 @@
 #include "wire/linker.h"
 
 /* The limit is for code that runs in probes. This code runs in a call of execve(2) and its like,
- * whose caller in alloc_exec.c copies an environment to the stack. */
+ * which need a few kilobytes of the stack themselves. */
 #pragma GCC diagnostic ignored "-Wframe-larger-than="
 
 enum {

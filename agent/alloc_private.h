@@ -14,6 +14,7 @@
  *	alloc_start.c  the rest of them, rare
  *	alloc_join.c   how a process gets its memory from the tracer
  *	alloc_exec.c   execve(2) and its like
+ *	alloc_room.c   memory for what alloc_exec.c copies
  *	alloc_loads.c  whether a program that is executed would load this object
  *	alloc_maps.c   mmap(2) and its like, mlockall(2)
  *	alloc_walk.c   the stack of a call
@@ -168,14 +169,19 @@ int alloc_ready(uintptr_t frame) HIDDEN;
 void alloc_put_map(enum wire_alloc_map kind, uint64_t size, uintptr_t addr, uintptr_t frame) HIDDEN;
 /* Looks up the next object's functions of alloc_exec.c. */
 void alloc_find_exec(void) HIDDEN;
+/* Returns memory, or 0. A child of vfork(2) may call it. returns: alloc_leave_room() follows in any
+ * case, not only when the program could not be executed. */
+void *alloc_take_room(uint64_t bytes, int returns) HIDDEN;
+void alloc_leave_room(void *room, uint64_t bytes) HIDDEN;
 /* Returns the next object's function of this name, 0: it is the C library's. */
 void *alloc_next_unless_libc(const char *name) HIDDEN;
 /* Takes descry's variables out of `environ`: also in a forked child, if the parent was in
  * popen(3). */
 void alloc_restore_environ(void) HIDDEN;
-/* system(3), with this environment. Returns false when the shell could not be started. */
-int alloc_run_shell(alloc_spawn *spawn, const char *command, char *const *env,
-		    int *ret_status) HIDDEN;
+/* system(3), with this environment, and leaves its room (0: none) when the shell has begun. Returns
+ * false when the shell could not be started. */
+int alloc_run_shell(alloc_spawn *spawn, const char *command, char *const *env, void *room,
+		    uint64_t room_bytes, int *ret_status) HIDDEN;
 /* Gets room for an event, and a ring. Returns false when there is none: the event is lost. */
 int alloc_room(struct thread *t) HIDDEN;
 /* Counts a call that is not recorded. */

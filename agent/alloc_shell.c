@@ -135,7 +135,8 @@ static int wait_for_shell(struct shell_call *c)
 	return pid == c->pid ? status : -1;
 }
 
-int alloc_run_shell(alloc_spawn *spawn, const char *command, char *const *env, int *ret_status)
+int alloc_run_shell(alloc_spawn *spawn, const char *command, char *const *env, void *room,
+		    uint64_t room_bytes, int *ret_status)
 {
 	char *const argv[] = { (char *)"sh", (char *)"-c", (char *)(uintptr_t)command, 0 };
 	struct handling old[2];
@@ -153,6 +154,8 @@ int alloc_run_shell(alloc_spawn *spawn, const char *command, char *const *env, i
 		       (old[1].handler != SIG_IGN ? 1ull << (SIGQUIT - 1) : 0);
 	posix_spawnattr_setsigdefault(&how, &set);
 	failed = spawn(&call.pid, "/bin/sh", 0, &how, argv, env);
+	if (room)
+		alloc_leave_room(room, room_bytes);
 	*ret_status = failed ? W_EXITCODE(NOT_STARTED, 0) : wait_for_shell(&call);
 	leave_shell(&call);
 	if (failed)
