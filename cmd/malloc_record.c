@@ -122,6 +122,7 @@ static struct err *prepare(struct run *r, bool *ret_end)
 	if (k->o->follow)
 		k->family = family_new(&family);
 	k->record.no_addresses = may_not_keep(k, &r->session);
+	k->record.later = true;
 	e = alloc_record_program(&k->record, ps, ps->targets.v[0].pid, &k->program);
 	if (e)
 		return e;

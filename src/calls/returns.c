@@ -156,12 +156,18 @@ static bool bias_in(const struct mappings *maps, const struct process_object *po
 	return false;
 }
 
+/* Returns false for a library that is to be loaded later. */
+static bool is_listed(const struct returns *r, const struct process_object *po)
+{
+	return po >= r->objects->v && po < r->objects->v + r->objects->n;
+}
+
 static bool bias_of(struct returns *r, const struct process_object *po, uint64_t *ret)
 {
 	struct loaded *l;
 
-	if (po < r->objects->v || po >= r->objects->v + r->objects->n)
-		return bias_in(&r->maps, po, ret); /* a library that is to be loaded later */
+	if (!is_listed(r, po))
+		return bias_in(&r->maps, po, ret);
 	l = &r->loaded[po - r->objects->v];
 	if (!l->known)
 		l->mapped = bias_in(&r->maps, po, &l->bias);
@@ -378,29 +384,45 @@ static bool closure_add(struct returns *r, struct closure *c, const struct proce
 	return true;
 }
 
+/* Adds the function of an object. */
+static bool closure_add_symbol(struct returns *r, struct closure *c,
+			       const struct process_object *in, const struct object_symbol *s)
+{
+	uint64_t at = s->addr;
+
+	return (!s->is_ifunc || chosen(r, in, s, &at)) && closure_add(r, c, in, at);
+}
+
+static const struct object_symbol *symbol_of(const struct process_object *in, const char *name)
+{
+	const struct object_symbol *s = object_find_name(in->object, name);
+
+	return s && s->is_func && s->is_global ? s : NULL;
+}
+
 /* Adds the functions that a word of the object may be for, before the first call through it sets
- * the word: those of its name in all objects. A return belongs to a call by its place on the stack,
- * so it does not matter which of them the dynamic linker will choose. */
+ * the word, or before the object is loaded: those of its name in all objects. A return belongs to a
+ * call by its place on the stack, so it does not matter which of them the dynamic linker will
+ * choose. */
 static bool closure_add_named(struct returns *r, struct closure *c, const struct process_object *po,
 			      uint64_t addr)
 {
 	const uint64_t *word = hash_get(&words_of(r, po)->by_addr, &addr, sizeof(addr));
 	const char *name = word ? ((const struct word *)(uintptr_t)*word)->name : NULL;
+	const struct object_symbol *s;
 	bool all = false;
 
 	r->work += name ? strlen(name) : 0;
 	for (uint32_t k = 0; name && k < r->objects->n; k++) {
-		const struct process_object *in = &r->objects->v[k];
-		const struct object_symbol *s = object_find_name(in->object, name);
-		uint64_t at;
-
-		if (!s || !s->is_func || !s->is_global)
+		s = symbol_of(&r->objects->v[k], name);
+		if (!s)
 			continue;
-		at = s->addr;
-		all = (!s->is_ifunc || chosen(r, in, s, &at)) && closure_add(r, c, in, at);
+		all = closure_add_symbol(r, c, &r->objects->v[k], s);
 		if (!all)
 			return false;
 	}
+	if (name && !is_listed(r, po) && (s = symbol_of(po, name)))
+		all = closure_add_symbol(r, c, po, s);
 	return all;
 }
 
@@ -436,10 +458,12 @@ static bool closure_add_slot_new(struct returns *r, struct closure *c,
 
 	r->work += WORK_SLOT + r->objects->n;
 	at += at < n && b[at] == 0xf2;
-	if (at + 6 > n || b[at] != 0xff || b[at + 1] != 0x25 || !bias_of(r, po, &bias))
+	if (at + 6 > n || b[at] != 0xff || b[at + 1] != 0x25)
 		return false;
 	memcpy(&disp, b + at + 2, 4);
 	to = slot + at + 6 + (uint64_t)(int64_t)disp;
+	if (!bias_of(r, po, &bias))
+		return !is_listed(r, po) && closure_add_named(r, c, po, to);
 	if (!read_word(r, bias + to, &word))
 		return false;
 	/* The word leads back to the PLT until the dynamic linker sets it. */

@@ -67,10 +67,14 @@ static const struct alloc_function functions[] = {
  * build was told; as Rust's crate tells it), tcmalloc. */
 static const char *const prefixes[] = { "", "mi_", "je_", "_rjem_", "_rjem_je_", "tc_" };
 
+enum { LATER_MAX = 32 };
+
 struct maker {
 	struct alloc_record *r;
 	struct probe_set *ps;
 	struct returns *returns;
+	const struct process_objects *objects;
+	VEC(struct process_object) later; /* that may be loaded */
 	const struct process_object *po;
 	const struct alloc_function *f;
 	const char *name; /* of the function there: f's, with a prefix */
@@ -83,14 +87,18 @@ static void clause(struct maker *m, int what)
 	vec_push(&m->r->clauses, (struct alloc_clause){ what, m->f });
 }
 
-static const char *module_of(const struct process_object *po)
+/* An object that is not loaded has its path, because a name is looked up in fewer places. */
+static const char *module_of(const struct maker *m, const struct process_object *po)
 {
-	return po->is_main ? "a.out" : po->name;
+	bool loaded = po >= m->objects->v && po < m->objects->v + m->objects->n;
+
+	return po->is_main ? "a.out" : loaded ? po->name : po->seen;
 }
 
 static const char *probe(struct maker *m, const char *name)
 {
-	return arena_printf(&m->r->arena, "pid$target:%s:%s:%s", module_of(m->po), m->name, name);
+	return arena_printf(&m->r->arena, "pid$target:%s:%s:%s", module_of(m, m->po), m->name,
+			    name);
 }
 
 static void put_pid(struct maker *m)
@@ -188,10 +196,10 @@ static struct err *put_function(struct maker *m, const struct object_symbol *s)
 
 			out_init(&list, NULL);
 			for (uint32_t i = 0; i < places.rets.n; i++)
-				if (probe_name_is_plain(module_of(places.rets.v[i].in)))
+				if (probe_name_is_plain(module_of(m, places.rets.v[i].in)))
 					out_printf(&list, "%spid$target:%s:--:%llx",
 						   list.n ? ",\n" : "",
-						   module_of(places.rets.v[i].in),
+						   module_of(m, places.rets.v[i].in),
 						   (unsigned long long)places.rets.v[i].addr);
 			out_char(&list, '\0');
 			if (list.n > 1)
@@ -251,6 +259,38 @@ static struct err *put_object(struct maker *m)
 	return e;
 }
 
+/* --- objects that are loaded later --- */
+
+static void take_later(void *arg, const struct process_object *po)
+{
+	struct maker *m = arg;
+	bool known = false;
+
+	for (uint32_t i = 0; i < m->objects->n; i++)
+		known |= m->objects->v[i].dev == po->dev && m->objects->v[i].inode == po->inode;
+	for (uint32_t i = 0; i < m->later.n; i++)
+		known |= m->later.v[i].dev == po->dev && m->later.v[i].inode == po->inode;
+	m->po = po;
+	if (!known && m->later.n < LATER_MAX && object_is_x86_64(po->object) && defines_malloc(m) &&
+	    probe_name_is_plain(po->seen))
+		vec_push(&m->later, *po);
+}
+
+/* Puts the functions of allocators that the process may yet load by dlopen(3): all libraries near
+ * the program, and those with such a name where the system has its libraries. */
+static struct err *put_later(struct maker *m, pid_t pid)
+{
+	struct err *e = NULL;
+
+	process_libraries_near(m->ps, pid, m->objects, take_later, m);
+	process_libraries(m->ps, pid, m->objects, "lib*malloc*.so*", take_later, m);
+	for (uint32_t i = 0; i < m->later.n && !e; i++) {
+		m->po = &m->later.v[i];
+		e = put_object(m);
+	}
+	return e;
+}
+
 struct err *alloc_record_program(struct alloc_record *r, struct probe_set *ps, pid_t pid,
 				 char **ret)
 {
@@ -258,6 +298,7 @@ struct err *alloc_record_program(struct alloc_record *r, struct probe_set *ps, p
 	struct maker m = { .r = r, .ps = ps };
 	struct err *e = process_objects(ps, pid, &objects);
 
+	m.objects = objects;
 	e = e ?: returns_new(pid, objects, &m.returns);
 	out_init(&m.o, NULL);
 	out_str(&m.o, "self uint64_t in, sp, size, align, to;\n\n");
@@ -266,7 +307,7 @@ struct err *alloc_record_program(struct alloc_record *r, struct probe_set *ps, p
 		/* The dynamic linker has a malloc() for itself. */
 		if (process_object_is_linker(m.po) || !defines_malloc(&m))
 			continue;
-		if (!probe_name_is_plain(module_of(m.po))) {
+		if (!probe_name_is_plain(module_of(&m, m.po))) {
 			e = err_new(
 				EINVAL,
 				"%s defines malloc(), and D cannot hold the file's name: rename it",
@@ -278,10 +319,13 @@ struct err *alloc_record_program(struct alloc_record *r, struct probe_set *ps, p
 	}
 	if (!e && !r->objects.n)
 		e = err_new(ENOENT, "nothing in process %d defines malloc()", (int)pid);
+	if (!e && r->later)
+		e = put_later(&m, pid);
 	out_char(&m.o, '\0');
 	if (!e)
 		*ret = xstrdup(m.o.v);
 	out_fini(&m.o);
+	vec_fini(&m.later);
 	returns_free(m.returns);
 	return e;
 }

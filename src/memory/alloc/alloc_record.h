@@ -38,6 +38,7 @@ struct alloc_record {
 	VEC(struct alloc_clause) clauses;
 	VEC(const char *) objects; /* that define malloc() */
 	bool follow;               /* processes are followed: each record says whose it is */
+	bool later;                /* also allocators that the process may load later */
 	bool no_addresses; /* the program may not read memory at an address that it has kept */
 	struct record_files *files; /* of all programs of the recording */
 };
