@@ -11,6 +11,11 @@
  * in which they were read. When a walk comes to the same frame, and all words from there on have
  * the same values, the rest is the same. Each word is read through a pointer that was just
  * compared.
+ *
+ * The code of a Ruby function has words of its own, which do not change. They are not compared
+ * where each allocation is walked and one thread alone allocates: other code can come to the same
+ * address only after an allocation, at which the frame that had the former code was gone, or had
+ * another address in it. (Python keeps its code in memory that it manages itself.)
  */
 #include "agent/alloc_walk.h"
 
@@ -53,6 +58,7 @@ struct language_reader {
 	struct alloc_language *a;
 	struct language_frame *to; /* keeps what is read; 0: nothing does */
 	bool plain;
+	bool loose; /* keeps no words of code */
 	u32 nasks;
 };
 
@@ -69,7 +75,7 @@ INLINE void keep_read(struct language_reader *r, u64 addr, u64 value)
 	f->nreads++;
 }
 
-INLINE long language_get(struct language_reader *r, void *dst, u64 size, u64 addr)
+INLINE long language_load(const struct language_reader *r, void *dst, u64 size, u64 addr)
 {
 	u64 *to = dst;
 
@@ -84,10 +90,35 @@ INLINE long language_get(struct language_reader *r, void *dst, u64 size, u64 add
 		for (u64 i = 0; i < size / 8; i++)
 			to[i] = ((const any64 *)addr)[i];
 	}
+	return 0;
+}
+
+INLINE long language_get(struct language_reader *r, void *dst, u64 size, u64 addr)
+{
+	u64 *to = dst;
+
+	if (language_load(r, dst, size, addr))
+		return -1;
 	if (size == 1)
 		keep_read(r, addr | ONE_BYTE, *(u8 *)dst);
 	for (u64 i = 0; i < size / 8; i++)
 		keep_read(r, addr + i * 8, to[i]);
+	return 0;
+}
+
+INLINE long language_fixed(struct language_reader *r, void *dst, u64 size, u64 addr)
+{
+	return LIKELY(r->loose) ? language_load(r, dst, size, addr)
+				: language_get(r, dst, size, addr);
+}
+
+/* A frame's stack pointer moves while its function runs. */
+INLINE long language_control(struct language_reader *r, u64 *dst, u64 addr)
+{
+	if (language_load(r, dst, 24, addr))
+		return -1;
+	keep_read(r, addr, dst[0]);
+	keep_read(r, addr + 16, dst[2]);
 	return 0;
 }
 
@@ -144,6 +175,8 @@ INLINE u64 thread_pointer(void)
 
 #define READER(w) ((struct language_reader *)(w)->chunks)
 #define LANGUAGE_READ(w, dst, size, addr) language_get(READER(w), dst, size, addr)
+#define LANGUAGE_FIXED(w, dst, size, addr) language_fixed(READER(w), dst, size, addr)
+#define LANGUAGE_CONTROL(w, dst, addr) language_control(READER(w), dst, addr)
 #define LANGUAGE_TGID(w) 0
 #define LANGUAGE_OF(w, processes) 0
 #define LANGUAGE_POINTER(w, o) 0
@@ -479,8 +512,10 @@ u32 alloc_language(struct thread *t, u32 native, bool in_loop)
 	/* A thread of Ruby that ends is in no loop, and its variable leads to what another one
 	 * frees. */
 	if (UNLIKELY(vain >= VAIN_MAX || (m->names_known && !is_alive(&a->facts)) ||
-		     (!in_loop && a->facts.frames == WIRE_LANGUAGE_RUBY)))
+		     (!in_loop && a->facts.frames == WIRE_LANGUAGE_RUBY))) {
+		a->n = 0;
 		return native;
+	}
 	w.chunks = w.wanted = &r;
 	w.dst = &a->stack;
 	w.l = &a->facts;
@@ -490,17 +525,24 @@ u32 alloc_language(struct thread *t, u32 native, bool in_loop)
 	w.s->tgid = m->pid;
 	if (!find_thread(&w, m->names_known != 0)) {
 		(void)gives_up(m, &r);
+		a->n = 0;
 		return native;
 	}
 	context = w.s->word; /* of Ruby: its fiber's */
 	if (!(w.l->frames == WIRE_LANGUAGE_RUBY ? ruby_innermost(&w) : python_innermost(&w))) {
 		(void)gives_up(m, &r);
+		a->n = 0;
 		return native;
 	}
 	/* Another stack of Ruby's, that of a fiber, may overlap one that is no more. */
 	if (w.l->frames == WIRE_LANGUAGE_RUBY && (a->end != w.s->end || a->context != context)) {
 		a->end = w.s->end;
 		a->context = context;
+		a->n = 0;
+	}
+	r.loose = r.plain && !state.several && m->sample <= 1;
+	if (UNLIKELY(a->loose != r.loose)) {
+		a->loose = r.loose;
 		a->n = 0;
 	}
 	base = walk_out(&w, &n, &whole);

@@ -421,6 +421,8 @@ void alloc_lose(struct thread *t)
 {
 	if (!*state.on)
 		return;
+	if (t->walk)
+		alloc_language_skip(t->walk);
 	if (t->ring)
 		__atomic_store_n(&t->ring->lost, t->ring->lost + 1, __ATOMIC_RELAXED);
 	else

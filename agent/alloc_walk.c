@@ -261,6 +261,9 @@ static NOINLINE u32 new_node(struct wire_alloc *m, u32 parent, u64 pc)
 	mine = __atomic_add_fetch(&m->nnodes, 1, __ATOMIC_RELAXED);
 	if (mine >= WIRE_ALLOC_NODES)
 		return 0;
+	/* A page of shared memory that is read first is mapped with those around it that the tracer
+	 * has made: 16 at once. */
+	(void)__atomic_load_n(&n[mine].filled, __ATOMIC_RELAXED);
 	n[mine].pc = pc;
 	n[mine].parent = parent;
 	__atomic_store_n(&n[mine].filled, 1, __ATOMIC_RELEASE);
@@ -322,10 +325,13 @@ INLINE u32 state_of(const struct unwind_state *s, u32 i)
 /* Returns true when the step from frame k of the walk before would read the same. */
 INLINE bool is_same_step(const struct alloc_walk *w, u32 k)
 {
-	const struct walk_frame *f = &w->frames[k], *up = f - 1;
+	const struct walk_read *back = &w->returns[k];
+	const struct walk_frame *f, *up;
 
-	if (LIKELY(f->plain))
-		return ((const any64 *)up->sp)[-1] == up->pc;
+	if (LIKELY(back->addr))
+		return *(const any64 *)back->addr == back->value;
+	f = &w->frames[k];
+	up = f - 1;
 	if (f->quick)
 		return ((const any64 *)up->sp)[-1] == up->pc &&
 		       (!up->needs || !f->sets || ((const any64 *)up->sp)[f->saved] == up->bp);
@@ -454,7 +460,10 @@ INLINE u32 keep_frames(struct unwind_walk *u, u32 base)
 		w->frames[base] = *from;
 		w->frames[base].reads = reads;
 		w->frames[base].node = node;
-		w->frames[base].plain = from->quick && !(needs && from->sets);
+		w->returns[base].addr = 0;
+		if (from->quick && !(needs && from->sets))
+			w->returns[base] = (struct walk_read){ w->frames[base - 1].sp - 8,
+							       w->frames[base - 1].pc };
 		needs = from->quick ? from->uses | (needs & !from->sets) : 1;
 		w->frames[base].needs = needs;
 		if (UNLIKELY(from->pc - 1 - w->loop < w->loop_size))
@@ -527,11 +536,14 @@ uint32_t alloc_walk(struct thread *t, uintptr_t frame)
 		node = keep_frames(&u, base);
 		if (UNLIKELY(u.w->end > WIRE_UNWIND_END_DEEP))
 			t->ring->early++;
-		if (LIKELY(!u.w->loops) || !node)
+		if (LIKELY(!u.w->loops) || !node) {
+			alloc_language_skip(u.w);
 			return node;
+		}
 		return alloc_language(t, node, u.w->loops & LOOP_HERE);
 	}
 	t->ring->early++;
 	u.w->n = 0;
+	alloc_language_skip(u.w);
 	return number_unknown(&u, frame);
 }

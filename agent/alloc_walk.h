@@ -31,7 +31,7 @@ enum {
 	WALK_RULES = 8192,
 	WALK_READS = 2048,
 	LANGUAGE_FRAMES = 160,
-	LANGUAGE_READS = 20, /* for a frame */
+	LANGUAGE_READS = 28, /* for a frame */
 	LANGUAGE_MET = 1 << 16,
 	LOOP_HERE = 1,    /* a frame is one of the interpreter's loop */
 	LOOP_PERHAPS = 2, /* frames are missing, which may be */
@@ -47,7 +47,6 @@ struct walk_frame {
 	u8 own;        /* 1: of the recorder itself: is left out */
 	u8 quick;      /* 1: step_quickly() found its caller, and noted no word in reads */
 	u8 sets, uses; /* 1: this frame saves rbp; its CFA follows from rbp */
-	u8 plain;      /* 1: quick, and no frame further out needs the rbp that it saves */
 	u8 needs;      /* 1: this frame, or one further out before rbp is found anew, uses rbp */
 	u8 loops;      /* of this frame and those further out: LOOP_... */
 };
@@ -55,6 +54,7 @@ struct walk_frame {
 struct walk_read {
 	u64 addr, value;
 };
+_Static_assert(sizeof(struct walk_read) == 16, "four to a cache line");
 
 /* A frame of an interpreted language, and what was read for it. */
 struct language_frame {
@@ -73,6 +73,7 @@ struct alloc_language {
 	u64 context, end;       /* of Ruby's stack in the walk before */
 	u32 n;                  /* frames of the walk before, all of its words included */
 	u32 native, node, pair; /* the last stack */
+	u32 loose;              /* 1: the frames have no words of code */
 	struct language_frame frames[LANGUAGE_FRAMES]; /* the outermost first */
 	/* Of the walk at hand, the innermost first. */
 	struct wire_stack stack;
@@ -106,6 +107,10 @@ struct alloc_walk {
 	u64 loop, loop_size;    /* the text of an interpreter's loop; size 0: there is none */
 	u64 rules[WALK_RULES];  /* of addresses that were met; remember_rule() */
 	struct walk_frame frames[WIRE_ALLOC_FRAMES]; /* the outermost first */
+	/* Where the return address of a frame lies, and its value, when the step to the caller
+	 * needs nothing else: quick, and no frame further out needs the rbp that it saves; else 0.
+	 * Each walk compares those of all frames, so they lie close to each other. */
+	struct walk_read returns[WIRE_ALLOC_FRAMES];
 	struct walk_read reads[WALK_READS];
 	/* Of the walk at hand, the innermost first. */
 	u64 pcs[WIRE_ALLOC_FRAMES];
@@ -139,6 +144,12 @@ void alloc_language_begin(struct alloc_walk *w, const struct wire_alloc *m,
 			  const struct wire_language *facts) HIDDEN;
 /* The walk is another thread's now. */
 void alloc_language_forget(struct alloc_walk *w) HIDDEN;
+/* An allocation has no walk of the language: its frames of before may be gone. */
+INLINE void alloc_language_skip(struct alloc_walk *w)
+{
+	if (w->loop_size)
+		w->language.n = 0;
+}
 /* This process was forked: another tracer's list of names is empty. */
 void alloc_language_drop(void) HIDDEN;
 

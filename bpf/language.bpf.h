@@ -45,6 +45,12 @@ struct language_walk {
  *	LANGUAGE_POINTER(w, o)	the current thread's pointer (fs base) to s->pthread; 0 on success
  *	LANGUAGE_CODES(w)	words for hashes of the code objects that were asked for,
  *				1 << LANGUAGE_CODES_SHIFT of them
+ *
+ * alloc_language.c also has its own reads of what is special to it, which keeps what it reads:
+ *
+ *	LANGUAGE_FIXED(w, dst, size, addr)	of code, which does not change while it exists
+ *	LANGUAGE_CONTROL(w, dst, addr)	of language_state.control, of which only the first and
+ *				the last word are needed
  */
 #ifndef DESCRY_AGENT
 #define LANGUAGE_READ(w, dst, size, addr) bpf_probe_read_user(dst, size, (const void *)(addr))
@@ -68,6 +74,11 @@ INLINE long language_pointer(struct language_state *s, const struct wire_unwind_
 	return bpf_probe_read_kernel(
 		&s->pthread, 8, KERNEL(bpf_get_current_task() + o->task_thread + o->thread_fsbase));
 }
+#endif
+
+#ifndef LANGUAGE_FIXED
+#define LANGUAGE_FIXED(w, dst, size, addr) LANGUAGE_READ(w, dst, size, addr)
+#define LANGUAGE_CONTROL(w, dst, addr) LANGUAGE_READ(w, dst, 24, addr)
 #endif
 
 INLINE bool language_read(struct language_walk *w, u64 *dst, u64 addr)
@@ -250,10 +261,10 @@ INLINE long ruby_add(struct language_walk *w, bool finish)
 		return 1;
 	s->code = s->control[2];
 	if (s->code) {
-		if (!language_read(w, &s->word, s->code + WIRE_RUBY_ISEQ_BODY) ||
-		    LANGUAGE_READ(w, s->about, WIRE_LANGUAGE_ABOUT * 8,
-				  s->word + WIRE_RUBY_BODY_ABOUT) ||
-		    !language_read(w, &s->word, s->word + WIRE_RUBY_BODY_INSTRUCTIONS))
+		if (LANGUAGE_FIXED(w, &s->word, 8, s->code + WIRE_RUBY_ISEQ_BODY) ||
+		    LANGUAGE_FIXED(w, s->about, WIRE_LANGUAGE_ABOUT * 8,
+				   s->word + WIRE_RUBY_BODY_ABOUT) ||
+		    LANGUAGE_FIXED(w, &s->word, 8, s->word + WIRE_RUBY_BODY_INSTRUCTIONS))
 			return 1;
 		at = (s->control[0] - s->word) >> 3;
 	} else {
@@ -277,7 +288,7 @@ CALLBACK ruby_frame(u32 i, struct language_walk *w)
 
 	if (!scope) {
 		if (s->frame + 2 * w->l->ruby.frame_size > s->end ||
-		    LANGUAGE_READ(w, s->control, sizeof(s->control), s->frame))
+		    LANGUAGE_CONTROL(w, s->control, s->frame))
 			return 1;
 		if (s->alone && !s->control[2]) { /* of a function without a place */
 			s->frame += w->l->ruby.frame_size;
