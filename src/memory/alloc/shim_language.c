@@ -108,38 +108,62 @@ bool shim_language_names(struct shim_language *l, bool (*is_same)(const void *ar
 
 /* --- stacks --- */
 
-static bool names_loop(const void *arg, uint64_t addr)
+static bool names_loop(const void *runtime, uint64_t addr)
 {
-	const struct shim_language *l = arg;
-
-	return languages_is_loop(l->languages, l->pid, addr);
+	return runtime && runtime_is_loop(runtime, addr);
 }
 
-static bool names_part(const void *arg, uint64_t addr)
+static bool names_part(const void *runtime, uint64_t addr)
 {
-	const struct shim_language *l = arg;
-
-	return languages_is_part(l->languages, l->pid, addr);
+	return runtime && runtime_is_part(runtime, addr);
 }
 
-void shim_language_merge(const struct shim_language *l, const shim_pcs_vec *native, bool whole,
+/* A function of C has the place of its caller. Changes such words. Most are those of the stack
+ * before. */
+static void call_words(struct shim_language *l, shim_pcs_vec *words)
+{
+	uint64_t caller = 0;
+	uint32_t same = 0;
+
+	for (uint32_t i = words->n; i-- > 0;) {
+		struct shim_pc *w = &words->v[i];
+		const uint64_t word = w->pc;
+		uint64_t called = word;
+
+		if (same < l->called.n && l->called.v[same].word == word) {
+			called = l->called.v[same].called;
+		} else {
+			l->called.n = same;
+			if (same)
+				called = languages_called(l->languages, l->pid, word, caller);
+			vec_push(&l->called, (struct shim_called){ word, called });
+		}
+		same++;
+		if (called != word)
+			*w = (struct shim_pc){ .pc = called };
+		caller = called;
+	}
+}
+
+void shim_language_merge(struct shim_language *l, const shim_pcs_vec *native, bool whole,
 			 shim_pcs_vec *words, shim_pcs_vec *ret)
 {
-	struct runtime_stack st = { .pcs = native->v,
-				    .n = native->n,
-				    .whole = whole,
-				    .is_loop = names_loop,
-				    .is_part = names_part,
-				    .arg = l };
+	VEC(uint64_t) pcs = { 0 };
 	VEC(struct runtime_frame) frames = { 0 };
 	runtime_merged_vec merged = { 0 };
+	struct runtime_stack st = { .whole = whole,
+				    .is_loop = names_loop,
+				    .is_part = names_part,
+				    .arg = languages_runtime(l->languages, l->pid) };
 
-	/* a function of C has the place of its caller, which comes first */
-	for (uint32_t i = words->n - (words->n > 0); i-- > 0;)
-		words->v[i] = languages_called(l->languages, l->pid, words->v[i], words->v[i + 1]);
+	call_words(l, words);
 	for (uint32_t i = 0; i < words->n; i++)
 		vec_push(&frames,
-			 (struct runtime_frame){ .entry = words->v[i] & WIRE_LANGUAGE_ENTRY });
+			 (struct runtime_frame){ .entry = words->v[i].pc & WIRE_LANGUAGE_ENTRY });
+	for (uint32_t i = 0; i < native->n; i++)
+		vec_push(&pcs, native->v[i].pc);
+	st.pcs = pcs.v;
+	st.n = pcs.n;
 	st.frames = frames.v;
 	st.nframes = frames.n;
 	runtime_merge(&st, false, &merged);
@@ -148,6 +172,12 @@ void shim_language_merge(const struct shim_language *l, const shim_pcs_vec *nati
 
 		vec_push(ret, at.language ? words->v[at.index] : native->v[at.index]);
 	}
+	vec_fini(&pcs);
 	vec_fini(&frames);
 	vec_fini(&merged);
+}
+
+void shim_language_fini(struct shim_language *l)
+{
+	vec_fini(&l->called);
 }

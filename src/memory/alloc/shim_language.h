@@ -12,6 +12,11 @@
 #include "program/unwind/unwind.h"
 #include "wire/alloc.h"
 
+/* A word of the last stack, and languages_called() of it. */
+struct shim_called {
+	uint64_t word, called;
+};
+
 /* Of a process. */
 struct shim_language {
 	struct languages *languages; /* of all processes */
@@ -22,7 +27,9 @@ struct shim_language {
 	uint64_t again_ns; /* when to look for an interpreter again; 0: never */
 	uint32_t served;   /* ticket of the last request that was answered */
 	uint64_t unfilled; /* ns: since when the next request is taken and not written; 0: ... */
+	VEC(struct shim_called) called; /* the outermost first */
 };
+void shim_language_fini(struct shim_language *l);
 
 /* Looks for an interpreter, for the next shim_language_publish(). */
 void shim_language_find(struct shim_language *l, struct unwind_store *store);
@@ -34,10 +41,15 @@ bool shim_language_asked(const struct shim_language *l);
  * another program, whose memory is not read. */
 bool shim_language_names(struct shim_language *l, bool (*is_same)(const void *arg),
 			 const void *arg);
+/* A frame of a stack. */
+struct shim_pc {
+	uint64_t pc;   /* or a word of wire/language.h */
+	uint32_t node; /* that has this pc; 0: none has */
+};
+typedef VEC(struct shim_pc) shim_pcs_vec;
 /* Puts words of frames (wire/language.h) into the places of the interpreter's loop; all innermost
  * first. whole: the native frames go to the thread's first one. words[] may change. */
-typedef VEC(uint64_t) shim_pcs_vec;
-void shim_language_merge(const struct shim_language *l, const shim_pcs_vec *native, bool whole,
+void shim_language_merge(struct shim_language *l, const shim_pcs_vec *native, bool whole,
 			 shim_pcs_vec *words, shim_pcs_vec *ret);
 
 #endif

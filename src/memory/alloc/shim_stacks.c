@@ -4,6 +4,7 @@
 #include <linux/futex.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -23,14 +24,25 @@ enum {
 	NODE_DEFINED = 128,    /* what this process and a reader need for a node */
 	NAMES_MAX = 256 << 10, /* addresses; the names of more are not looked up */
 	GIVEN_UP = 32 << 10,   /* nodes behind one that is not filled, until it is given up */
+	NODES_FIRST = 2 << 10, /* nodes that pages are made for */
+	NODES_AHEAD = 64 << 10,
+	NODES_SOME =
+		512 << 10,   /* bytes of nodes, from which on a process has the table of others */
+	PREPARED_LEAST = 16, /* pages that are made at once */
+	MADV_POPULATE_WRITE_ = 23,
 };
 
 /* What was written of a node. */
 struct node_info {
 	uint32_t stack; /* number of the node that has the same frames; 0: none */
+	uint32_t frame; /* its own frame's number; 0: not known yet */
 	uint16_t epoch, depth;
 	bool done;
 	bool language; /* a frame of an interpreted language: is in no file, only in pairs */
+};
+/* The outermost first: a frame, and the stack up to it. */
+struct pair_frame {
+	uint32_t frame, stack;
 };
 enum { NODE_BYTES = 2 * sizeof(struct node_info) };
 
@@ -52,9 +64,13 @@ struct shim_stacks {
 	VEC(struct node_info) nodes;
 	uint32_t done;      /* all before are written or given up */
 	uint32_t last;      /* the last that was written */
+	uint32_t prepared;  /* pages of the process's nodes that were made */
 	struct hash pcs;    /* epoch, address -> number of a frame */
 	struct hash names;  /* text -> number of a frame */
 	struct hash stacks; /* parent, frame -> number of the stack's first node */
+	/* Of the last pair. The next one has most of them, too. */
+	VEC(struct pair_frame) pair;
+	uint32_t pair_root; /* the stack that they stand on */
 	struct shim_budget *budget;
 	uint64_t used;     /* bytes of its room */
 	uint32_t nserved;  /* answers to requests for tables */
@@ -275,10 +291,54 @@ static uint32_t chain_of(const struct shim_stacks *s, uint32_t id, bool language
 			return id;
 		if (parent >= id)
 			break;
-		vec_push(ret, __atomic_load_n(&nodes[id].pc, __ATOMIC_RELAXED));
+		vec_push(ret,
+			 (struct shim_pc){ __atomic_load_n(&nodes[id].pc, __ATOMIC_RELAXED), id });
 		id = parent;
 	}
 	return 0;
+}
+
+/* Returns the number of the frame. */
+static uint32_t frame_of(struct shim_stacks *s, struct alloc_writer *w, uint16_t epoch,
+			 const struct shim_pc *at)
+{
+	struct node_info *node = &s->nodes.v[at->node];
+
+	if (!at->node)
+		return number_frame(s, w, epoch, at->pc);
+	node->frame = node->frame ?: number_frame(s, w, epoch, at->pc);
+	return node->frame;
+}
+
+/* Writes the stack `root` with these frames on it, the innermost first; id: the number of the
+ * whole, if there is none yet. Returns its number, 0: there are no more. */
+static uint32_t push_frames(struct shim_stacks *s, struct alloc_writer *w, uint32_t root,
+			    uint16_t epoch, const struct shim_pc *frames, uint32_t n, uint32_t id)
+{
+	uint32_t stack = root, known = 0;
+
+	if (s->pair_root != root)
+		s->pair.n = 0;
+	s->pair_root = root;
+	for (uint32_t i = n; i-- > 0;) {
+		const uint32_t frame = frame_of(s, w, epoch, &frames[i]), key[] = { stack, frame };
+		const uint64_t *at;
+		uint32_t number;
+
+		if (known < s->pair.n && s->pair.v[known].frame == frame) {
+			stack = s->pair.v[known++].stack;
+			continue;
+		}
+		s->pair.n = known;
+		at = hash_get(&s->stacks, key, sizeof(key));
+		number = at ? 0 : i ? take_number(s) : id;
+		if (!at && !number)
+			break;
+		stack = at ? (uint32_t)*at : push_frame(s, w, stack, frame, number);
+		vec_push(&s->pair, (struct pair_frame){ frame, stack });
+		known++;
+	}
+	return stack;
 }
 
 /* Writes the stack of a native one and of frames of an interpreted language. */
@@ -294,18 +354,9 @@ static void write_pair(struct shim_stacks *s, struct alloc_writer *w, uint32_t i
 	if (root && may_write(s, id)) {
 		if (chain_of(s, language, true, &words))
 			shim_language_merge(&s->language, &native, whole, &words, &all);
-		stack = s->nodes.v[root].stack;
 		n = all.n < ALLOC_FRAMES_MAX ? all.n : ALLOC_FRAMES_MAX - 1;
-		for (uint32_t i = n; i-- > 0;) {
-			uint32_t frame = number_frame(s, w, s->nodes.v[parent].epoch, all.v[i]);
-			const uint32_t key[] = { stack, frame };
-			const uint64_t *at = hash_get(&s->stacks, key, sizeof(key));
-			uint32_t number = at ? 0 : i ? take_number(s) : id;
-
-			if (!at && !number)
-				break;
-			stack = at ? (uint32_t)*at : push_frame(s, w, stack, frame, number);
-		}
+		stack = push_frames(s, w, s->nodes.v[root].stack, s->nodes.v[parent].epoch, all.v,
+				    n, id);
 		if (stack)
 			end_node(s, w, id, stack);
 	}
@@ -345,12 +396,32 @@ static void write_node(struct shim_stacks *s, struct alloc_writer *w, uint32_t i
 			write_pair(s, w, id, parent, WIRE_ALLOC_PAIRED(pc));
 			return;
 		}
-		frame = number_frame(s, w, own->epoch, pc);
+		frame = own->frame = number_frame(s, w, own->epoch, pc);
 	}
 	if (!may_write(s, id))
 		return;
 	own->depth++;
 	end_node(s, w, id, push_frame(s, w, parent ? up->stack : 0, frame, id));
+}
+
+/* Makes pages for the nodes that come next. The process would clear each of them in a page fault of
+ * its own. As many as it has made before, so that one which makes few gets few. */
+static void shim_stacks_prepare(struct shim_stacks *s, uint32_t n)
+{
+	uint64_t to = (uint64_t)n +
+		      (n < NODES_AHEAD ? n < NODES_FIRST ? NODES_FIRST : n : NODES_AHEAD),
+		 from = s->prepared, page = 4096;
+	uint8_t *nodes = s->more + WIRE_ALLOC_NODES_AT;
+
+	to = (to < WIRE_ALLOC_NODES ? to : WIRE_ALLOC_NODES) * sizeof(struct wire_alloc_node) /
+	     page;
+	if (n <= 1 || (from && to < from + PREPARED_LEAST))
+		return;
+	/* Linux 5.14 */
+	madvise(nodes + from * page, (to - from) * page, MADV_POPULATE_WRITE_);
+	if (to * page >= NODES_SOME && from * page < NODES_SOME)
+		madvise(s->more + WIRE_ALLOC_FAR_AT, WIRE_ALLOC_FAR * 4, MADV_POPULATE_WRITE_);
+	s->prepared = (uint32_t)to;
 }
 
 void shim_stacks_write(struct shim_stacks *s, struct alloc_writer *w)
@@ -362,6 +433,7 @@ void shim_stacks_write(struct shim_stacks *s, struct alloc_writer *w)
 	while (s->nodes.n < n && shim_stacks_room(s, NODE_BYTES))
 		vec_add(&s->nodes);
 	n = n < s->nodes.n ? n : s->nodes.n;
+	shim_stacks_prepare(s, n);
 	for (uint32_t i = s->done; i < n; i++) {
 		if (s->nodes.v[i].done || !__atomic_load_n(&nodes[i].filled, __ATOMIC_ACQUIRE))
 			continue;
@@ -467,5 +539,7 @@ void shim_stacks_free(struct shim_stacks *s)
 	hash_fini(&s->pcs);
 	hash_fini(&s->names);
 	hash_fini(&s->stacks);
+	vec_fini(&s->pair);
+	shim_language_fini(&s->language);
 	free(s);
 }

@@ -353,6 +353,13 @@ uint64_t languages_called(struct languages *l, pid_t pid, uint64_t word, uint64_
 	return (word & ~WIRE_LANGUAGE_IDS) | key.id;
 }
 
+const struct runtime *languages_runtime(const struct languages *l, pid_t pid)
+{
+	const struct process *p = find(l, pid);
+
+	return p ? p->runtime : NULL;
+}
+
 bool languages_is_loop(const struct languages *l, pid_t pid, uint64_t addr)
 {
 	const struct process *p = find(l, pid);

@@ -40,6 +40,8 @@ uint64_t languages_left_out(const struct languages *l);
 bool languages_loop(const struct languages *l, pid_t pid, uint64_t *ret_start, uint64_t *ret_size);
 /* Returns true when the name of a function is known. */
 bool languages_known(const struct languages *l, pid_t pid, uint64_t id);
+/* Returns the interpreter that the process has now, NULL: none. Valid until languages_find(). */
+const struct runtime *languages_runtime(const struct languages *l, pid_t pid);
 /* Returns true when an address lies in the loop of the process's interpreter. is_part: as
  * runtime_is_part(). */
 bool languages_is_loop(const struct languages *l, pid_t pid, uint64_t addr);
