@@ -6,8 +6,8 @@
  *	descry: "load" with the text of wire/jvm_text.h    -> Agent_OnAttach(): the flags are true
  *	descry closes the FIFO, or it has ended, also killed  -> watch_holder(): they are false again
  *
- *
- * So long it also keeps some methods from being compiled (jvm_methods.h).
+ * So long it also keeps some methods from being compiled (jvm_methods.h). With another text it
+ * samples objects (jvm_samples.h) and has no flags.
  * It has no C library, so it does not matter which one the JVM has. The JVM never unloads it.
  * A second text in the same JVM finds the flags true already; the last holder resets them.
  */
@@ -15,6 +15,7 @@
 #include "agent/memory.h"
 #include "agent/sys.h"
 #include "agent/jvm_methods.h"
+#include "agent/jvm_samples.h"
 #include "wire/jvm_text.h"
 
 enum { CHANGED = -1, INTERPRETS = -2 };
@@ -47,6 +48,7 @@ static struct holder {
 	int32_t used;
 	int32_t fifo;
 	uint8_t holds[JAVA_SWITCH_FLAGS * 2];
+	uint8_t samples;
 	struct methods methods;
 } holders[JAVA_SWITCH_HOLDERS];
 
@@ -230,6 +232,8 @@ static void let_go(struct holder *h, jvm_handle jni)
 
 	jvm_methods_drop(tools, jni, &h->methods);
 	lock();
+	if (h->samples)
+		jvm_samples_stop(jni);
 	changed = drop_flags(h);
 	sys2(SYS_CLOSE, (uint64_t)h->fifo, 0);
 	h->used = 0;
@@ -334,15 +338,41 @@ static struct holder *new_holder(const char **text)
 	return h;
 }
 
+static void drop_holder(struct holder *h)
+{
+	drop_flags(h);
+	sys2(SYS_CLOSE, (uint64_t)h->fifo, 0);
+	h->used = 0;
+}
+
+/* text: "*BYTES". */
+static int sample(jvm_handle jni, struct holder *h, const char *text)
+{
+	int was_off, result;
+
+	text++;
+	result = jvm_samples_start(jni, (uintptr_t)next_address(&text, &was_off));
+	h->samples = !result;
+	result = result ? result : start_watch(jni, h);
+	if (result && h->samples)
+		jvm_samples_stop(jni);
+	if (result)
+		drop_holder(h);
+	return result;
+}
+
 /* Returns CHANGED or INTERPRETS when the JVM must give up its code, else a result. */
 static int switch_on(jvm_handle jni, const char *text)
 {
 	struct holder *h = new_holder(&text);
 	int result = JAVA_SWITCH_NO_INTERNALS, changed = 0, was_off;
-	volatile uint8_t *white_box = next_address(&text, &was_off), *flag;
+	volatile uint8_t *white_box, *flag;
 
 	if (!h)
 		return JAVA_SWITCH_NO_ROOM;
+	if (h->fifo >= 0 && text[0] == ' ' && text[1] == '*')
+		return sample(jni, h, text + 1);
+	white_box = next_address(&text, &was_off);
 	if (h->fifo < 0 || !white_box) {
 		h->used = 0;
 		return h->fifo < 0 ? JAVA_SWITCH_NO_FIFO : JAVA_SWITCH_BAD_TEXT;
@@ -356,9 +386,7 @@ static int switch_on(jvm_handle jni, const char *text)
 	}
 	if (result) {
 		jvm_methods_drop(tools, jni, &h->methods);
-		drop_flags(h);
-		sys2(SYS_CLOSE, (uint64_t)h->fifo, 0);
-		h->used = 0;
+		drop_holder(h);
 	}
 	return result ?: changed;
 }

@@ -12,10 +12,14 @@ typedef void *jvm_ref; /* jobject, jclass, jmethodID */
 enum {
 	JNI_VERSION = 0x00010006,
 	JVMTI_VERSION = 0x30010000,
-	JVMTI_PRIORITY = 5, /* JVMTI_THREAD_NORM_PRIORITY */
+	JVMTI_SAMPLES_VERSION = 0x300b0000, /* the first that has samples of objects: 11 */
+	JVMTI_SAMPLES_EVERY = 512 * 1024,   /* bytes, unless an agent sets another number */
+	JVMTI_PRIORITY = 5,                 /* JVMTI_THREAD_NORM_PRIORITY */
 	JVMTI_ENABLE = 1,
 	JVMTI_CLASS_PREPARE = 56,
+	JVMTI_SAMPLED_OBJECT = 86,
 	JVMTI_FIRST_EVENT = 50,
+	JVMTI_CAPABILITIES = 16, /* bytes */
 };
 
 /* Indexes in the tables. */
@@ -26,12 +30,16 @@ enum {
 	JNI_DEFINE_CLASS = 5,
 	JNI_FIND_CLASS = 6,
 	JNI_EXCEPTION_CLEAR = 17,
+	JNI_IS_SAME_OBJECT = 24,
 	JNI_NEW_OBJECT_A = 30,
 	JNI_GET_METHOD_ID = 33,
 	JNI_GET_STATIC_METHOD_ID = 113,
 	JNI_CALL_STATIC_VOID_A = 143,
 	JNI_NEW_STRING_UTF = 167,
 	JNI_REGISTER_NATIVES = 215,
+	JNI_GET_JAVA_VM = 219,
+	JNI_NEW_WEAK = 226,
+	JNI_DELETE_WEAK = 227,
 	JNI_EXCEPTION_CHECK = 228,
 	JNI_FUNCTIONS = 229,
 
@@ -45,6 +53,9 @@ enum {
 	JVMTI_GET_METHOD_NAME = 64 - 1,
 	JVMTI_GET_LOADED_CLASSES = 78 - 1,
 	JVMTI_SET_EVENT_CALLBACKS = 122 - 1,
+	JVMTI_DISPOSE_ENVIRONMENT = 127 - 1,
+	JVMTI_ADD_CAPABILITIES = 142 - 1,
+	JVMTI_SET_HEAP_SAMPLING_INTERVAL = 156 - 1,
 	JVMTI_RUN_AGENT_THREAD = 12 - 1,
 };
 
@@ -144,6 +155,43 @@ static inline int32_t jvmti_follow_classes(jvm_handle jvmti, class_prepare_fn *c
 				   ...))(jvmti, JVMTI_ENABLE, JVMTI_CLASS_PREPARE, 0);
 }
 
+typedef void object_sampled_fn(jvm_handle jvmti, jvm_handle jni, jvm_ref thread, jvm_ref object,
+			       jvm_ref class, int64_t size);
+
+/* Has a function called for each object that is sampled. */
+static inline int32_t jvmti_follow_samples(jvm_handle jvmti, object_sampled_fn *call)
+{
+	void *callbacks[JVMTI_SAMPLED_OBJECT - JVMTI_FIRST_EVENT + 1] = { 0 };
+
+	callbacks[JVMTI_SAMPLED_OBJECT - JVMTI_FIRST_EVENT] = (void *)(uintptr_t)call;
+	return JVM_CALL(jvmti, JVMTI_SET_EVENT_CALLBACKS, int32_t(*)(jvm_handle, void **, int32_t))(
+		       jvmti, callbacks, sizeof(callbacks)) ||
+	       JVM_CALL(jvmti, JVMTI_SET_EVENT_NOTIFICATION_MODE,
+			int32_t(*)(jvm_handle, int32_t, int32_t, jvm_ref,
+				   ...))(jvmti, JVMTI_ENABLE, JVMTI_SAMPLED_OBJECT, 0);
+}
+
+/* bit: of jvmtiCapabilities. */
+static inline int32_t jvmti_can(jvm_handle jvmti, int bit)
+{
+	uint8_t capabilities[JVMTI_CAPABILITIES] = { 0 };
+
+	capabilities[bit / 8] = (uint8_t)(1 << bit % 8);
+	return JVM_CALL(jvmti, JVMTI_ADD_CAPABILITIES,
+			int32_t(*)(jvm_handle, const void *))(jvmti, capabilities);
+}
+
+static inline int32_t jvmti_sampling_interval(jvm_handle jvmti, int32_t bytes)
+{
+	return JVM_CALL(jvmti, JVMTI_SET_HEAP_SAMPLING_INTERVAL,
+			int32_t(*)(jvm_handle, int32_t))(jvmti, bytes);
+}
+
+static inline void jvmti_dispose(jvm_handle jvmti)
+{
+	JVM_CALL(jvmti, JVMTI_DISPOSE_ENVIRONMENT, int32_t(*)(jvm_handle))(jvmti);
+}
+
 static inline void jvmti_free(jvm_handle jvmti, void *p)
 {
 	JVM_CALL(jvmti, JVMTI_DEALLOCATE, int32_t(*)(jvm_handle, void *))(jvmti, p);
@@ -188,6 +236,36 @@ static inline char *jvmti_method_name(jvm_handle jvmti, jvm_ref method)
 static inline void jni_drop(jvm_handle jni, jvm_ref local)
 {
 	JVM_CALL(jni, JNI_DELETE_LOCAL_REF, void (*)(jvm_handle, jvm_ref))(jni, local);
+}
+
+/* NULL when the JVM has no memory for it; no exception is pending then. */
+static inline jvm_ref jni_new_weak(jvm_handle jni, jvm_ref object)
+{
+	jvm_ref weak = JVM_CALL(jni, JNI_NEW_WEAK, jvm_ref(*)(jvm_handle, jvm_ref))(jni, object);
+
+	if (!weak)
+		jni_clear(jni);
+	return weak;
+}
+
+static inline void jni_drop_weak(jvm_handle jni, jvm_ref weak)
+{
+	JVM_CALL(jni, JNI_DELETE_WEAK, void (*)(jvm_handle, jvm_ref))(jni, weak);
+}
+
+static inline int jni_same(jvm_handle jni, jvm_ref a, jvm_ref b)
+{
+	return JVM_CALL(jni, JNI_IS_SAME_OBJECT, uint8_t(*)(jvm_handle, jvm_ref, jvm_ref))(jni, a,
+											   b) != 0;
+}
+
+/* NULL on failure. */
+static inline jvm_handle jni_vm(jvm_handle jni)
+{
+	jvm_handle vm = 0;
+
+	JVM_CALL(jni, JNI_GET_JAVA_VM, int32_t(*)(jvm_handle, jvm_handle *))(jni, &vm);
+	return vm;
 }
 
 #endif

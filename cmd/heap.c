@@ -38,7 +38,7 @@ const struct opt heap_opts[] = {
 	{ 0, NULL, NULL, NULL, "Of alloc: the lines that made the objects which are alive, until ^C" },
 	{ OPT_LONG, "for", "SECONDS", NULL, "records for so long", REAL(lasts, 0.001, 1e7) },
 	{ OPT_LONG, "every", "SECONDS", NULL, "shows them again and again, not only at the end", REAL(every, 0.1, 1e7) },
-	{ OPT_LONG, "sample", "N", NULL, "records the objects of one address in N, chosen at random, and multiplies", INTEGER(sample, 1, 1000000) },
+	{ OPT_LONG, "sample", "N", NULL, "records the objects of one address in N, chosen at random, and multiplies; of Java, one for each N bytes", INTEGER(sample, 1, 1000000000) },
 	{ OPT_LONG, "garbage", NULL, NULL, "also counts what no root reaches, until the collector takes it", FLAG(garbage) },
 	{ 'X', NULL, "NAME[=VALUE]", OPT_SETTING, "an option of descry(1): bufsize, engine..." },
 	{ OPT_LONG, "show-d", NULL, NULL, "prints the D program instead of running it", FLAG(show_d) },

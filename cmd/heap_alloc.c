@@ -43,9 +43,11 @@ static struct err *prepare_sites(struct run *r, bool *ret_end)
 	if (!ps->targets.n)
 		return err_new(ESRCH, "there is no process");
 	e = sites_program(&w->sites, ps, ps->targets.v[0].pid, &w->program);
-	if (!e && w->sites.sampled && (w->o->sample || w->o->garbage))
-		e = err_new(EINVAL, "--sample and --garbage are for Ruby and Python: of Java and "
-				    "Node.js, samples of what is made are recorded");
+	if (!e && w->sites.sampled && !w->sites.keeps && (w->o->sample || w->o->garbage))
+		e = err_new(EINVAL,
+			    "--sample and --garbage are for Ruby, Python and Java: here, the "
+			    "samples are what the runtime lets see%s%s",
+			    *w->sites.reason ? ", because " : "", w->sites.reason);
 	if (e)
 		return e;
 	if (w->o->show_d) {
@@ -58,30 +60,62 @@ static struct err *prepare_sites(struct run *r, bool *ret_end)
 	return NULL;
 }
 
+/* Takes the records of up to the moment. */
+static struct err *catch_up(struct watcher *w)
+{
+	sites_hold(&w->sites, w->moment);
+	return session_catch_up(&w->run.session, w->moment);
+}
+
+/* What is read in the copy of the memory: which samples of a JVM's objects live. */
+struct look {
+	struct watcher *w;
+	const struct memory_stop *stop;
+	struct err *error;
+};
+
+static void look_at_samples(void *arg, struct space *copied, struct graph *g)
+{
+	struct look *l = arg;
+
+	l->w->moment = l->stop->moment;
+	l->error = catch_up(l->w);
+	if (!l->error)
+		sites_kept_look(&l->w->sites, copied, g, l->w->o->garbage);
+}
+
 static struct err *read_heap(struct watcher *w, struct graph **ret)
 {
+	struct memory_stop stop = { 0 };
+	struct look samples = { w, &stop, NULL };
+	const struct heap_look look = { look_at_samples, &samples };
 	const struct graph_wanted wanted = { 0 };
 	const struct heap_source *source;
-	struct memory_stop stop = { 0 };
 	struct control *c = NULL;
 	struct space *space = NULL;
 	struct err *e = control_open(w->sites.pid, &c);
 
 	stop.control = c;
 	e = e ?: control_space(c, &space);
-	e = e ?: heap_read_space(space, &stop, &wanted, ret, &source);
-	w->moment = stop.moment;
+	e = e
+		    ?: heap_read_looking(space, &stop, &wanted, w->sites.keeps ? &look : NULL, ret,
+					 &source);
+	w->moment = stop.moment ?: w->moment;
 	space_free(space);
 	control_free(c);
-	return e;
+	if (!samples.error)
+		return e;
+	err_free(e);
+	return samples.error;
 }
 
 static struct err *write_picture(struct watcher *w, struct graph *g)
 {
 	const struct stack_writer *writer = stack_writer_of(w->o->page);
 	struct flame_options picture = {
-		.title = w->sites.sampled ? "Allocated, by the lines that did it, from samples"
-					  : "Objects alive, by the lines that made them",
+		.title = w->sites.sampled && !w->sites.live
+				 ? "Allocated, by the lines that did it, from samples"
+				 : "Objects alive, by the lines that made them",
 		.count_name = "bytes"
 	};
 	struct stack_output output = { .picture = &picture };
@@ -128,23 +162,43 @@ static struct err *show_sites(struct watcher *w, struct graph *g)
 	return e;
 }
 
+static struct err *has_ended(const struct watcher *w, struct err *e)
+{
+	if (!e || e->code != ESRCH)
+		return e;
+	err_free(e);
+	return err_new(ESRCH, "process %d has ended, and its heap with it", (int)w->sites.pid);
+}
+
+/* Samples are shown also when the heap cannot be read. */
+static struct err *read_heap_of_samples(struct watcher *w, struct graph **ret)
+{
+	struct err *e;
+
+	w->sites.live = SITES_UNKNOWN;
+	w->sites.reason[0] = '\0';
+	e = has_ended(w, read_heap(w, ret));
+	if (e)
+		snprintf(w->sites.reason, sizeof(w->sites.reason), "%s", e->text);
+	err_free(e);
+	return w->sites.live ? NULL : catch_up(w);
+}
+
 /* Copies the heap, takes the records of up to that moment, and shows what they have in common. Of
- * samples, shows those of up to now. */
+ * samples that nothing keeps, shows those of up to now. */
 static struct err *take_stock(struct watcher *w)
 {
 	struct graph *g = NULL;
 	struct err *e = NULL;
 
 	w->moment = now_ns();
-	if (!w->sites.sampled)
-		e = read_heap(w, &g);
-	if (e && e->code == ESRCH) {
-		err_free(e);
-		return err_new(ESRCH, "process %d has ended, and its heap with it",
-			       (int)w->sites.pid);
+	if (w->sites.keeps) {
+		e = read_heap_of_samples(w, &g);
+	} else {
+		if (!w->sites.sampled)
+			e = has_ended(w, read_heap(w, &g));
+		e = e ?: catch_up(w);
 	}
-	sites_hold(&w->sites, w->moment);
-	e = e ?: session_catch_up(&w->run.session, w->moment);
 	e = e ?: show_sites(w, g);
 	sites_go_on(&w->sites);
 	w->shown = true;
@@ -212,6 +266,7 @@ int heap_alloc(struct heap_options *o)
 				  o->page);
 	sites_init(&w.sites);
 	w.sites.sample = o->sample ?: 1;
+	w.sites.shows = o->show_d;
 	w.sites.depth = o->page ? STACK_FRAMES : 1;
 	w.run.c = &o->c;
 	w.run.to = stderr;

@@ -11,6 +11,11 @@
  *
  * ACCESS is the place of the access flags in the JVM's Method. A name may have a * at its beginning
  * and one at its end.
+ *
+ * Or it samples the objects that the JVM makes (wire/jvm_samples.h), a sample for each so many
+ * bytes, until the writer has closed the FIFO:
+ *
+ *	FIFO *BYTES
  */
 #ifndef DESCRY_WIRE_JVM_TEXT_H
 #define DESCRY_WIRE_JVM_TEXT_H
@@ -35,6 +40,8 @@ enum java_switch_result {
 	JAVA_SWITCH_NO_JVMTI,
 	JAVA_SWITCH_NO_INTERNALS,
 	JAVA_SWITCH_NO_THREAD,
+	JAVA_SWITCH_NO_SAMPLES,
+	JAVA_SWITCH_SAMPLED,
 };
 
 #endif

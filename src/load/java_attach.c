@@ -29,6 +29,7 @@
 #include "base/mem.h"
 #include "base/procstatus.h"
 #include "base/regular.h"
+#include "program/runtime/jvm/jvm.h"
 #include "program/space/mapping.h"
 #include "program/target/target.h"
 #include "wire/jvm_text.h"
@@ -44,7 +45,7 @@ enum {
 	STOPS_MS = 2000,
 	OPENS_MAX = 20,
 	ANSWER_SIZE = 2048,
-	NAME_SIZE = 32,
+	NAME_SIZE = JAVA_LIBRARY_SIZE,
 };
 
 /* A process's rights and numbers, from /proc/PID/status. */
@@ -139,6 +140,22 @@ static void check_handler(pid_t pid, struct java_owner *ret)
 			"it with -XX:+StartAttachListener");
 	err_free(e);
 	control_free(c);
+}
+
+/* To SIGQUIT, such a JVM prints the stacks of its threads. */
+static void check_option(pid_t pid, struct java_owner *ret)
+{
+	struct space *space = NULL;
+	struct runtime *r = NULL;
+	struct err *e = space_live(pid, &space);
+
+	e = e ?: runtime_find(space, &r);
+	if (r && r->type == &runtime_jvm && jvm_option((struct jvm *)r, "DisableAttachMechanism"))
+		snprintf(ret->unasked, sizeof(ret->unasked),
+			 "it was started with -XX:+DisableAttachMechanism");
+	err_free(e);
+	runtime_free(r);
+	space_free(space);
 }
 
 /* --- the child: system calls only, because the parent may have threads --- */
@@ -409,6 +426,9 @@ static void understand(struct java_child *c, const char *answer)
 		[JAVA_SWITCH_NO_INTERNALS] =
 			"it does not have the function that gives compiled code up",
 		[JAVA_SWITCH_NO_THREAD] = "it cannot start a thread",
+		[JAVA_SWITCH_NO_SAMPLES] = "it gives no samples of its objects: it is older than "
+					   "Java 11, or another agent takes them",
+		[JAVA_SWITCH_SAMPLED] = "another tracer samples its objects",
 	};
 	const char *line = strchr(answer, '\n'), *code = strstr(answer, "return code: ");
 	unsigned long n = 0;
@@ -582,6 +602,16 @@ static struct err *attach_as(struct java_child *c, int *ret_fifo)
 	return e;
 }
 
+void java_library_name(char ret[JAVA_LIBRARY_SIZE])
+{
+	uint64_t hash = 0xcbf29ce484222325; /* FNV-1a */
+
+	for (const uint8_t *p = descry_jvm; p < descry_jvm_end; p++)
+		hash = (hash ^ *p) * 0x100000001b3;
+	snprintf(ret, JAVA_LIBRARY_SIZE, "%s%016llx.so", &JAVA_SWITCH_FILE[1],
+		 (unsigned long long)hash);
+}
+
 /* Names the library, and finds the folder from which the JVM has loaded it before. Another user may
  * have made the name up, by a file that the JVM maps. So the path is never used as it stands: it
  * names the folder that the child makes, with the library in it. */
@@ -589,12 +619,7 @@ static void find_before(struct java_child *c)
 {
 	static const char gone[] = " (deleted)";
 	struct mappings maps = { 0 };
-	uint64_t hash = 0xcbf29ce484222325; /* FNV-1a */
-
-	for (const uint8_t *p = descry_jvm; p < descry_jvm_end; p++)
-		hash = (hash ^ *p) * 0x100000001b3;
-	snprintf(c->name, sizeof(c->name), "%s%016llx.so", &JAVA_SWITCH_FILE[1],
-		 (unsigned long long)hash);
+	java_library_name(c->name);
 	err_free(mappings_read(c->pid, &maps));
 	for (uint32_t i = 0; i < maps.n && !*c->before; i++) {
 		const char *dir = maps.v[i].exec ? strstr(maps.v[i].path, JAVA_SWITCH_FOLDER)
@@ -627,6 +652,8 @@ struct err *java_attach(pid_t pid, const char *addresses, int *ret_fifo)
 	if (!e) {
 		if (!*owner.unasked)
 			check_handler(pid, &owner);
+		if (!*owner.unasked)
+			check_option(pid, &owner);
 		find_before(&c);
 	}
 	e = e ?: attach_as(&c, ret_fifo);

@@ -17,6 +17,9 @@
 /* addresses: the rest of the library's text (wire/jvm_text.h). The library acts until *ret_fifo
  * is closed, by this process and all its children. */
 struct err *java_attach(pid_t pid, const char *addresses, int *ret_fifo);
+enum { JAVA_LIBRARY_SIZE = 32 };
+/* Sets ret to the base name of the library's file. */
+void java_library_name(char ret[JAVA_LIBRARY_SIZE]);
 /* Tells the library to end now. Closes the descriptor. */
 void java_let_go(int fifo);
 

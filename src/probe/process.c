@@ -259,6 +259,13 @@ struct err *process_objects(struct probe_set *ps, pid_t pid, const struct proces
 	return NULL;
 }
 
+void process_objects_forget(struct probe_set *ps, pid_t pid)
+{
+	for (uint32_t i = 0; i < ps->targets.n; i++)
+		if (ps->targets.v[i].pid == pid)
+			ps->targets.v[i].objects = NULL;
+}
+
 bool process_unwinds(const struct process_objects *objects)
 {
 	static const char *const unwinders[] = { "libgcc_s.so", "libunwind.so", "libc++abi.so" };

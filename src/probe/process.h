@@ -26,6 +26,8 @@ struct process_objects {
 };
 
 struct err *process_objects(struct probe_set *ps, pid_t pid, const struct process_objects **ret);
+/* Has them listed again by the next call: a library was loaded. */
+void process_objects_forget(struct probe_set *ps, pid_t pid);
 
 /* Returns true when a process with these objects may walk its own stack, to pass an exception to a
  * handler. A return probe of the kernel's hides callers from it, and it ends the process. */

@@ -1,20 +1,32 @@
 #!/usr/bin/env python3
 # descry heap alloc of Java and Node.js: what a running program makes, from samples, by file, line and class: the bytes and numbers are those that
-# the program has made, near enough; large arrays of Java are all counted; as JSON, as stacks, again and again; the answers stay the same.
+# the program has made, near enough; as JSON, as stacks, again and again; the answers stay the same. Of Java also which of it lives: those that
+# a root reaches, or that the collector has not taken, in all collectors.
 # serial
 # timeout: 600
 import re
 
 from live import *
 
-ROUNDS, EACH, LARGE = 10, 200000, 7
+ROUNDS, EACH, LARGE = 10, 200000, 300
 
 JAVA = r"""
 import java.util.*;
 public class Maker {
     static class Foo { long a, b; Foo next; Foo(Foo n) { a = 1; next = n; } }
     static Object keep;
+    static List<Object> kept = new ArrayList<>();
+    static class Kept { long a, b, c; }
+    static class Gone { long a, b, c; }
     static long sum;
+    static void keeps(int n) {
+        for (int i = 0; i < n; i++)
+            kept.add(new Kept());
+    }
+    static void drops(int n) {
+        for (int i = 0; i < n; i++)
+            keep = new Gone();
+    }
     static Foo make(int n) {
         Foo last = null;
         for (int i = 0; i < n; i++) {
@@ -39,6 +51,14 @@ public class Maker {
             int n = Integer.parseInt(words[1]);
             if (words[0].equals("make"))
                 keep = make(n);
+            else if (words[0].equals("keep"))
+                keeps(n);
+            else if (words[0].equals("drop"))
+                drops(n);
+            else if (words[0].equals("forget"))
+                kept.clear();
+            else if (words[0].equals("collect"))
+                System.gc();
             else
                 for (int i = 0; i < n; i++)
                     keep = large();
@@ -81,7 +101,7 @@ class Program:
         self.path = os.path.join(TMP, name)
         with open(self.path, "w") as f:
             f.write(text)
-        if name.endswith(".java"):
+        if name.endswith(".java") and not os.path.exists(os.path.join(TMP, "Maker.class")):
             subprocess.run(["javac", "-d", TMP, self.path], check=True)
         self.p = kill_at_end(subprocess.Popen(argv + ([self.path] if "Maker" not in argv else []), stdin=subprocess.PIPE,
                                               stdout=subprocess.PIPE, text=True))
@@ -104,7 +124,8 @@ class Alloc:
     def __init__(self, program, *args):
         self.d = kill_at_end(subprocess.Popen([DESCRY, "heap", "alloc", "-n", "100000", "-p", str(program.p.pid), *args], stdin=subprocess.DEVNULL,
                                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True))
-        check(self.d.stderr.readline() == "descry heap: recording\n", "the recording did not begin")
+        said = self.d.stderr.readline()
+        check(said == "descry heap: recording\n", "the recording did not begin", said)
 
     def end(self):
         self.d.send_signal(signal.SIGINT)
@@ -142,16 +163,21 @@ def about(p, name, language, mine, size, line):
     a = Alloc(p)
     p.ask("make", EACH)
     text = a.end().splitlines()
-    check(text[0].startswith("allocated while it was recorded, estimated from ") and "lives is not known" in text[0], name, text[:3])
-    check(all(re.match(r" *\d+ +\d+ +\d+  (\S.*:|\[\w+\]:)\S", row) for row in text[2:]) and len(text) > 2, name, text[:5])
+    if language == "java":
+        check(text[0].startswith("alive, of what was allocated while it was recorded; estimated from "), name, text[:3])
+    else:
+        check(text[0].startswith("allocated while it was recorded, estimated from ") and "lives is not known" in text[0], name, text[:3])
+    form = r" *\d+ +\d+ +\d+ " + (r"+\d+ " if language == "java" else "") + r" (\S.*:|\[\w+\]:)\S"
+    check(all(re.match(form, row) for row in text[2:]) and len(text) > 2, name, text[:5])
     # stacks
     page = os.path.join(TMP, language + ".folded")
     a = Alloc(p, "-o", page)
-    p.ask("make", EACH)
+    maker = "keeps" if language == "java" else "make"
+    p.ask("keep" if language == "java" else "make", EACH)
     a.end()
     with open(page) as f:
         folded = f.read().splitlines()
-    check(any(re.search(r"[Mm]aker\.\w+:.*make;", row) for row in folded), name, "stacks", folded[:20])
+    check(any(re.search(r"[Mm]aker\.\w+:.*%s;" % maker, row) for row in folded), name, "stacks", folded[:20])
     # again and again
     a = Alloc(p, "--every", "0.2", "--json")
     p.ask("make", EACH)
@@ -159,7 +185,8 @@ def about(p, name, language, mine, size, line):
     while heads < 3:
         heads += '"type":"allocated",' in a.d.stdout.readline()
     a.end()
-    wrong(["alloc", "--sample", "3", "-p", str(p.p.pid)], "are for Ruby and Python")
+    if language != "java":
+        wrong(["alloc", "--sample", "3", "-p", str(p.p.pid)], "are for Ruby, Python and Java")
     # it ends while it is recorded, and what was recorded is shown
     a = Alloc(p, "--json")
     p.ask("make", EACH)
@@ -186,6 +213,88 @@ def kills(p):
         check(p.p.stdout.readline() == "make %d\n" % p.sum, "an answer after a kill", i)
 
 
+def sums(rows, name):
+    mine = [r for r in rows if r["class"] == name]
+    return [sum(r[k] for r in mine) for k in ("live_samples", "live_objects", "live_bytes", "objects")]
+
+
+def kept(p, *args):
+    """Recorded are 300,000 objects that stay, 600,000 that do not, and a collection between."""
+    for what, n in (("keep", 3000), ("drop", 3000), ("forget", 1)):
+        p.ask(what, n)
+    a = Alloc(p, "--json", "--sample", "16384", *args)
+    p.ask("keep", 300000)
+    p.ask("drop", 600000)
+    return a
+
+
+def lives(name, *options, read=True):
+    """Which of the samples live. read: descry reads the heaps of this collector."""
+    p = Program("Maker.java", JAVA, ["java", "-Xmx256m", *options, "-cp", TMP, "Maker"])
+    a = kept(p)
+    if not read:
+        p.ask("collect", 1)
+    head, rows = json_rows(a.end())
+    check(head["live"] == ("reachable" if read else "uncollected") and ("reason" in head) != read and head["interval"] == 16384, name, head)
+    n, objects, size, made = sums(rows, "Maker$Kept")
+    check(n > 200, name, "samples of what stays", n)
+    near(made, 300000, 0.3, name + ", made and stays")
+    near(objects, 300000, 0.3, name + ", alive")
+    near(size / objects, 40, 0.01, name + ", bytes")
+    n, objects, size, made = sums(rows, "Maker$Gone")
+    check(n <= 1, name, "what is gone lives", n, objects)
+    near(made, 600000, 0.3, name + ", made and gone")
+    if not read:
+        p.end()
+        return
+    # what is let go is not alive from then on, collected or not; --garbage: until it is collected
+    a = kept(p)
+    p.ask("forget", 1)
+    head, rows = json_rows(a.end())
+    check(sums(rows, "Maker$Kept")[0] == 0 and sums(rows, "Maker$Kept")[3] > 0, name, "let go", sums(rows, "Maker$Kept"))
+    a = kept(p, "--garbage")
+    p.ask("forget", 1)
+    p.ask("collect", 1)
+    p.ask("keep", 100000)
+    p.ask("forget", 1)
+    head, rows = json_rows(a.end())
+    n, objects, size, made = sums(rows, "Maker$Kept")
+    check(head["live"] == "uncollected" and "reason" not in head, name, head)
+    near(objects, 100000, 0.4, name + ", not collected")
+    p.end()
+
+
+def others():
+    """Two at the same time; a JVM that takes no library."""
+    p = Program("Maker.java", JAVA, ["java", "-Xmx256m", "-cp", TMP, "Maker"])
+    a = Alloc(p, "--json")
+    b = Alloc(p, "-X", "engine=kernel")
+    p.ask("make", EACH)
+    check("lives is not known: another tracer samples its objects" in b.end(), "two at the same time")
+    check(json_rows(a.end())[0]["live"] == "reachable", "two at the same time, the first")
+    for i in range(5):  # killed; then the next one has what it needs
+        a = Alloc(p)
+        p.ask("make", EACH)
+        a.d.kill()
+        a.d.wait()
+        a = Alloc(p, "--json")
+        p.ask("make", EACH)
+        a.end()
+    head = {}
+    while head.get("live") != "reachable":
+        a = Alloc(p, "--json")
+        p.ask("make", EACH)
+        head, rows = json_rows(a.end())
+    p.end()
+    p = Program("Maker.java", JAVA, ["java", "-Xmx128m", "-XX:+DisableAttachMechanism", "-cp", TMP, "Maker"])
+    wrong(["alloc", "--sample", "3", "-p", str(p.p.pid)], "the samples are what the runtime lets see, because it was started with")
+    a = Alloc(p, "--json")
+    p.ask("make", EACH)
+    head, rows = json_rows(a.end())
+    check(head["live"] == "unknown" and "DisableAttachMechanism" in head["reason"] and head["samples"] > 5 and "live_objects" not in rows[0], "no library", head)
+    p.end()
+
+
 tools = 0
 if shutil.which("java") and shutil.which("javac"):
     tools += 1
@@ -196,9 +305,17 @@ if shutil.which("java") and shutil.which("javac"):
     p.ask("large", LARGE)
     head, rows = json_rows(a.end())
     large = [r for r in rows if r["class"] == "long[]" and r.get("line") == line_of(JAVA, "new long[")]
-    check([(r["objects"], r["bytes"], r["file"]) for r in large] == [(LARGE, LARGE * 2000016, "Maker.java")], "large arrays", rows)
+    check(len(large) == 1 and large[0]["live_samples"] <= 1 and large[0]["file"] == "Maker.java", "large arrays", rows)
+    near(large[0]["objects"], LARGE, 0.1, "large arrays")
+    near(large[0]["bytes"], LARGE * 2000016, 0.1, "bytes of large arrays")
     kills(p)
     about(p, "java", "java", lambda r: r["class"] == "Maker$Foo", 40, line_of(JAVA, "last = new Foo"))
+    others()
+    lives("G1", "-XX:+UseG1GC")
+    lives("Serial", "-XX:+UseSerialGC")
+    lives("Parallel", "-XX:+UseParallelGC")
+    lives("wide", "-XX:-UseCompressedOops")
+    lives("ZGC", "-XX:+UseZGC", read=False)
 if shutil.which("node"):
     tools += 1
     p = Program("maker.js", NODE, ["node"])

@@ -206,6 +206,7 @@ def allocated(p):
     p.ask("make", 500000)
     d.send_signal(signal.SIGINT)
     rows = [json.loads(line) for line in d.communicate()[0].splitlines()]
+    p.check(rows[0]["live"] == "reachable" and rows[0]["live_samples"] < rows[0]["samples"], "heap alloc knows which live", rows[0])
     found = [r for r in rows if r.get("class") == "App$Foo" and r.get("line") == FOO]
     p.check(len(found) == 1 and 100000 < found[0].get("objects", 0) < 1000000, "heap alloc, about 500,000", rows[:5])
 

@@ -22,6 +22,15 @@ struct err *heap_read_file(const char *path, const struct graph_wanted *w, struc
  * memory is copied. ENOENT: no known runtime runs in it. */
 struct err *heap_read_space(struct space *s, struct memory_stop *p, const struct graph_wanted *w,
 			    struct graph **ret, const struct heap_source **ret_source);
+/* The same; then calls look() with the copy of the memory, in which more is to be read. g: NULL
+ * when the heap cannot be read. */
+struct heap_look {
+	void (*look)(void *arg, struct space *copied, struct graph *g);
+	void *arg;
+};
+struct err *heap_read_looking(struct space *s, struct memory_stop *p, const struct graph_wanted *w,
+			      const struct heap_look *look, struct graph **ret,
+			      const struct heap_source **ret_source);
 
 /* ---- What is shown ---- */
 

@@ -90,8 +90,24 @@ static struct err *find_source(struct space *s, const struct heap_source **ret)
 	return e;
 }
 
+static void look_at(const struct heap_look *look, const struct memory_copy *copy, struct space *s,
+		    struct graph *g)
+{
+	struct space *copied = memory_copy_space(copy, s);
+
+	look->look(look->arg, copied, g);
+	space_free(copied);
+}
+
 struct err *heap_read_space(struct space *s, struct memory_stop *p, const struct graph_wanted *w,
 			    struct graph **ret, const struct heap_source **ret_source)
+{
+	return heap_read_looking(s, p, w, NULL, ret, ret_source);
+}
+
+struct err *heap_read_looking(struct space *s, struct memory_stop *p, const struct graph_wanted *w,
+			      const struct heap_look *look, struct graph **ret,
+			      const struct heap_source **ret_source)
 {
 	const struct heap_source *source;
 	struct err *e = find_source(s, &source);
@@ -106,6 +122,8 @@ struct err *heap_read_space(struct space *s, struct memory_stop *p, const struct
 		return err_wrap(e, "%s", s->name);
 	g = graph_new(w);
 	e = heap_finish(source->read_copy(copy, s, g), g, ret);
+	if (look)
+		look_at(look, copy, s, e ? NULL : *ret);
 	memory_copy_free(copy);
 	return e ? err_wrap(e, "%s", s->name) : NULL;
 }

@@ -3,9 +3,11 @@
  * In: a process of Ruby or Python. Out: a D program that records the address and the innermost
  * functions of each object that is made, a sink that keeps the last record of each address, and a
  * table of the objects of a heap by these places.
- * Of Java and Node.js: a program that records the objects for which the runtime leaves its fast way
- * of making objects, each with the bytes that it stands for, and a table of these samples. Their
- * collectors move each object soon, so what became of it is not known.
+ * Of Java: a program that records the objects that the JVM samples, by a library in it that keeps
+ * them by weak references, and a table of these samples: how much of each place lives.
+ * Of Node.js, and of a JVM that does not take the library: a program that records the objects for
+ * which the runtime leaves its fast way of making objects, each with the bytes that it stands for.
+ * The collectors move each object soon, so what became of it is not known.
  * Always true: nothing is recorded when an object goes. Whether an object lives is seen in the heap
  * itself, which is copied at one moment (sites_hold()); records of later moments wait, so that an
  * address that is used again keeps its place of before. The traced process chooses what it records:
@@ -37,9 +39,24 @@ struct sites_place {
 
 /* Of sampled objects: those of a class that one place made. */
 struct sites_sample {
-	uint32_t place, class;   /* class: in `classes` */
-	uint64_t n;              /* samples */
-	uint64_t objects, bytes; /* for which they stand */
+	uint32_t place, class;           /* class: in `classes` */
+	uint64_t n, live;                /* samples */
+	uint64_t bytes;                  /* for which they stand */
+	double objects;                  /* likewise */
+	double live_objects, live_bytes; /* for which those of them stand that live */
+};
+
+/* The last sample of an entry of the table in the JVM (wire/jvm_samples.h). */
+struct sites_kept {
+	uint64_t serial, size; /* serial 0: there is none */
+	uint32_t sample;       /* in `samples` */
+};
+
+/* What is known of sampled objects. */
+enum sites_live {
+	SITES_UNKNOWN,
+	SITES_REACHABLE,   /* which of them a root reaches */
+	SITES_UNCOLLECTED, /* which of them the collector has not taken */
 };
 
 struct sites {
@@ -47,6 +64,7 @@ struct sites {
 	pid_t pid;
 	const char *language; /* "ruby", "python", "java" or "javascript" */
 	bool sampled;         /* Java, JavaScript: the records are samples of what is made */
+	bool shows;           /* the program is only shown */
 	uint32_t depth;       /* functions that are recorded for each object, at least 1 */
 	uint32_t sample;      /* the objects of one of so many addresses are recorded; 1: all */
 	struct sink *sink;    /* borrowed from the session; NULL before and after */
@@ -60,6 +78,14 @@ struct sites {
 	struct intern classes;
 	struct hash by_class; /* place, class -> index in samples */
 	VEC(struct sites_sample) samples;
+
+	bool keeps;        /* Java: the library in the JVM keeps the samples */
+	uint64_t interval; /* bytes from one of these to the next, in the mean */
+	int fifo;          /* java_attach(); -1: none */
+	uint64_t kept_at;  /* the table's address in the JVM */
+	VEC(struct sites_kept) kept;
+	enum sites_live live;
+	char reason[320]; /* why no more is known; "": not said */
 
 	uint64_t until; /* records of later moments wait; UINT64_MAX: none does */
 	VEC(struct sites_later) later;
@@ -76,10 +102,10 @@ void sites_fini(struct sites *s);
  * interpreter runs in it of which descry knows where it makes objects. */
 struct err *sites_program(struct sites *s, struct probe_set *ps, pid_t pid, char **ret);
 /* sites_slow_way.c: the same for an object of a process that is Java's or Node.js's. Returns false
- * when it is neither. */
+ * when it is neither. Loads the library into the JVM, unless `s->shows`. */
 struct process_object;
-bool sites_slow_way(struct sites *s, const struct process_object *po, char **ret,
-		    struct err **ret_error);
+bool sites_slow_way(struct sites *s, struct probe_set *ps, const struct process_object *po,
+		    char **ret, struct err **ret_error);
 
 /* sites_sink.c: the records go to s, which the sink borrows. */
 struct sink *sites_sink(struct sites *s);
@@ -96,9 +122,16 @@ void sites_each(const struct sites *s, void (*fn)(void *arg, uint64_t address, u
 		void *arg);
 
 /* sites_samples.c: adds a sample of an object of `size` bytes that stands for `bytes`. text: its
- * class, as the runtime names it; n 0: not known. */
-void sites_sample_add(struct sites *s, uint32_t place, const char *text, size_t n, uint64_t size,
-		      uint64_t bytes);
+ * class, as the runtime names it; n 0: not known. Returns its row in `samples`, or UINT32_MAX. */
+uint32_t sites_sample_add(struct sites *s, uint32_t place, const char *text, size_t n,
+			  uint64_t size, uint64_t bytes);
+/* sites_kept.c: adds a sample that the library in the JVM keeps. numbers: the first four arguments
+ * of WIRE_JVM_SAMPLED (wire/jvm_samples.h). */
+void sites_kept_add(struct sites *s, uint32_t place, const char *text, size_t n,
+		    const uint64_t *numbers);
+/* Finds out which samples live, in a copy of the JVM's memory. g: its objects, NULL when they could
+ * not be read. garbage: also those live that no root reaches. */
+void sites_kept_look(struct sites *s, struct space *copied, struct graph *g, bool garbage);
 
 /* ---- sites_show.c: the answers ---- */
 

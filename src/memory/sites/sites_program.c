@@ -113,7 +113,7 @@ struct err *sites_program(struct sites *s, struct probe_set *ps, pid_t pid, char
 	for (uint32_t i = 0; !e && i < objects->n; i++) {
 		const struct process_object *po = &objects->v[i];
 
-		if (sites_slow_way(s, po, ret, &e))
+		if (sites_slow_way(s, ps, po, ret, &e))
 			return e;
 		for (size_t k = 0; k < ARRAY_SIZE(interpreters); k++) {
 			instruction_vec v = { 0 };

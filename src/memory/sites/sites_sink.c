@@ -3,6 +3,7 @@
 
 #include "base/hash.h"
 #include "data/record.h"
+#include "load/java_attach.h"
 #include "render/render.h"
 #include "wire/language.h"
 
@@ -20,13 +21,13 @@ struct sites_address {
 	uint32_t place;
 };
 
-enum { NUMBERS = 2 };
+enum { NUMBERS = 4 };
 
 struct sites_sink {
 	struct sink s; /* first */
 	struct sites *sites;
 	/* of the record at hand: the object's address, or the bytes that it stands for and its
-	 * size; and its class */
+	 * size, or what sites_kept_add() has; and its class */
 	uint64_t numbers[NUMBERS];
 	uint32_t nnumbers, ntext;
 	const char *text;
@@ -40,7 +41,7 @@ static struct sites_sink *sink_of(struct sink *s)
 
 void sites_init(struct sites *s)
 {
-	*s = (struct sites){ .depth = 1, .sample = 1, .until = UINT64_MAX };
+	*s = (struct sites){ .depth = 1, .sample = 1, .until = UINT64_MAX, .fifo = -1 };
 	arena_init(&s->arena);
 	intern_init(&s->classes);
 	vec_push(&s->places, (struct sites_place){ 0 });
@@ -48,7 +49,10 @@ void sites_init(struct sites *s)
 
 void sites_fini(struct sites *s)
 {
+	if (s->fifo >= 0)
+		java_let_go(s->fifo);
 	arena_fini(&s->arena);
+	vec_fini(&s->kept);
 	vec_fini(&s->places);
 	vec_fini(&s->words);
 	vec_fini(&s->later);
@@ -206,7 +210,9 @@ static struct err *end_record(struct sink *s, const struct record_view *r)
 		return NULL;
 	t->recorded++;
 	t->nowhere += !k->place;
-	if (t->sampled)
+	if (t->keeps)
+		sites_kept_add(t, k->place, k->text, k->ntext, k->numbers);
+	else if (t->sampled)
 		sites_sample_add(t, k->place, k->text, k->ntext, k->numbers[1], k->numbers[0]);
 	else if (r->head->time <= t->until)
 		put_address(t, k->numbers[0], k->place);

@@ -1,16 +1,22 @@
 /* The D programs of `descry heap alloc` for Java and Node.js.
  *
- * Their code makes an object by moving a pointer in a part of memory that belongs to the thread. It
- * calls the runtime only when that part is used up. These calls are a sample of all objects: each
- * stands for the bytes of such a part. */
+ * A JVM samples the objects for descry's library, which keeps them by weak references. Its function
+ * has a probe.
+ *
+ * Without the library, and in Node.js: their code makes an object by moving a pointer in a part of
+ * memory that belongs to the thread. It calls the runtime only when that part is used up. These
+ * calls are a sample of all objects: each stands for the bytes of such a part. */
 #include <errno.h>
 
+#include "load/java_attach.h"
 #include "memory/sites/sites.h"
 #include "probe/process.h"
 #include "program/runtime/jvm/jvm.h"
+#include "wire/jvm_samples.h"
 
 enum {
-	DEPTH = 16, /* functions of the language that are recorded, at least */
+	DEPTH = 16,            /* functions of the language that are recorded, at least */
+	INTERVAL = 512 * 1024, /* bytes from one sample of a JVM to the next, as JVM TI has it */
 	/* of V8 */
 	PAGE_BYTES = 1 << 18,
 	LARGE_BYTES = 1 << 17, /* an object of this size has a page of its own */
@@ -73,8 +79,37 @@ static void put_java(const struct sites *s, const char *module, const char *func
 	out_printf(o, "\tustack(%u);\n}\n\n", WIRE_STACK_FRAMES);
 }
 
-static struct err *java_program(struct sites *s, const struct process_object *po,
-				const char *module, struct out *o)
+/* Has the JVM sample its objects. Returns false with s->reason when it does not. */
+static bool start_samples(struct sites *s, struct probe_set *ps)
+{
+	cleanup_free char *text = xasprintf("*%llx", (unsigned long long)s->interval);
+	struct err *e = java_attach(s->pid, text, &s->fifo);
+
+	if (e) {
+		snprintf(s->reason, sizeof(s->reason), "%s", e->text);
+		err_free(e);
+		s->fifo = -1;
+		return false;
+	}
+	process_objects_forget(ps, s->pid);
+	return true;
+}
+
+/* The arguments are read as registers: of args, descry would seek the debugging information. */
+static void put_samples(struct out *o)
+{
+	static const char *const numbers[] = { "RDI", "RSI", "RDX", "RCX" };
+	char library[JAVA_LIBRARY_SIZE];
+
+	java_library_name(library);
+	out_printf(o, "pid$target:%s:" WIRE_JVM_SAMPLED ":entry\n{\n", library);
+	for (size_t i = 0; i < ARRAY_SIZE(numbers); i++)
+		out_printf(o, "\ttrace((uint64_t)uregs[R_%s]);\n", numbers[i]);
+	out_printf(o, "\ttrace(copyinstr(uregs[R_R8]));\n\tustack(%u);\n}\n", WIRE_STACK_FRAMES);
+}
+
+static struct err *java_program(struct sites *s, struct probe_set *ps,
+				const struct process_object *po, const char *module, struct out *o)
 {
 	const char *part = function_like(po->object,
 					 "_ZN11AllocTracer27send_allocation_in_new_tlabE"),
@@ -83,6 +118,13 @@ static struct err *java_program(struct sites *s, const struct process_object *po
 	struct jvm_layout l = { 0 };
 	struct err *e;
 
+	if (!s->interval)
+		s->interval = s->sample > 1 ? s->sample : INTERVAL;
+	s->keeps = s->shows || start_samples(s, ps);
+	if (s->keeps) {
+		put_samples(o);
+		return NULL;
+	}
 	if (!part || !alone)
 		return no_function(s, po, "AllocTracer::send_allocation_in_new_tlab");
 	e = read_layout(s->pid, &l);
@@ -121,8 +163,8 @@ static void put_v8(const char *module, const char *function, const char *last, s
 	out_str(o, "\tself->size = 0;\n}\n\n");
 }
 
-static struct err *v8_program(struct sites *s, const struct process_object *po, const char *module,
-			      struct out *o)
+static struct err *v8_program(struct sites *s, struct probe_set *ps,
+			      const struct process_object *po, const char *module, struct out *o)
 {
 	const char *young = function_like(po->object,
 					  "_ZN2v88internal33Runtime_AllocateInYoungGenerationE"),
@@ -140,15 +182,15 @@ static struct err *v8_program(struct sites *s, const struct process_object *po, 
 /* One row for each runtime: a symbol that its object has. */
 static const struct {
 	const char *language, *symbol;
-	struct err *(*program)(struct sites *s, const struct process_object *po, const char *module,
-			       struct out *o);
+	struct err *(*program)(struct sites *s, struct probe_set *ps,
+			       const struct process_object *po, const char *module, struct out *o);
 } runtimes[] = {
 	{ "java", "gHotSpotVMStructs", java_program },
 	{ "javascript", "v8dbg_SmiShiftSize", v8_program },
 };
 
-bool sites_slow_way(struct sites *s, const struct process_object *po, char **ret,
-		    struct err **ret_error)
+bool sites_slow_way(struct sites *s, struct probe_set *ps, const struct process_object *po,
+		    char **ret, struct err **ret_error)
 {
 	const char *module = po->is_main ? "a.out" : po->name;
 	uint64_t value;
@@ -167,7 +209,7 @@ bool sites_slow_way(struct sites *s, const struct process_object *po, char **ret
 			return true;
 		}
 		out_init(&o, NULL);
-		*ret_error = runtimes[i].program(s, po, module, &o);
+		*ret_error = runtimes[i].program(s, ps, po, module, &o);
 		out_char(&o, '\0');
 		if (!*ret_error)
 			*ret = xstrdup(o.v);
