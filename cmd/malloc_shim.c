@@ -95,6 +95,10 @@ static void say_wrong(const struct alloc_shim_sum *m, uint32_t n)
 		tool_wrong("%sstacks do not have all functions of the interpreter, whose variables "
 			   "the library does not find; --probes records them",
 			   of);
+	if (m->late)
+		tool_wrong("%snot all stacks of the process could be written before its end, or "
+			   "before that of the recording: some calls are without theirs",
+			   of);
 	if (m->bare)
 		tool_wrong("%s%llu calls are without their stacks: there are more than a recording "
 			   "holds; -k N with a smaller N makes fewer",

@@ -13,7 +13,7 @@ import real_ruby
 from at_signal import *
 from checks import *
 
-SAMPLES = int(os.environ.get("SAMPLES", "40"))
+SAMPLES = int(os.environ.get("SAMPLES", "30"))
 RUBIES = os.environ.get("RUBIES", "/usr/bin/ruby").split()
 TMP = tempfile.mkdtemp(prefix="descry-stack-ruby-real-")
 # C functions whose blocks in C outlive them: Method#to_proc and Enumerator::Lazy. "?": frames of no function

@@ -32,6 +32,7 @@ struct alloc_shim_sum {
 	bool runs;         /* the library was loaded */
 	bool own;          /* the program has an allocator of its own: nothing was recorded */
 	bool forbidden, no_stacks, no_names; /* as in struct wire_alloc */
+	bool late;                           /* not all of its stacks were written in time */
 	char *command, *path;
 	uint64_t events, lost, early, bare;
 	struct err *error; /* of the file */
@@ -47,6 +48,7 @@ struct alloc_shim {
 	uint32_t user;              /* of struct alloc_shims */
 	struct ticks_clock clock;
 	int pidfd;
+	uint64_t ended_ns; /* when its end was first seen; 0: it has not ended */
 	struct alloc_writer *writer;
 	/* Private. */
 	struct alloc_shim_ring {
@@ -127,8 +129,8 @@ void alloc_shims_end(struct alloc_shims *s);
 uint32_t alloc_shims_refused(const struct alloc_shims *s);
 
 /* --- shim_drain.c --- */
-/* Writes what a process has; rung: the bell was rung. */
-void alloc_shim_pass(struct alloc_shim *s, bool rung);
+/* Writes what a process has; rung: the bell was rung. Returns false when there is more. */
+bool alloc_shim_pass(struct alloc_shim *s, bool rung);
 /* Ends the recording of a process. Writes what is left. */
 void alloc_shim_end(struct alloc_shim *s);
 

@@ -72,19 +72,22 @@ static bool drain_ring(struct alloc_shim *s, uint32_t i)
 /* An event that a pass does not find was published after the pass began, and a thread publishes an
  * event before its block can be known to another thread. So no event up to the ticks of the pass's
  * beginning depends on it, but for those whose ticks were read ahead, which the reader holds. The
- * ticks are read twice: before the rings, and by the next pass. */
-static void drain(struct alloc_shim *s)
+ * ticks are read twice: before the rings, and by the next pass. Returns false when nodes are left;
+ * then events stay where they are, if they are to wait. */
+static bool drain(struct alloc_shim *s, bool wait)
 {
 	/* Another event may have the tick of this moment. */
 	uint64_t began = (ticks_now() >> WIRE_ALLOC_TICK) - 1,
 		 unheard = __atomic_load_n(&s->memory->unheard, __ATOMIC_RELAXED);
-	bool any = false;
+	bool any = false, all = true;
 
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	for (uint32_t i = 0; i < WIRE_ALLOC_RINGS; i++)
 		s->rings[i].head = __atomic_load_n(&s->memory->rings[i].head, __ATOMIC_ACQUIRE);
 	if (s->stacks)
-		shim_stacks_write(s->stacks, s->writer);
+		all = shim_stacks_write(s->stacks, s->writer);
+	if (!all && wait)
+		return false;
 	for (uint32_t i = 0; i < WIRE_ALLOC_RINGS; i++) {
 		if (!drain_ring(s, i))
 			continue;
@@ -104,6 +107,7 @@ static void drain(struct alloc_shim *s)
 		alloc_writer_flush(s->writer);
 		s->flushed = s->passed;
 	}
+	return all;
 }
 
 /* Frees the rings of threads that have ended. */
@@ -128,12 +132,15 @@ static void review(struct alloc_shim *s)
 	}
 }
 
-void alloc_shim_pass(struct alloc_shim *s, bool rung)
+bool alloc_shim_pass(struct alloc_shim *s, bool rung)
 {
+	bool done = true;
+
 	if (rung || now_ns() - s->passed > PASS_NS)
-		drain(s);
+		done = drain(s, true);
 	if (now_ns() - s->reviewed > REVIEW_NS)
 		review(s);
+	return done;
 }
 
 void alloc_shim_end(struct alloc_shim *s)
@@ -142,7 +149,7 @@ void alloc_shim_end(struct alloc_shim *s)
 	const struct wire_alloc *m = s->memory;
 
 	__atomic_store_n(&s->memory->done, 1, __ATOMIC_RELEASE);
-	drain(s);
+	sum->late = !drain(s, false);
 	for (uint32_t i = 0; i < WIRE_ALLOC_RINGS && s->stacks; i++) {
 		sum->early += __atomic_load_n(&m->rings[i].early, __ATOMIC_RELAXED);
 		sum->bare += __atomic_load_n(&m->rings[i].bare, __ATOMIC_RELAXED);

@@ -27,6 +27,7 @@ enum {
 	WORK_NS = 10000000,   /* of a pass, for each kind of work between two looks at the rings */
 	LIVE_MAX = 1024,      /* processes at a time */
 	FILES_MAX = 4096,     /* of a recording */
+	LATE_NS = 1000000000, /* for stacks that are not written when a process ends */
 	TIDY = 64,            /* processes that end, until what is known of them is dropped */
 };
 
@@ -321,15 +322,19 @@ bool alloc_shims_pass(struct alloc_shims *s)
 		s->ended = true;
 	take_hellos(s);
 	for (uint32_t i = 0; i < s->live.n; i++) {
-		bool ended = has_ended(s->live.v[i]);
+		struct alloc_shim *shim = s->live.v[i];
+		bool ended = has_ended(shim), all;
 
-		if (s->depth && !shim_stacks_names(s->live.v[i]->stacks))
+		if (s->depth && !shim_stacks_names(shim->stacks))
 			more = true;
-
-		if (ended && now_ns() - began < 2 * WORK_NS)
+		if (ended && now_ns() - began >= 2 * WORK_NS)
+			continue;
+		all = alloc_shim_pass(shim, rung || ended);
+		more |= !all;
+		if (ended && !shim->ended_ns)
+			shim->ended_ns = now_ns();
+		if (ended && (all || now_ns() - shim->ended_ns > LATE_NS))
 			finish(s, i--);
-		else if (!ended)
-			alloc_shim_pass(s->live.v[i], rung);
 	}
 	s->behind = serve(s) || more;
 	if (!s->ended || s->live.n)
@@ -356,12 +361,18 @@ uint32_t alloc_shims_refused(const struct alloc_shims *s)
 
 void alloc_shims_end(struct alloc_shims *s)
 {
+	const uint64_t until = now_ns() + LATE_NS;
 	struct err *e;
 
 	/* from now on no process looks for this one, whose number another may get */
 	__atomic_store_n(&s->life->follow, 0, __ATOMIC_RELEASE);
-	while (s->live.n)
+	while (s->live.n) {
+		struct alloc_shim *shim = s->live.v[s->live.n - 1];
+
+		while (!alloc_shim_pass(shim, true) && now_ns() < until)
+			;
 		finish(s, s->live.n - 1);
+	}
 	put_processes(s);
 	e = alloc_writer_end(s->writer);
 	s->writer = NULL;

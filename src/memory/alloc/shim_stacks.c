@@ -29,6 +29,8 @@ enum {
 	NODES_SOME =
 		512 << 10,   /* bytes of nodes, from which on a process has the table of others */
 	PREPARED_LEAST = 16, /* pages that are made at once */
+	WRITE_NS = 10000000, /* nodes are written for so long, until other work has its turn */
+	WRITTEN_AT_ONCE = 64,
 	MADV_POPULATE_WRITE_ = 23,
 };
 
@@ -424,9 +426,11 @@ static void shim_stacks_prepare(struct shim_stacks *s, uint32_t n)
 	s->prepared = (uint32_t)to;
 }
 
-void shim_stacks_write(struct shim_stacks *s, struct alloc_writer *w)
+bool shim_stacks_write(struct shim_stacks *s, struct alloc_writer *w)
 {
 	const struct wire_alloc_node *nodes = (const void *)(s->more + WIRE_ALLOC_NODES_AT);
+	const uint64_t began = now_ns();
+	bool all = true;
 	uint32_t n = __atomic_load_n(&s->m->nnodes, __ATOMIC_ACQUIRE);
 
 	n = n < WIRE_ALLOC_NODES ? n + 1 : WIRE_ALLOC_NODES;
@@ -439,10 +443,15 @@ void shim_stacks_write(struct shim_stacks *s, struct alloc_writer *w)
 			continue;
 		write_node(s, w, i, __atomic_load_n(&nodes[i].pc, __ATOMIC_RELAXED),
 			   __atomic_load_n(&nodes[i].parent, __ATOMIC_RELAXED));
+		if (i % WRITTEN_AT_ONCE == 0 && now_ns() - began > WRITE_NS) {
+			n = i + 1;
+			all = false;
+		}
 	}
 	/* A thread that was killed leaves a node that is never filled. */
 	while (s->done < n && (s->nodes.v[s->done].done || n - s->done > GIVEN_UP))
 		s->done++;
+	return all;
 }
 
 void shim_stacks_of(struct shim_stacks *s, pid_t pid, uid_t uid)
@@ -471,9 +480,10 @@ void shim_stacks_serve(struct shim_stacks *s, pid_t pid, struct alloc_writer *w)
 	const uint64_t began = now_ns();
 	struct err *e;
 
-	s->asked_ns = 0;
 	s->pid = pid;
-	shim_stacks_write(s, w);       /* by the names of now */
+	if (!shim_stacks_write(s, w)) /* by the names of now */
+		return;
+	s->asked_ns = 0;
 	symbols_look(s->symbols, pid); /* before the time of a new epoch */
 	s->language.pid = pid;
 	if (is_same_program(s)) /* put_process() looks again, before walks are told */

@@ -43,10 +43,11 @@ uint64_t shim_stacks_asked(struct shim_stacks *s, uint64_t now);
 /* Answers requests for the names of functions of an interpreted language. Returns false when some
  * are left. */
 bool shim_stacks_names(struct shim_stacks *s);
-/* Makes the tables of process pid anew. Writes the nodes before. */
+/* Makes the tables of process pid anew, when all nodes are written, which it does before. */
 void shim_stacks_serve(struct shim_stacks *s, pid_t pid, struct alloc_writer *w);
-/* Writes the nodes that are there. Called between the reading of a ring's head and the writing of
- * its events. */
-void shim_stacks_write(struct shim_stacks *s, struct alloc_writer *w);
+/* Writes the nodes that are there, for 10 ms at most: a process can say that it has two million.
+ * Returns false when some are left. Called between the reading of a ring's head and the writing of
+ * its events, which wait for their nodes. */
+bool shim_stacks_write(struct shim_stacks *s, struct alloc_writer *w);
 
 #endif
