@@ -447,6 +447,53 @@ static void test_tails(void **state)
 	end(&m);
 }
 
+/* The function g, whose only way in is a jump of f: its return is f's. */
+static void test_sole(void **state)
+{
+	/* f: test; je g; mov $1,%eax; ret.  g: mov $2,%eax; ret.  h: a way into g, or none */
+	static const struct {
+		const char *h;
+		bool local, sole;
+	} cases[] = {
+		{ "\xb8\x03\0\0\0\xc3", true, true },        /* mov $3,%eax; ret */
+		{ "\xb8\x03\0\0\0\xc3", false, false },      /* other objects may call it */
+		{ "\xe8\xeb\xff\xff\xff\xc3", true, false }, /* call g; ret */
+		{ "\xe9\xeb\xff\xff\xff\xc3", true, false }, /* jmp g */
+		{ "\xf2\xe9\xea\xff\xff\xff", true, false }, /* bnd jmp g */
+		{ "\xeb\xee\x90\x90\x90\xc3", true, false }, /* jmp g, short */
+		{ "\x0f\x84\xed\xff\xff\xff", true, false }, /* je g+3 */
+		{ "\x8d\x05\xea\xff\xff\xff", true, false }, /* lea g(%rip),%eax */
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		char code[48];
+		struct made m;
+
+		memset(code, 0x90, sizeof(code));
+		memcpy(code, "\x85\xff\x0f\x84\x08\0\0\0\xb8\x01\0\0\0\xc3", 14);
+		memcpy(code + 16, "\xb8\x02\0\0\0\xc3", 6);
+		memcpy(code + 32, cases[i].h, 6);
+		m = cases[i].local
+			    ? make(code, sizeof(code), NULL, 0,
+				   SYMBOLS(FUNC("f", 0, 14), LOCAL("g", 16, 6), FUNC("h", 32, 6)))
+			    : make(code, sizeof(code), NULL, 0,
+				   SYMBOLS(FUNC("f", 0, 14), FUNC("g", 16, 6), FUNC("h", 32, 6)));
+		begin(&m);
+		assert_int_equal(returns(&m, 0), 2);
+		if (cases[i].sole) {
+			assert_int_equal(exits[0].kind, WIRE_STUB_RETURN);
+			assert_int_equal(text_site_point(&exits[0]), T + 13);
+			assert_int_equal(exits[1].kind, WIRE_STUB_RETURN);
+			assert_int_equal(text_site_point(&exits[1]), T + 21);
+		} else {
+			assert_int_equal(exits[0].kind, WIRE_STUB_TAIL);
+			assert_int_equal(text_site_point(&exits[0]), T + 2);
+			assert_int_equal(text_site_point(&exits[1]), T + 13);
+		}
+		end(&m);
+	}
+}
+
 static void test_tail_pointer(void **state)
 {
 	/* f: mov 8(%rdi),%rax; notrack jmp *%rax.  g: jmp *%rsi (an argument); nops */
@@ -769,6 +816,7 @@ int main(void)
 		cmocka_unit_test(test_returns_taken_address),
 		cmocka_unit_test(test_returns_after_call),
 		cmocka_unit_test(test_tails),
+		cmocka_unit_test(test_sole),
 		cmocka_unit_test(test_tail_pointer),
 		cmocka_unit_test(test_shared_tail),
 		cmocka_unit_test(test_never),

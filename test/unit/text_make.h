@@ -48,6 +48,10 @@ static inline void end(struct made *m)
 	{ \
 		name, T + (off), size, ELF64_ST_INFO(STB_GLOBAL, STT_FUNC) \
 	}
+#define LOCAL(name, off, size) \
+	{ \
+		name, T + (off), size, ELF64_ST_INFO(STB_LOCAL, STT_FUNC) \
+	}
 #define SYMBOLS(...) \
 	(const struct elf_symbol[]){ __VA_ARGS__ }, \
 		sizeof((const struct elf_symbol[]){ __VA_ARGS__ }) / sizeof(struct elf_symbol)

@@ -679,6 +679,7 @@ void text_free(struct text *t)
 	vec_fini(&t->restartable);
 	vec_fini(&t->tables);
 	vec_fini(&t->reads);
+	free(t->ways);
 	held -= t->held;
 	unwind_image_free(t->unwind);
 	free(t);

@@ -329,6 +329,8 @@ const char *text_may_be_data(struct text *t, uint64_t func, uint64_t off)
 
 struct returns {
 	struct text *t;
+	bool through; /* functions that only this one jumps to are parts of it: */
+	bool any;     /* there is one */
 	struct text_code *parts[MAX_PARTS];
 	uint32_t nparts;
 	struct text_sites sites;
@@ -430,9 +432,13 @@ static void find_parts(struct returns *r)
 		}
 		for (uint32_t i = 0; i < c->insns.n && !r->reason; i++) {
 			const struct insn *n = &c->insns.v[i];
+			bool sole;
 
-			if (n->reached && text_is_branch(n) && !inside_parts(r, n->target) &&
-			    text_is_part(r->t, r->parts[0], n->target))
+			if (!n->reached || !text_is_branch(n) || inside_parts(r, n->target))
+				continue;
+			sole = r->through && text_is_sole(r->t, c, n->target);
+			r->any |= sole;
+			if (sole || text_is_part(r->t, r->parts[0], n->target))
 				add_part(r, text_range_at(r->t, n->target));
 		}
 	}
@@ -491,26 +497,47 @@ static int by_point(const void *a, const void *b)
 	return COMPARE(p, q);
 }
 
+static void find_returns(struct returns *r, uint64_t func)
+{
+	struct text_range *range = text_range_at(r->t, func);
+
+	if (r->t->refused || !range)
+		r->reason = r->t->refused ?: NO_START;
+	else if (text_is_sigreturn(r->t, func))
+		r->reason = SIGRETURN;
+	else
+		add_part(r, range);
+	if (!r->reason)
+		find_parts(r);
+	for (uint32_t i = 0; i < r->nparts && !r->reason; i++)
+		find_exits(r, r->parts[i]);
+	for (uint32_t i = 0; i < r->nparts; i++)
+		text_code_put(r->parts[i]);
+	if (!r->reason && !r->sites.v.n)
+		r->reason = TEXT_NEVER_RETURNS;
+}
+
+/* Returns true when not all of the returns can be probed. */
+static bool lacks_any(const struct returns *r)
+{
+	bool lacks = r->reason;
+
+	for (uint32_t i = 0; i < r->sites.v.n; i++)
+		lacks |= r->sites.v.v[i].mode != TEXT_PATCH;
+	return lacks;
+}
+
 struct err *text_returns(struct text *t, uint64_t func, struct text_site **ret, uint32_t *ret_n,
 			 const char **ret_reason)
 {
-	struct returns r = { .t = t };
-	struct text_range *range = text_range_at(t, func);
+	struct returns r = { .t = t, .through = true };
 
-	if (t->refused || !range)
-		r.reason = t->refused ?: NO_START;
-	else if (text_is_sigreturn(t, func))
-		r.reason = SIGRETURN;
-	else
-		add_part(&r, range);
-	if (!r.reason)
-		find_parts(&r);
-	for (uint32_t i = 0; i < r.nparts && !r.reason; i++)
-		find_exits(&r, r.parts[i]);
-	for (uint32_t i = 0; i < r.nparts; i++)
-		text_code_put(r.parts[i]);
-	if (!r.reason && !r.sites.v.n)
-		r.reason = TEXT_NEVER_RETURNS;
+	find_returns(&r, func);
+	if (r.any && lacks_any(&r)) {
+		vec_fini(&r.sites.v);
+		r = (struct returns){ .t = t };
+		find_returns(&r, func);
+	}
 	if (r.sites.v.n)
 		qsort(r.sites.v.v, r.sites.v.n, sizeof(*r.sites.v.v), by_point);
 	*ret = r.sites.v.v;

@@ -81,7 +81,9 @@ extern const char TEXT_GO[];
 /* Finds every ret and tail jump, with those of its cold parts, by address. The caller frees *ret.
  * *ret_n is 0, with *ret_reason, for a function that never returns or has unknown exits. A site
  * with mode TEXT_TRAP needs a trap. A site with mode TEXT_NONE means that not all returns of the
- * function can be seen. Several sites may stand for one ret (struct text_split). */
+ * function can be seen. Several sites may stand for one ret (struct text_split). Where the function
+ * jumps to another one to which nothing else leads (sole.c), the returns of that one count, if all
+ * of them have sites. */
 struct err *text_returns(struct text *t, uint64_t func, struct text_site **ret, uint32_t *ret_n,
 			 const char **ret_reason);
 /* Returns true when the function calls no other and jumps to no other. Then only a signal handler

@@ -2,8 +2,9 @@
  *
  * module.c loads the object and marks the targets of branches. function.c decodes a function.
  * jumps.c resolves its indirect jumps. tables.c finds jump tables.
- * rseq.c finds restartable sequences. site.c chooses the bytes to displace, and
- * ret_split.c those around a return that has no room. stub.c writes stubs. */
+ * sole.c finds functions that belong to one other. rseq.c finds restartable sequences.
+ * site.c chooses the bytes to displace, and ret_split.c those around a return that has no room.
+ * stub.c writes stubs. */
 #ifndef DESCRY_PROGRAM_TEXT_TEXT_PRIVATE_H
 #define DESCRY_PROGRAM_TEXT_TEXT_PRIVATE_H
 
@@ -122,6 +123,7 @@ struct text {
 	VEC(uint32_t) odd;  /* indices of ranges, not inner, that are parts: see text_part_at() */
 	struct text_code *cache[CODE_CACHE];
 	uint32_t next;
+	struct text_ways *ways; /* of each range; NULL: not needed yet */
 	uint32_t decoded, unresolved, irregular;
 	uint64_t text_bytes;
 	ZydisDecoder decoder;
@@ -210,6 +212,11 @@ void text_place(struct text *t, const struct text_code *c, uint32_t i, bool sysc
  * Returns false when they have no room, or a call is among them. */
 bool text_place_falling(struct text *t, const struct text_code *c, uint32_t i,
 			enum wire_stub_kind kind, struct text_site *s);
+
+/* --- sole.c --- */
+/* Returns true when nothing leads to the function at addr but jumps of c: it is not called, not
+ * global, and its address is not taken. */
+bool text_is_sole(struct text *t, const struct text_code *c, uint64_t addr);
 
 /* --- ret_split.c --- */
 /* Adds the sites that stand for the return at instruction i of c. parts: the function with its cold
