@@ -147,7 +147,7 @@ for how in "ends", "killed":
         t.do(before)
         r = trace(t, during, how)
         if how == "ends":
-            check(r.rc == 0 and r.out.split()[-1] == (str(count) if count else ":entry"), row, r)
+            check(r.rc == 0 and r.out.split()[-1] == (str(count) if count else "finished:entry"), row, r)
             check(not said or said in r.err, row, r)
             check((KEPT in r.err) == (said == KEPT or "i" in during), row, r)
         t.do(behind)
