@@ -713,19 +713,24 @@ static void test_rejection(void **state)
 	fixture_fini(&f);
 }
 
+/* An llquantize() of a machine with 1,024 CPUs has 80 MB of values for one key. */
+static void test_chunk(void **state)
+{
+	assert_int_equal(maps_chunk(16), 256);
+	assert_int_equal(maps_chunk(8 << 20), 7);
+	assert_int_equal(maps_chunk(80ull << 20), 1);
+	assert_int_equal(maps_chunk(1ull << 33), 1);
+}
+
 int main(void)
 {
 	need_kernel();
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_syscalls),
-		cmocka_unit_test(test_records),
-		cmocka_unit_test(test_keys),
-		cmocka_unit_test(test_raw_tp_cookies),
-		cmocka_unit_test(test_timers),
-		cmocka_unit_test(test_uprobes),
-		cmocka_unit_test(test_uprobes_swapped),
-		cmocka_unit_test(test_file_path),
-		cmocka_unit_test(test_rejection),
+		cmocka_unit_test(test_chunk),          cmocka_unit_test(test_syscalls),
+		cmocka_unit_test(test_records),        cmocka_unit_test(test_keys),
+		cmocka_unit_test(test_raw_tp_cookies), cmocka_unit_test(test_timers),
+		cmocka_unit_test(test_uprobes),        cmocka_unit_test(test_uprobes_swapped),
+		cmocka_unit_test(test_file_path),      cmocka_unit_test(test_rejection),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -289,7 +289,9 @@ static void kernel_free(struct engine *en)
 	if (k->stats_fd >= 0)
 		close(k->stats_fd);
 	engine_free_remarks(&k->e);
-	vec_fini(&k->values);
+	free(k->values);
+	k->values = NULL;
+	k->values_n = 0;
 	free(k->counters.fixed);
 	free(k->counters.fired);
 	free(k->counters.dropped);

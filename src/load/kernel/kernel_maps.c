@@ -372,11 +372,19 @@ uint64_t maps_bytes(struct kernel_engine *k)
 
 static void *values_buffer(struct kernel_engine *k, size_t n)
 {
-	if (n > k->values.n) {
-		vec_reserve(&k->values, n - k->values.n);
-		k->values.n = (uint32_t)n;
+	if (n > k->values_n) {
+		k->values = xrealloc(k->values, n);
+		k->values_n = n;
 	}
-	return k->values.v;
+	return k->values;
+}
+
+uint32_t maps_chunk(size_t element)
+{
+	enum { MOST = 256, BYTES = 64 << 20 };
+	const size_t n = BYTES / (element + 1);
+
+	return n > MOST ? MOST : n ? (uint32_t)n : 1;
 }
 
 static struct err *read_one_by_one(struct kmap *m, uint8_t *key, uint8_t *next, uint64_t *values,
@@ -400,7 +408,7 @@ static struct err *read_hash(struct kernel_engine *k, struct kmap *m,
 			     void *arg)
 {
 	size_t vsize = (size_t)m->value_size * k->e.ncpus;
-	uint32_t chunk = 256;
+	uint32_t chunk = maps_chunk(vsize + m->key_size);
 	uint64_t cursor = 0;
 	bool first = true;
 

@@ -107,8 +107,9 @@ struct kernel_engine {
 	struct ring data, control;
 	int epoll_fd;
 	VEC(struct instance) instances;
-	VEC(int) links;      /* closing such a descriptor detaches; -1: closed */
-	VEC(uint8_t) values; /* scratch of agg_read and counters */
+	VEC(int) links;  /* closing such a descriptor detaches; -1: closed */
+	uint8_t *values; /* scratch of agg_read and counters, */
+	size_t values_n; /* whose bytes may be more than 4 GB: one of each CPU */
 	struct engine_counters counters;
 	struct unwind_tables *unwind;     /* NULL: the image reads no user stacks */
 	struct languages *languages;      /* the session's; NULL: none are wanted */
@@ -124,6 +125,9 @@ uint64_t maps_bytes(struct kernel_engine *k);
 struct err *maps_create(struct kernel_engine *k);
 void maps_close(struct kernel_engine *k);
 struct kmap *maps_role(struct kernel_engine *k, enum map_role role); /* NULL: the image has none */
+/* Returns how many elements of so many bytes, all CPUs' values together, are read at once: 64 MB of
+ * them, or one. */
+uint32_t maps_chunk(size_t element);
 struct err *maps_agg_read(struct kernel_engine *k, uint32_t agg, agg_fn *fn, void *arg);
 struct err *maps_agg_delete(struct kernel_engine *k, uint32_t agg, const void *key,
 			    uint64_t *ret_values);
