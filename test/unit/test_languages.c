@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/procdir.h"
+#include "base/procmem.h"
 #include "program/runtime/languages.h"
 
 static uint32_t descriptors(void)
@@ -103,11 +104,69 @@ static void test_others(void **state)
 		skip();
 }
 
+/* Returns the id by which walks ask for a code object. */
+static uint64_t id_of(const struct wire_language *w, pid_t pid, uint64_t code)
+{
+	uint64_t about[WIRE_PYTHON_ABOUT], line = 0;
+
+	assert_int_equal(procmem_read(pid, about, sizeof(about), code + w->python.code_about),
+			 sizeof(about));
+	assert_int_equal(procmem_read(pid, &line, 4, code + w->python.code_line), 4);
+	if (w->frames == WIRE_LANGUAGE_OBJECTS)
+		about[WIRE_PYTHON_ABOUT - 1] = 0;
+	return wire_language_python_id((uint32_t)pid, code, about, line);
+}
+
+/* A function whose names find no more room in memory is counted, as one that takes too long. */
+static void test_budget(void **state)
+{
+	char *const python[] = { "python3", "-c",
+				 "import time\ndef f(): time.sleep(60)\n"
+				 "print(id(f.__code__), flush=True)\nf()",
+				 NULL };
+	struct languages *l = languages_new();
+	struct wire_unwind_ask ask = { 0 };
+	struct wire_language w;
+	int fds[2], out = dup(1);
+	char text[32] = "";
+	uint32_t ms;
+	pid_t pid;
+	bool any;
+
+	assert_int_equal(pipe(fds), 0);
+	dup2(fds[1], 1);
+	pid = begin(python);
+	dup2(out, 1);
+	close(out);
+	close(fds[1]);
+	any = find_in(l, pid);
+	if (any) {
+		assert_true(read(fds[0], text, sizeof(text) - 1) > 0);
+		ask.code = strtoull(text, NULL, 10);
+		assert_true(languages_find(l, pid, 0, &w, &ms));
+		ask.id = id_of(&w, pid, ask.code);
+		languages_limit(l, 16, 1);
+		languages_learn(l, pid, &ask);
+		assert_false(languages_known(l, pid, ask.id));
+		assert_int_equal(languages_left_out(l), 1);
+		languages_limit(l, 64 << 20, 1);
+		languages_learn(l, pid, &ask);
+		assert_true(languages_known(l, pid, ask.id));
+		assert_int_equal(languages_left_out(l), 1);
+	}
+	end(pid);
+	close(fds[0]);
+	languages_free(l);
+	if (!any)
+		skip();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_files),
 		cmocka_unit_test(test_others),
+		cmocka_unit_test(test_budget),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -301,8 +301,9 @@ void languages_learn(struct languages *l, pid_t pid, const struct wire_unwind_as
 		return;
 	}
 	reading_begin(l, p->space, LEARN_READS, LEARN_MS);
+	p->runtime->spent = false;
 	code = p->runtime->type->learn(p->runtime, ask->code, ask->entry, ask->id);
-	if (reading_end(l, p->space) && !code)
+	if ((reading_end(l, p->space) && !code) || p->runtime->spent)
 		l->left_out++;
 	p->took += budget - l->budget;
 	if (code)

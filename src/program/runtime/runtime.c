@@ -152,6 +152,18 @@ struct err *runtime_find_met(struct space *s, size_t *budget, struct runtime **r
 	return e;
 }
 
+bool runtime_afford(struct runtime *r, size_t *own, size_t n)
+{
+	size_t *budget = r->budget ?: own;
+
+	if (n > *budget) {
+		r->spent = true;
+		return false;
+	}
+	*budget -= n;
+	return true;
+}
+
 void runtime_frames(struct runtime *r, const struct space_thread *t, runtime_frame_vec *ret)
 {
 	if (r->type->frames)

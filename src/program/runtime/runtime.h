@@ -81,6 +81,7 @@ struct runtime {
 	const struct runtime_type *type;
 	struct space *space; /* borrowed */
 	size_t *budget;   /* bytes of names and tables that may be read; NULL: the runtime's own */
+	bool spent;       /* the budget has not sufficed for a read */
 	char version[32]; /* "3.11.2" */
 };
 
@@ -94,6 +95,9 @@ struct err *runtime_find(struct space *s, struct runtime **ret);
  * interpreter that programs can walk (`wire`). Takes the bytes of its reads from *budget, which may
  * be shared. */
 struct err *runtime_find_met(struct space *s, size_t *budget, struct runtime **ret);
+/* Takes n bytes from the budget of a runtime, of which `own` is its own. Returns false when fewer
+ * are left. */
+bool runtime_afford(struct runtime *r, size_t *own, size_t n);
 /* Returns true when the path of a file suggests the library of an interpreter that programs can
  * walk. */
 bool runtime_is_library(const char *path);

@@ -30,12 +30,7 @@ uint64_t jvm_get(const struct jvm *j, uint64_t addr, struct jvm_member m)
 
 bool jvm_afford(struct jvm *j, size_t n)
 {
-	size_t *budget = j->runtime.budget ? j->runtime.budget : &j->budget;
-
-	if (n > *budget)
-		return false;
-	*budget -= n;
-	return true;
+	return runtime_afford(&j->runtime, &j->budget, n);
 }
 
 char *jvm_text(struct jvm *j, uint64_t addr, uint32_t n)

@@ -20,12 +20,7 @@ static bool word(const struct python *p, uint64_t addr, uint64_t *ret)
 /* Takes n bytes from the budget. Returns false when fewer are left. */
 static bool afford(struct python *p, size_t n)
 {
-	size_t *budget = p->runtime.budget ? p->runtime.budget : &p->budget;
-
-	if (n > *budget)
-		return false;
-	*budget -= n;
-	return true;
+	return runtime_afford(&p->runtime, &p->budget, n);
 }
 
 static char *put_utf8(char *to, uint32_t c)

@@ -27,12 +27,7 @@ bool ruby_word(const struct ruby *r, uint64_t addr, uint64_t *ret)
 
 bool ruby_afford(struct ruby *r, size_t n)
 {
-	size_t *budget = r->runtime.budget ? r->runtime.budget : &r->budget;
-
-	if (n > *budget)
-		return false;
-	*budget -= n;
-	return true;
+	return runtime_afford(&r->runtime, &r->budget, n);
 }
 
 bool ruby_object(const struct ruby *r, uint64_t value, uint64_t *ret_flags)

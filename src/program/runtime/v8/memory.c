@@ -93,17 +93,15 @@ static size_t *budget_of(struct v8 *v)
 
 bool v8_has(struct v8 *v, size_t n)
 {
-	return n <= *budget_of(v);
+	const bool has = n <= *budget_of(v);
+
+	v->runtime.spent |= !has;
+	return has;
 }
 
 bool v8_afford(struct v8 *v, size_t n)
 {
-	size_t *budget = budget_of(v);
-
-	if (n > *budget)
-		return false;
-	*budget -= n;
-	return true;
+	return runtime_afford(&v->runtime, &v->budget, n);
 }
 
 void v8_pass(struct v8 *v)
