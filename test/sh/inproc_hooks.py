@@ -120,20 +120,35 @@ class Program:
         check(not self.mapped(), "descry's files are mapped no more")
 
 
+def kill_watchdog(pid):
+    end = time.monotonic() + 30
+    while time.monotonic() < end:
+        for child in open("/proc/%d/task/%d/children" % (pid, pid)).read().split():
+            if open("/proc/%s/comm" % child).read().strip() == "descry-watch":
+                os.kill(int(child), signal.SIGKILL)
+                return
+        time.sleep(0.01)
+    check(False, "no watchdog")
+
+
 def trace(t, during, how):
     d = tracing("-x", "engine=inproc", "-p", str(t.p.pid), "-n", "pid$target:a.out:hooked:entry { @ = count(); } pid$target:a.out:finished:entry { exit(0); }")
     t.do(during)
-    if how == "killed":
+    if how == "healed":
+        kill_watchdog(d[1].pid)
+    if how != "ends":
         d[1].kill()
     else:
         t.do("e")
     r = finish(d)
+    if how == "healed":
+        r = descry("heal", str(t.p.pid))
     t.clean()
     return r
 
 
 KEPT = "hooked functions while they were probed, so its code may lead to descry's stubs: 1 mapping of stubs stays"
-for how in "ends", "killed":
+for how in "ends", "killed", "healed":
     #                 before  during  behind  firings  said at the end
     for row in (("", "w", "w", 100, None),
                 ("pi", "w", "wuw", 0, "1 place not enabled: other bytes"),
@@ -150,6 +165,8 @@ for how in "ends", "killed":
             check(r.rc == 0 and r.out.split()[-1] == (str(count) if count else "finished:entry"), row, r)
             check(not said or said in r.err, row, r)
             check((KEPT in r.err) == (said == KEPT or "i" in during), row, r)
+        if how == "healed":
+            check(("1 mapping of stubs stay" in r.out) == (said == KEPT or "i" in during), row, r)
         t.do(behind)
         if said == KEPT:
             # another descry in a process with such stubs
