@@ -235,26 +235,6 @@ static void nodes(void **unused)
 	}
 }
 
-/* A stack whose frames have numbers in sequence takes 2 bytes a frame. */
-static void few_bytes(void **unused)
-{
-	enum { CHAIN = 200, FIRST = 5000, BLOCK_HEAD = 16 };
-	cleanup_free char *text = NULL;
-	struct alloc_writer *w;
-	uint32_t bytes;
-	size_t n;
-
-	(void)unused;
-	assert_null(alloc_writer_new(path, &w));
-	for (uint32_t i = 0; i < CHAIN; i++)
-		alloc_writer_node(w, FIRST + i, i ? FIRST + i - 1 : 0, 1);
-	assert_null(alloc_writer_end(w));
-	assert_null(io_read_file(path, &text, &n));
-	assert_true(n > 2 * BLOCK_HEAD);
-	memcpy(&bytes, text + BLOCK_HEAD + 4, sizeof(bytes)); /* unpacked */
-	assert_in_range(bytes, CHAIN * 2, CHAIN * 2 + 16);
-}
-
 static void sums(void **unused)
 {
 	static const struct alloc_event events[] = {
@@ -637,11 +617,10 @@ static void threads(void **unused)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(same),      cmocka_unit_test(shown), cmocka_unit_test(damage),
-		cmocka_unit_test(nodes),     cmocka_unit_test(sums),  cmocka_unit_test(too_large),
-		cmocka_unit_test(no_room),   cmocka_unit_test(waits), cmocka_unit_test(aligned),
-		cmocka_unit_test(lanes),     cmocka_unit_test(ahead), cmocka_unit_test(threads),
-		cmocka_unit_test(few_bytes),
+		cmocka_unit_test(same),    cmocka_unit_test(shown), cmocka_unit_test(damage),
+		cmocka_unit_test(nodes),   cmocka_unit_test(sums),  cmocka_unit_test(too_large),
+		cmocka_unit_test(no_room), cmocka_unit_test(waits), cmocka_unit_test(aligned),
+		cmocka_unit_test(lanes),   cmocka_unit_test(ahead), cmocka_unit_test(threads),
 	};
 	int failed;
 

@@ -29,12 +29,14 @@ struct reader {
 	bool salvage, stopped;
 	bool unfinished; /* ALLOC_UNFINISHED */
 	bool disorder;   /* the version is later than ALLOC_IN_ORDER, */
-	bool narrow;     /* than ALLOC_WIDE_NODES */
+	bool narrow;     /* than ALLOC_WIDE_NODES, */
+	bool dense;      /* than ALLOC_WHOLE_TEXTS */
 	uint8_t *raw;
 	struct bytes block; /* of raw */
 	uint64_t time, addr, events;
 	uint32_t thread;
-	uint64_t node; /* the block's last */
+	uint64_t node, frame; /* the block's last, and its frame */
+	VEC(uint32_t) follow; /* by frame: that of the last NODE above one with this frame */
 	struct arena text;
 	/* Of chunks; NULL: there were none. */
 	struct merge *merge;
@@ -165,7 +167,7 @@ static bool next_block(struct reader *r, struct err **ret_err)
 		return !wrong;
 	}
 	r->block = bytes_of(r->raw, raw, r->name);
-	r->time = r->addr = r->thread = r->node = 0;
+	r->time = r->addr = r->thread = r->node = r->frame = 0;
 	return true;
 }
 
@@ -188,19 +190,14 @@ static bool is_node(const struct alloc_trace *t, uint64_t stack)
 	return stack < t->nodes.n && t->nodes.v[stack].defined && t->nodes.v[stack].frame;
 }
 
-/* Reads what defines a stack by another. Returns the reason when it is wrong, else NULL. */
-static const char *define_node(struct reader *r, uint8_t op)
+/* Defines a stack by another. Returns the reason when it is wrong, else NULL. */
+static const char *add_node(struct reader *r, uint64_t stack, uint64_t parent, uint64_t frame)
 {
-	uint8_t bits = r->narrow ? op : 0;
 	struct alloc_trace *t = &r->trace;
-	uint64_t stack = bits & ALLOC_NEXT ? r->node + 1 : bytes_uleb(&r->block);
-	uint64_t parent = bits & ALLOC_ABOVE ? r->node : bytes_uleb(&r->block), frame;
 	struct alloc_node *to;
 
-	if (r->narrow && !(bits & ALLOC_ABOVE))
-		parent = stack - (uint64_t)zigzag(parent);
-	frame = bytes_uleb(&r->block);
 	r->node = stack;
+	r->frame = frame;
 	if (!stack || stack >= ALLOC_NODES_MAX ||
 	    (stack > t->nodes.n && stack - t->nodes.n > ALLOC_NODES_GAP))
 		return "a stack's number is too large";
@@ -218,6 +215,37 @@ static const char *define_node(struct reader *r, uint8_t op)
 		return "a stack is defined twice";
 	*to = (struct alloc_node){ (uint32_t)parent, (uint32_t)frame, true };
 	return NULL;
+}
+
+static const char *define_node(struct reader *r, uint8_t op)
+{
+	uint8_t bits = r->narrow ? op : 0;
+	uint64_t stack = bits & ALLOC_NEXT ? r->node + 1 : bytes_uleb(&r->block);
+	uint64_t parent = bits & ALLOC_ABOVE ? r->node : bytes_uleb(&r->block), frame;
+
+	if (r->narrow && !(bits & ALLOC_ABOVE))
+		parent = stack - (uint64_t)zigzag(parent);
+	frame = bytes_uleb(&r->block);
+	if (r->dense && r->frame && frame && stack == r->node + 1 && parent == r->node) {
+		while (r->follow.n <= r->frame)
+			vec_push(&r->follow, 0);
+		r->follow.v[r->frame] = (uint32_t)frame;
+	}
+	return add_node(r, stack, parent, frame);
+}
+
+/* Defines the stacks of a run. */
+static const char *define_run(struct reader *r, uint32_t n)
+{
+	const char *wrong = NULL;
+
+	while (!wrong && n--) {
+		uint32_t frame = r->frame < r->follow.n ? r->follow.v[r->frame] : 0;
+
+		wrong = frame ? add_node(r, r->node + 1, r->node, frame)
+			      : "a stack of a run has no frame";
+	}
+	return wrong;
 }
 
 /* Returns the stack of an event: 0, if it is not defined. Makes the list of its frames. */
@@ -264,13 +292,15 @@ static const char *define(struct reader *r, uint8_t bits)
 		return NULL;
 	case ALLOC_FRAME:
 	case ALLOC_INFO: {
+		const struct alloc_text *last = &t->frames.v[t->frames.n - 1];
+		uint64_t same = op == ALLOC_FRAME && r->dense ? bytes_uleb(&r->block) : 0;
 		const char *p = n <= ALLOC_TEXT_MAX ? bytes_take(&r->block, n) : NULL;
 		char *copy;
 
-		if (!p)
+		if (!p || same > last->len || same + n > ALLOC_TEXT_MAX)
 			return "a text is too long";
-		t->defined += n;
-		copy = arena_strndup(&r->text, p, n);
+		t->defined += same + n;
+		copy = arena_printf(&r->text, "%.*s%.*s", (int)same, last->text, (int)n, p);
 		text.text = copy;
 		text.len = (uint32_t)strlen(copy);
 		for (char *c = copy; *c; c++) /* tabs are between the parts of an info */
@@ -360,6 +390,8 @@ static const char *next_entry(struct reader *r, struct alloc_event *ret, bool *r
 	uint8_t op = bytes_u8(&r->block), kind = op & ALLOC_OP_MASK;
 	const char *wrong;
 
+	if (r->dense && op >= ALLOC_RUN && op < ALLOC_RUN + ALLOC_RUN_MAX)
+		return define_run(r, op - ALLOC_RUN + 1u);
 	if (kind >= ALLOC_MAP || op > (ALLOC_OP_MASK | ALLOC_THREAD | ALLOC_STACK))
 		return "an entry is of no known kind";
 	wrong = kind > ALLOC_END ? define(r, op) : read_event(r, op, ret);
@@ -445,6 +477,7 @@ void alloc_rewind(struct alloc_trace *t)
 	t->defined = 0;
 	arena_fini(&r->text);
 	arena_init(&r->text);
+	r->follow.n = 0;
 	r->at = HEAD;
 	r->unpacked = 0;
 	r->dropped = 0;
@@ -473,6 +506,7 @@ static struct err *begin(struct reader *r, const void *p, size_t n, const char *
 			       name, u32_at(r->p + 8), ALLOC_VERSION);
 	r->disorder = u32_at(r->p + 8) > ALLOC_IN_ORDER;
 	r->narrow = u32_at(r->p + 8) > ALLOC_WIDE_NODES;
+	r->dense = u32_at(r->p + 8) > ALLOC_WHOLE_TEXTS;
 	r->unfinished = u32_at(r->p + 12) == ALLOC_UNFINISHED;
 	alloc_rewind(&r->trace);
 	return NULL;
@@ -515,6 +549,7 @@ void alloc_close(struct alloc_trace *t)
 	if (r->file.fd >= 0)
 		mapped_close(&r->file);
 	drop_definitions(t);
+	vec_fini(&r->follow);
 	arena_fini(&r->text);
 	merge_free(r->merge);
 	free(r->name);

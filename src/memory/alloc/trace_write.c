@@ -21,7 +21,11 @@ struct alloc_writer {
 	uint8_t *packed;
 	size_t room;
 	uint64_t time, addr;
-	uint32_t node; /* the block's last */
+	uint32_t node, frame; /* the block's last, and its frame; 0: none */
+	size_t run;           /* where its op is, if that is a run's and the block's last entry */
+	VEC(uint32_t) follow; /* by frame: that of the last NODE above one with this frame */
+	char *text;           /* of the last FRAME */
+	size_t len;
 	uint32_t thread, nthreads, nframes, nstacks;
 	uint64_t events, bytes;
 	uint64_t written; /* of the events: those in blocks that are in the file */
@@ -106,7 +110,8 @@ static void write_entries(struct alloc_writer *w)
 		return;
 	write_block(w, ALLOC_BLOCK, w->block.v, w->block.n);
 	w->block.n = 0;
-	w->time = w->addr = w->thread = w->node = 0;
+	w->time = w->addr = w->thread = w->node = w->frame = 0;
+	w->run = 0;
 }
 
 void alloc_writer_flush(struct alloc_writer *w)
@@ -148,6 +153,7 @@ static void begin(struct alloc_writer *w, uint8_t op)
 	if (w->block.n >= ALLOC_BLOCK_BYTES)
 		alloc_writer_flush(w);
 	out_char(&w->block, (char)op);
+	w->run = 0;
 }
 
 static void put_text(struct alloc_writer *w, const char *text, size_t len)
@@ -174,8 +180,18 @@ uint32_t alloc_writer_thread(struct alloc_writer *w, uint32_t tid)
 
 uint32_t alloc_writer_frame(struct alloc_writer *w, const char *text, size_t len)
 {
+	size_t same = 0;
+
+	len = strnlen(text, len < ALLOC_TEXT_MAX ? len : ALLOC_TEXT_MAX);
+	while (same < w->len && same < len && w->text[same] == text[same])
+		same++;
 	begin(w, ALLOC_FRAME);
-	put_text(w, text, len);
+	put(w, len - same);
+	put(w, same);
+	out_mem(&w->block, text + same, len - same);
+	w->text = xrealloc(w->text, len + 1);
+	memcpy(w->text, text, len);
+	w->len = len;
 	return ++w->nframes;
 }
 
@@ -189,6 +205,29 @@ uint32_t alloc_writer_stack(struct alloc_writer *w, const uint32_t *frames, uint
 	return ++w->nstacks;
 }
 
+/* Writes a NODE above the last one as a part of a run. Returns false when its frame is another than
+ * a reader would expect. */
+static bool put_in_run(struct alloc_writer *w, uint32_t frame)
+{
+	uint32_t expected = w->frame < w->follow.n ? w->follow.v[w->frame] : 0;
+
+	if (!frame || !w->frame)
+		return false;
+	if (expected != frame) {
+		while (w->follow.n <= w->frame)
+			vec_push(&w->follow, 0);
+		w->follow.v[w->frame] = frame;
+		return false;
+	}
+	if (w->run && (uint8_t)w->block.v[w->run] < ALLOC_RUN + ALLOC_RUN_MAX - 1) {
+		w->block.v[w->run]++;
+		return true;
+	}
+	begin(w, ALLOC_RUN);
+	w->run = w->block.n - 1;
+	return true;
+}
+
 void alloc_writer_node(struct alloc_writer *w, uint32_t stack, uint32_t parent, uint32_t frame)
 {
 	uint8_t op = ALLOC_NODE;
@@ -199,13 +238,16 @@ void alloc_writer_node(struct alloc_writer *w, uint32_t stack, uint32_t parent, 
 		op |= ALLOC_NEXT;
 	if (parent == w->node)
 		op |= ALLOC_ABOVE;
-	begin(w, op);
-	if (!(op & ALLOC_NEXT))
-		put(w, stack);
-	if (!(op & ALLOC_ABOVE))
-		put_signed(w, (int64_t)stack - parent);
-	put(w, frame);
+	if (op != (ALLOC_NODE | ALLOC_NEXT | ALLOC_ABOVE) || !put_in_run(w, frame)) {
+		begin(w, op);
+		if (!(op & ALLOC_NEXT))
+			put(w, stack);
+		if (!(op & ALLOC_ABOVE))
+			put_signed(w, (int64_t)stack - parent);
+		put(w, frame);
+	}
 	w->node = stack;
+	w->frame = frame;
 }
 
 void alloc_write(struct alloc_writer *w, const struct alloc_event *e)
@@ -316,6 +358,8 @@ struct err *alloc_writer_end(struct alloc_writer *w)
 			     (unsigned long long)w->written, (unsigned long long)w->events);
 	out_fini(&w->block);
 	ZSTD_freeCCtx(w->zstd);
+	vec_fini(&w->follow);
+	free(w->text);
 	free(w->packed);
 	free(w->path);
 	free(w);
