@@ -520,7 +520,7 @@ u32 alloc_language(struct thread *t, u32 native, bool in_loop)
 	w.dst = &a->stack;
 	w.l = &a->facts;
 	w.codes = no_codes;
-	w.s->alone = w.s->n = w.s->scope = w.s->method[0] = 0;
+	w.s->alone = w.s->lines = w.s->n = w.s->scope = w.s->method[0] = 0;
 	w.s->max = WIRE_STACK_FRAMES;
 	w.s->tgid = m->pid;
 	if (!find_thread(&w, m->names_known != 0)) {

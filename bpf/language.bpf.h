@@ -19,6 +19,7 @@ struct language_state {
 	u64 method[5];  /* of the entry: flags, class, definition, name, owner */
 	u64 max;        /* frames that are wanted */
 	u64 alone;      /* those of functions with a place */
+	u64 lines;      /* without Ruby's method entries */
 	u32 tgid, ask;  /* a struct wire_unwind_ask, with what follows */
 	u64 code, entry, id;
 };
@@ -283,23 +284,23 @@ INLINE long ruby_add(struct language_walk *w, bool finish)
 CALLBACK ruby_frame(u32 i, struct language_walk *w)
 {
 	struct language_state *s = w->s;
-	u64 scope = s->scope;
+	u64 scope = s->scope, frame = s->frame;
 	bool local, found;
 
 	if (!scope) {
-		if (s->frame + 2 * w->l->ruby.frame_size > s->end ||
-		    LANGUAGE_CONTROL(w, s->control, s->frame))
+		if (frame + 2 * w->l->ruby.frame_size > s->end ||
+		    LANGUAGE_CONTROL(w, s->control, frame))
 			return 1;
-		if (s->alone && !s->control[2]) { /* of a function without a place */
-			s->frame += w->l->ruby.frame_size;
+		s->frame = frame + w->l->ruby.frame_size;
+		s->entry = s->flags = 0;
+		if (s->alone && !s->control[2]) /* of a function without a place */
 			return 0;
-		}
-		if (!language_read(w, &scope, s->frame + WIRE_RUBY_FRAME_SCOPE) ||
+		if (s->lines && s->control[0])
+			goto add;
+		if (!language_read(w, &scope, frame + WIRE_RUBY_FRAME_SCOPE) ||
 		    LANGUAGE_READ(w, s->env, sizeof(s->env), scope - 16))
 			return 1;
-		s->frame += w->l->ruby.frame_size;
 		s->flags = s->env[2];
-		s->entry = 0;
 		if (s->control[2] ? !s->control[0]
 				  : (s->flags & WIRE_RUBY_MAGIC_MASK) != WIRE_RUBY_MAGIC_C)
 			return 0; /* of no function */
@@ -315,6 +316,7 @@ CALLBACK ruby_frame(u32 i, struct language_walk *w)
 	if (!found && !local && s->scope)
 		return 0;
 	s->scope = 0;
+add:
 	return ruby_add(w, s->flags & WIRE_RUBY_FLAG_FINISH);
 }
 
@@ -387,7 +389,7 @@ ROUTINE s64 d_language(void *chunks, void *processes, void *wanted, struct wire_
 		       const struct wire_unwind_offsets *o)
 {
 	struct language_walk w;
-	u64 n = dst->n, max = n >> WIRE_LANGUAGE_ALONE;
+	u64 n = dst->n, max = n >> WIRE_LANGUAGE_ALONE & 0xff;
 
 	w.chunks = chunks;
 	w.dst = dst;
@@ -396,6 +398,7 @@ ROUTINE s64 d_language(void *chunks, void *processes, void *wanted, struct wire_
 #endif
 	w.wanted = wanted;
 	w.s->alone = max;
+	w.s->lines = n >> WIRE_LANGUAGE_LINES;
 	w.s->max = max && max < WIRE_STACK_FRAMES ? max : WIRE_STACK_FRAMES;
 	if (max)
 		n = 0;

@@ -29,8 +29,10 @@ enum { WIRE_LANGUAGE_BEFORE = 0x3ffff, WIRE_LANGUAGE_ABOUT = 3, WIRE_PYTHON_ABOU
 
 /* In wire_stack.n, before the walk: from this bit on, the number of frames that are wanted without
  * native ones, and without functions that have no place of their own. 0: all frames are added to
- * the native ones. */
-enum { WIRE_LANGUAGE_ALONE = 16 };
+ * the native ones. With the other bit, only the files and lines of Ruby's functions are wanted:
+ * their method entries are not looked for. */
+enum { WIRE_LANGUAGE_ALONE = 16, WIRE_LANGUAGE_LINES = 24 };
+_Static_assert(WIRE_STACK_FRAMES < 1 << (WIRE_LANGUAGE_LINES - WIRE_LANGUAGE_ALONE), "a number");
 
 /* Returns the id of a code object, from its process, its address and three of its pointers (names
  * and the table of lines). */

@@ -4,6 +4,7 @@
 # covers: lstack
 # serial
 import itertools
+import re
 
 from live import *
 
@@ -77,6 +78,14 @@ for (name, (program, expected)), engine in itertools.product(PROGRAMS.items(), (
         check(rows(lines) == {tuple(expected[:n]): 100}, name, engine, n, "as a key", lines)
     lines = run_it(name, program, "-q", "-x", "engine=" + engine, "-n", CALLS % "lstack(2);")
     check(lines == expected[:2] * 100, name, engine, "in a record", lines[:50])
+    lines = run_it(name, program, "-q", "-x", "engine=" + engine, "-n", CALLS % "lstack(1);")
+    check(lines == expected[:1] * 100, name, engine, "one in a record", lines[:50])
+    # without the names of Ruby's methods: the same files and lines
+    places = [re.sub("`.*:", ":", row) for row in expected]
+    for n in 1, 3:
+        lines = run_it(name, program, "-q", "-x", "engine=" + engine, "-n", CALLS % ("lstack(%d, 1);" % n))
+        check([re.sub("`.*:", ":", row) for row in lines] == places[:n] * 100, name, engine, n, "only lines", lines[:50])
+        check(name != "ruby" or not any("#" in row for row in lines), name, engine, n, "no classes", lines[:10])
 for engine in "kernel", "inproc":
     r = descry("-q", "-x", "engine=" + engine, "-n", "pid$target:a.out:main:entry { lstack(); @[lstack()] = count(); exit(0); }",
                c=os.environ["BUILD"] + "/test/tracee_types")

@@ -101,7 +101,7 @@ static const char *const protos[SUBR_ID_COUNT] = {
 	[SUBR_STACK] = "i",
 	[SUBR_USTACK] = "ii",
 	[SUBR_JSTACK] = "ii",
-	[SUBR_LSTACK] = "i",
+	[SUBR_LSTACK] = "ii",
 };
 
 static const struct {

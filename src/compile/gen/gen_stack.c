@@ -120,17 +120,22 @@ static struct ir_val add_language(struct gen *g, struct ir_val s, struct ir_val 
 	return all;
 }
 
-/* Those frames alone, at most `frames` of them. A walk of no native frame asks for a process that
- * the engine does not know yet; the in-process engine knows its processes. */
-static struct ir_val language_alone(struct gen *g, struct ir_val s, uint32_t frames)
+/* Those frames alone, at most `frames` of them, for lstack( ). A walk of no native frame asks for a
+ * process that the engine does not know yet; the in-process engine knows its processes. */
+static struct ir_val language_alone(struct gen *g, struct ir_val s, uint32_t frames,
+				    const struct node *call)
 {
+	const struct node *lines = call->call.args ? call->call.args->next : NULL;
+	uint32_t wanted = frames << WIRE_LANGUAGE_ALONE;
 	struct ir_fn *f = g->f;
 
 	if (!g->target->unwind || !gen_current_thread(g))
 		return IR_I(0);
 	if (!g->target->inside)
 		(void)walk(g, s, 0, NULL);
-	ir_store(f, s, offsetof(struct wire_stack, n), 4, IR_I(frames << WIRE_LANGUAGE_ALONE));
+	if (lines && lines->i.value)
+		wanted |= 1u << WIRE_LANGUAGE_LINES;
+	ir_store(f, s, offsetof(struct wire_stack, n), 4, IR_I(wanted));
 	ir_store(f, s, offsetof(struct wire_stack, end), 4, IR_I(1 + WIRE_UNWIND_END_DEEP));
 	return walk_language(g, s);
 }
@@ -142,8 +147,8 @@ static bool is_sample(const struct gen *g)
 	return (g->attach == ATTACH_PROFILE || g->attach == ATTACH_TICK) && !g->target->inside;
 }
 
-/* Returns the current stack's id, or -errno. */
-static struct ir_val make_id(struct gen *g, bool user, uint32_t frames, bool alone)
+/* Returns the current stack's id, or -errno. alone: lstack( ), or NULL. */
+static struct ir_val make_id(struct gen *g, bool user, uint32_t frames, const struct node *alone)
 {
 	struct ir_fn *f = g->f;
 	struct ir_val s = gen_scratch_temp(g, sizeof(struct wire_walk)), id = ir_new_reg(f), n;
@@ -156,7 +161,7 @@ static struct ir_val make_id(struct gen *g, bool user, uint32_t frames, bool alo
 		ir_if(f, gen_sampled_mode(g), IF_NE, IR_I(0), done);
 	}
 	if (alone) {
-		n = language_alone(g, s, frames);
+		n = language_alone(g, s, frames, alone);
 	} else if (user && g->target->unwind) {
 		n = add_language(g, s, walk(g, s, frames, NULL));
 	} else {
@@ -231,7 +236,7 @@ void gen_stack_id(struct gen *g, const struct field *fl, struct ir_val dst, cons
 	bool now = gen_current_thread(g) || gen_is_lstack(n);
 
 	ir_store(g->f, dst, at, 8,
-		 now ? make_id(g, is_user(fl), gen_frames(g, n), gen_is_lstack(n))
+		 now ? make_id(g, is_user(fl), gen_frames(g, n), gen_is_lstack(n) ? n : NULL)
 		     : saved_id(g, is_user(fl)));
 }
 
@@ -246,9 +251,13 @@ void gen_stack_frames(struct gen *g, const struct field *fl, struct ir_val dst,
 	if (gen_is_lstack(call)) {
 		struct ir_val s = gen_scratch_temp(g, sizeof(struct wire_walk));
 
-		n = at_most(f, language_alone(g, s, room / 8), room);
-		(void)ir_call(f, HELPER_READ_KERNEL, 3, to, IR_I(room),
-			      ir_bin(f, ALU_ADD, s, IR_I(offsetof(struct wire_stack, pc))));
+		n = at_most(f, language_alone(g, s, room / 8, call), room);
+		if (room == 8) /* a call costs more than the rest of the record */
+			ir_store(f, dst, at + 8, 8,
+				 ir_load(f, s, offsetof(struct wire_stack, pc), 8, false));
+		else
+			(void)ir_call(f, HELPER_READ_KERNEL, 3, to, IR_I(room),
+				      ir_bin(f, ALU_ADD, s, IR_I(offsetof(struct wire_stack, pc))));
 	} else if (gen_current_thread(g) && is_user(fl) && g->target->unwind) {
 		struct ir_val s = gen_scratch_temp(g, sizeof(struct wire_walk)), end;
 
@@ -276,7 +285,7 @@ void gen_save_stacks(struct gen *g)
 	tls = gen_lazy(g, LAZY_TLS_RW);
 	ir_if(f, tls, IF_EQ, IR_I(0), g->out);
 	ir_store(f, tls, offsetof(struct wire_tls, user_stack), 8,
-		 make_id(g, true, WIRE_STACK_FRAMES, false));
+		 make_id(g, true, WIRE_STACK_FRAMES, NULL));
 	ir_store(f, tls, offsetof(struct wire_tls, kernel_stack), 8,
-		 make_id(g, false, WIRE_STACK_FRAMES, false));
+		 make_id(g, false, WIRE_STACK_FRAMES, NULL));
 }

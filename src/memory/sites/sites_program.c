@@ -83,7 +83,9 @@ static void put_clause(struct sites *s, const char *module, const instruction_ve
 		out_printf(o, "/%s * %#llxull >> 32 <= %#x/\n", object,
 			   (unsigned long long)hash_word((uint64_t)s->pid) | 1,
 			   UINT32_MAX / s->sample);
-	out_printf(o, "{\n\ttrace(%s);\n\tlstack(%u);\n}\n\n", object, s->depth);
+	/* the table has no functions' names */
+	out_printf(o, "{\n\ttrace(%s);\n\tlstack(%u%s);\n}\n\n", object, s->depth,
+		   s->depth == 1 ? ", 1" : "");
 }
 
 static struct err *put_program(struct sites *s, const struct process_object *po,
