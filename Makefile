@@ -23,7 +23,7 @@ demo: deps
 
 # SAN=1: descry itself built with ASan and UBSan.  T="pattern...": only the tests whose name holds a pattern.
 test: test-deps
-	@tools/install-runtimes $(BUILD)/runtimes & \
+	@(tools/install-runtimes $(BUILD)/runtimes; tools/install-heap-readers $(BUILD)/readers) & \
 		$(MAKE) --no-print-directory all && \
 		ninja -C $(BUILD) -j $(JOBS) tests $(if $(SAN),test/descry-san); \
 		status=$$?; wait; exit $$status
