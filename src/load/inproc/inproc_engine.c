@@ -65,12 +65,25 @@ static struct err *check_all(const struct image *img)
 	return NULL;
 }
 
+/* Returns true when a process may yet load the file that the probe lies in. */
+static bool is_waited_for(const struct inproc_engine *e, uint32_t probe)
+{
+	bool waiting = false;
+
+	for (uint32_t i = 0; i < e->processes.n; i++)
+		waiting |= e->processes.v[i].waiting && e->processes.v[i].waiting[probe];
+	return waiting;
+}
+
 /* Leaves out the probes matched by a pattern that cannot be placed, with a note. The kernel engine
  * does the same with probes that the kernel refuses. */
 static struct err *check_left_out(const struct inproc_engine *e)
 {
-	uint32_t allowed = e->named.scope == ENGINE_EVERY_ONE ? 0 : e->base.image->nprobes / 20;
+	uint32_t there = 0, allowed;
 
+	for (uint32_t i = 0; i < e->base.image->nprobes; i++)
+		there += !is_waited_for(e, i);
+	allowed = e->named.scope == ENGINE_EVERY_ONE ? 0 : there / 20;
 	return e->placement.nrefused > allowed
 		       ? err_new(ENOTSUP, "%u probes", e->placement.nrefused)
 		       : NULL;
@@ -116,15 +129,6 @@ static bool inproc_can(const struct probe *p)
 	case ATTACH_TP_BTF: return events_can(p);
 	default: return false;
 	}
-}
-
-static bool is_waited_for(const struct inproc_engine *e, uint32_t probe)
-{
-	bool waiting = false;
-
-	for (uint32_t i = 0; i < e->processes.n; i++)
-		waiting |= e->processes.v[i].waiting && e->processes.v[i].waiting[probe];
-	return waiting;
 }
 
 /* Returns an error when all probes of user code were refused, because the run would record
