@@ -124,13 +124,46 @@ static void test_of_file(void **state)
 	close(fb);
 }
 
+/* A process can have thousands of mappings of code between those of a file. So many are compared
+ * with the file as any real program has, however long the list is. */
+static void test_moved(void **state)
+{
+	enum { MANY = 5000, MOST = 1100 };
+	struct mappings own, list = { 0 };
+	const struct mapping *code;
+	uint32_t moved = 0, head = 0;
+
+	(void)state;
+	assert_null(mappings_read(getpid(), &own));
+	code = mappings_find(&own, (uintptr_t)test_moved);
+	assert_non_null(code);
+	while (strcmp(own.v[head].path, code->path) || own.v[head].offset)
+		head++;
+	vec_push(&list, own.v[head]);
+	vec_push(&list, *code);
+	for (int i = 0; i < MANY; i++)
+		vec_push(&list, ((struct mapping){ .start = code->start,
+						   .end = code->start + 4096,
+						   .path = "",
+						   .read = true,
+						   .exec = true }));
+	mappings_claim_moved(getpid(), &list);
+	for (uint32_t i = 0; i < list.n; i++)
+		moved += list.v[i].moved;
+	assert_true(list.v[2].moved && !list.v[list.n - 1].moved);
+	assert_string_equal(list.v[2].path, code->path);
+	assert_int_equal(list.v[2].offset, code->offset);
+	assert_in_range(moved, 1, MOST);
+	mappings_free(&list);
+	mappings_free(&own);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_mapping_list),
-		cmocka_unit_test(test_mapping_order),
-		cmocka_unit_test(test_put),
-		cmocka_unit_test(test_of_file),
+		cmocka_unit_test(test_mapping_list), cmocka_unit_test(test_mapping_order),
+		cmocka_unit_test(test_put),          cmocka_unit_test(test_of_file),
+		cmocka_unit_test(test_moved),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -210,6 +210,26 @@ static void test_open_frames(void **state)
 	out_fini(&o);
 }
 
+/* Few bytes of JSON that would be many of memory. */
+static void test_room(void **state)
+{
+	enum { OBJECTS = 10 << 20 };
+	enum stackin_format is;
+	struct out o = { 0 };
+	char *why;
+
+	(void)state;
+	out_str(&o, "{\"shared\":{\"frames\":[");
+	for (int i = 0; i < OBJECTS; i++)
+		out_mem(&o, "{},", 3);
+	out_str(&o, "{}]},\"profiles\":[]}");
+	free(read_folded(o.v, o.n, o.n, NULL, &is, &why));
+	assert_non_null(why);
+	assert_non_null(strstr(why, "too much for one of 30 MB"));
+	free(why);
+	out_fini(&o);
+}
+
 /* --- perf.data --- */
 
 static void u32(struct out *o, uint32_t v)
@@ -496,10 +516,11 @@ static void test_chain(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_written),     cmocka_unit_test(test_hostile_names),
-		cmocka_unit_test(test_pprof),       cmocka_unit_test(test_speedscope),
-		cmocka_unit_test(test_open_frames), cmocka_unit_test(test_perf_data),
-		cmocka_unit_test(test_gzip),        cmocka_unit_test(test_chain),
+		cmocka_unit_test(test_written),   cmocka_unit_test(test_hostile_names),
+		cmocka_unit_test(test_pprof),     cmocka_unit_test(test_speedscope),
+		cmocka_unit_test(test_room),      cmocka_unit_test(test_open_frames),
+		cmocka_unit_test(test_perf_data), cmocka_unit_test(test_gzip),
+		cmocka_unit_test(test_chain),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -5,6 +5,8 @@
 
 #include <jansson.h>
 
+#include "input/json_room.h"
+
 static bool text_is(const json_t *v, const char *text)
 {
 	const char *s = json_string_value(v);
@@ -294,10 +296,12 @@ static bool take_document(struct heatin *in, const json_t *o)
 static void heatmap_end(struct heatin *in)
 {
 	struct heatmap *h = in->state;
-	json_t *o = json_loadb(h->text.v, h->text.n, JSON_ALLOW_NUL, NULL);
+	struct err *e = json_room(h->text.v, h->text.n);
+	json_t *o = e ? NULL : json_loadb(h->text.v, h->text.n, JSON_ALLOW_NUL, NULL);
 
 	if (!o || !take_document(in, o))
 		heatin_skip(in);
+	err_free(e);
 	json_decref(o);
 }
 

@@ -17,7 +17,7 @@
 enum { MAGIC_MAX = 16 }; /* bytes by which a document is recognised */
 /* A gzipped document has at most INFLATED_FREE + n * INFLATED_TIMES bytes, where n is its size.
  * pprof's profiles shrink to about a tenth. */
-enum { INFLATED_FREE = 64 << 20, INFLATED_TIMES = 100 };
+enum { INFLATED_FREE = 16 << 20, INFLATED_TIMES = 100 };
 
 struct stackin_gzip {
 	z_stream z;

@@ -7,6 +7,7 @@
 #include <jansson.h>
 #include <math.h>
 
+#include "input/json_room.h"
 #include "input/stackin/stackin_reader.h"
 
 /* Each event is a stack of all frames that are open. The stacks of n bytes of JSON have at most
@@ -186,10 +187,12 @@ static struct err *read_profiles(struct stackin *in, struct speedscope *p, const
 static struct err *document(struct stackin *in, const uint8_t *data, size_t n)
 {
 	struct speedscope p = { .room = FRAMES_FREE + (uint64_t)n * FRAMES_PER_BYTE };
+	struct err *e = json_room((const char *)data, n);
 	json_error_t why;
-	json_t *root = json_loadb((const char *)data, n, 0, &why);
-	struct err *e;
+	json_t *root = e ? NULL : json_loadb((const char *)data, n, 0, &why);
 
+	if (e)
+		return e;
 	if (!root)
 		return err_new(0, "JSON, line %d column %d: %s", why.line, why.column, why.text);
 	e = read_profiles(in, &p, root);

@@ -16,9 +16,19 @@
 #include "program/space/mapping.h"
 
 enum {
-	AHEAD = 64,  /* mappings in which the file's last one is searched */
-	PIECES = 16, /* that are compared */
-	PIECE = 4096 /* bytes */
+	AHEAD = 64,   /* mappings in which the file's last one is searched */
+	PIECES = 16,  /* that are compared */
+	PIECE = 4096, /* bytes */
+	/* Of one list, in which a process can have 65,530 mappings, of files with any number of
+	 * segments: */
+	FILES_MAX = 32,
+	SEGMENTS_MAX = 1024,
+	PIECES_MAX = 1024,
+};
+
+/* What may still be looked at. */
+struct left {
+	uint32_t files, segments, pieces;
 };
 
 /* The file whose mappings are around the one that is looked at. */
@@ -45,12 +55,13 @@ static void around_begin(struct around *a, const struct mappings *list, uint32_t
 
 /* Compares pieces at link-time addresses [lo, hi) with the memory. Some may differ, because
  * debuggers and tracers write into text. */
-static bool has_bytes_of(pid_t pid, const struct object *o, uint64_t lo, uint64_t hi, uint64_t bias)
+static bool has_bytes_of(pid_t pid, const struct object *o, uint64_t lo, uint64_t hi, uint64_t bias,
+			 struct left *left)
 {
 	const uint64_t step = (hi - lo) / PIECES > PIECE ? (hi - lo) / PIECES : PIECE;
 	uint32_t same = 0, all = 0;
 
-	for (uint64_t at = lo; at < hi; at += step, all++) {
+	for (uint64_t at = lo; at < hi && left->pieces; at += step, all++, left->pieces--) {
 		const uint32_t n = hi - at < PIECE ? (uint32_t)(hi - at) : PIECE;
 		uint8_t file[PIECE], memory[PIECE];
 
@@ -61,28 +72,36 @@ static bool has_bytes_of(pid_t pid, const struct object *o, uint64_t lo, uint64_
 	return same && same * 2 >= all;
 }
 
+static void around_open(pid_t pid, struct around *a, struct left *left)
+{
+	cleanup_free char *path = left->files ? mapping_open_path(pid, a->head) : NULL;
+
+	a->tried = true;
+	if (!path)
+		return;
+	left->files--;
+	err_free(object_open(path, &a->object));
+}
+
 /* Gives the mapping the file's name and offset if it holds the file's code. */
-static void claim(pid_t pid, struct around *a, struct mapping *m)
+static void claim(pid_t pid, struct around *a, struct mapping *m, struct left *left)
 {
 	uint64_t first, off, n, addr, at;
 
-	if (!a->tried) {
-		cleanup_free char *path = mapping_open_path(pid, a->head);
-
-		a->tried = true;
-		if (path)
-			err_free(object_open(path, &a->object));
-	}
+	if (!a->tried)
+		around_open(pid, a, left);
 	if (!a->object || !object_offset_to_addr(a->object, 0, &first))
 		return;
 	at = m->start - (a->head->start - first);
-	for (uint32_t i = 0; object_text_segment(a->object, i, &off, &n, &addr); i++) {
+	for (uint32_t i = 0;
+	     left->segments && left->pieces && object_text_segment(a->object, i, &off, &n, &addr);
+	     i++, left->segments--) {
 		const uint64_t skip = at > addr ? at - addr : 0, size = m->end - m->start;
 
 		if (at + PIECE <= addr || skip >= n || off + at < addr ||
 		    !has_bytes_of(pid, a->object, addr + skip,
 				  at + size < addr + n ? at + size : addr + n,
-				  a->head->start - first))
+				  a->head->start - first, left))
 			continue;
 		m->offset = off + at - addr;
 		m->path = a->head->path;
@@ -96,6 +115,7 @@ static void claim(pid_t pid, struct around *a, struct mapping *m)
 
 void mappings_claim_moved(pid_t pid, struct mappings *list)
 {
+	struct left left = { FILES_MAX, SEGMENTS_MAX, PIECES_MAX };
 	struct around a = { 0 };
 
 	for (uint32_t i = 0; i < list->n; i++) {
@@ -103,7 +123,7 @@ void mappings_claim_moved(pid_t pid, struct mappings *list)
 
 		if (a.head && m->start < a.end) {
 			if (m->exec && !same_file(m, a.head))
-				claim(pid, &a, m);
+				claim(pid, &a, m, &left);
 		} else if (m->path[0] == '/' && m->inode && !m->offset) {
 			around_begin(&a, list, i);
 		}
