@@ -7,7 +7,7 @@
  *	descry closes the FIFO, or it has ended, also killed  -> watch_holder(): they are false again
  *
  * So long it also keeps some methods from being compiled (jvm_methods.h). With another text it
- * samples objects (jvm_samples.h) and has no flags.
+ * samples objects (jvm_sampling.h) and has no flags.
  * It has no C library, so it does not matter which one the JVM has. The JVM never unloads it.
  * A second text in the same JVM finds the flags true already; the last holder resets them.
  */
@@ -15,7 +15,7 @@
 #include "agent/memory.h"
 #include "agent/sys.h"
 #include "agent/jvm_methods.h"
-#include "agent/jvm_samples.h"
+#include "agent/jvm_sampling.h"
 #include "wire/jvm_text.h"
 
 enum { CHANGED = -1, INTERPRETS = -2 };

@@ -1,3 +1,5 @@
+/* Estimates the memory of a JSON document before jansson reads it, and refuses one that takes too
+ * much. */
 #include "input/json_room.h"
 
 #include <errno.h>

@@ -426,8 +426,8 @@ static void understand(struct java_child *c, const char *answer)
 		[JAVA_SWITCH_NO_INTERNALS] =
 			"it does not have the function that gives compiled code up",
 		[JAVA_SWITCH_NO_THREAD] = "it cannot start a thread",
-		[JAVA_SWITCH_NO_SAMPLES] = "it gives no samples of its objects: it is older than "
-					   "Java 11, or another agent takes them",
+		[JAVA_SWITCH_NO_SAMPLES] =
+			"it gives no samples: it is older than Java 11, or another agent has them",
 		[JAVA_SWITCH_SAMPLED] = "another tracer samples its objects",
 	};
 	const char *line = strchr(answer, '\n'), *code = strstr(answer, "return code: ");

@@ -20,23 +20,27 @@ os.environ["TMPDIR"] = TMP
 FILE = os.path.join(TMP, "a.dma")
 
 
-def stopped_child(p):
-    """Stops a child of a process. Returns None when the process has ended before."""
+def stopped_player(p):
+    """Stops the process that plays for a replay. Returns None when the replay has ended before."""
     while p.poll() is None:
         with open("/proc/%d/task/%d/children" % (p.pid, p.pid)) as f:
             child = f.read().strip()
         try:
             os.kill(int(child), signal.SIGSTOP)
-            while True:
-                with open("/proc/%s/stat" % child) as f:
-                    state = f.read().rsplit(")", 1)[1].split()[0]
-                if state == "T":
+            while process_state(child) not in "TZX":
+                pass
+            with open("/proc/%s/maps" % child) as f:
+                if "descry-replay" in f.read():  # it has the operations
                     return int(child)
-                if state in "ZX":
-                    break
+            os.kill(int(child), signal.SIGCONT)
         except (ValueError, ProcessLookupError, FileNotFoundError):
             pass
     return None
+
+
+def process_state(pid):
+    with open("/proc/%s/stat" % pid) as f:
+        return f.read().rsplit(")", 1)[1].split()[0]
 
 
 def wait_until(condition, what):
@@ -176,7 +180,7 @@ check(len(with_) == 1 or p["allocators"][1]["rss_peak_bytes"] > p["allocators"][
 check(re.search(r"^ALLOCATOR .*\nglibc +[\d.]+ ", malloc("replay", FILE).stdout, re.M), "table")
 # the process that plays ends with the one that waits for it, however that ends
 replays = subprocess.Popen([DESCRY, "malloc", "replay", "--runs", "1000", "--with", "glibc", FILE], stdout=subprocess.DEVNULL)
-player = stopped_child(replays)
+player = stopped_player(replays)
 check(player, "a process plays", replays.poll())
 replays.kill()
 replays.wait()

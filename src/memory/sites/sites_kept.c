@@ -1,5 +1,5 @@
 /* The samples of a JVM's objects that descry's library there keeps by weak references
- * (agent/jvm_samples.c): finds in a copy of the JVM's memory which of them live. */
+ * (agent/jvm_sampling.c): finds in a copy of the JVM's memory which of them live. */
 #include "memory/sites/sites.h"
 
 #include <math.h>
@@ -7,6 +7,8 @@
 
 #include "program/space/space.h"
 #include "wire/jvm_samples.h"
+
+static const uint64_t SIZE_MOST = 1ull << 47; /* no process has a larger object */
 
 /* Returns for how many objects of its size a sample stands: the inverse of its chance to be one. */
 static double weight_of(const struct sites *s, uint64_t size)
@@ -17,7 +19,8 @@ static double weight_of(const struct sites *s, uint64_t size)
 void sites_kept_add(struct sites *s, uint32_t place, const char *text, size_t n,
 		    const uint64_t *numbers)
 {
-	const uint64_t entry = numbers[1], serial = numbers[2], size = numbers[3];
+	const uint64_t entry = numbers[1], serial = numbers[2],
+		       size = numbers[3] < SIZE_MOST ? numbers[3] : SIZE_MOST;
 	uint32_t sample;
 
 	/* "Ljava/lang/String;" */

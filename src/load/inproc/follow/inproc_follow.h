@@ -27,7 +27,7 @@ uint32_t processes_sweep(struct inproc_engine *e, uint64_t end);
  * process_has_area() has found in the one before. */
 void processes_round(struct inproc_engine *e);
 
-/* changed.c: says which places of a process no longer hold descry's patches. */
+/* overwritten.c: says which places of a process no longer hold descry's patches. */
 void changed_look_at(struct inproc_engine *e, struct inproc_process *p);
 
 /* loads.c */

@@ -61,8 +61,8 @@ static bool is_target(const struct targets *t, uint64_t addr)
 
 /* Searches n bytes at `addr` for jumps to a target, by their distance or by the address itself, and
  * adds the targets to *still. */
-static void scan(const uint8_t *p, uint32_t n, uint64_t addr, const struct targets *t,
-		 struct undo_log *log)
+static void scan_bytes(const uint8_t *p, uint32_t n, uint64_t addr, const struct targets *t,
+		       struct undo_log *log)
 {
 	const uint64_t lo = t->v.v[0], size = *vec_last(&t->v) - lo;
 
@@ -95,7 +95,7 @@ static void scan_range(struct control *c, struct space_range r, const struct tar
 		if (err_drop(control_read(c, at, buf, n)))
 			return;
 		memset(buf + n, 0, OVERLAP);
-		scan(buf, n + OVERLAP, at, t, log);
+		scan_bytes(buf, n + OVERLAP, at, t, log);
 		*left -= n;
 		at += n > OVERLAP && at + n < r.end ? n - OVERLAP : n;
 	}

@@ -1,6 +1,6 @@
 /* Has the JVM sample the objects that its threads make (JEP 331), and keeps the samples by weak
  * references. */
-#include "agent/jvm_samples.h"
+#include "agent/jvm_sampling.h"
 #include "agent/sys.h"
 #include "wire/jvm_samples.h"
 #include "wire/jvm_text.h"

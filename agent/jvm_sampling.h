@@ -4,8 +4,8 @@
  * In: the mean number of bytes between two samples. Out: a call of descry_sampled() in the thread
  * that makes the object, and the table of wire/jvm_samples.h.
  */
-#ifndef DESCRY_AGENT_JVM_SAMPLES_H
-#define DESCRY_AGENT_JVM_SAMPLES_H
+#ifndef DESCRY_AGENT_JVM_SAMPLING_H
+#define DESCRY_AGENT_JVM_SAMPLING_H
 
 #include "agent/jvm_table.h"
 
