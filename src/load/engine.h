@@ -150,8 +150,8 @@ bool engine_exiting(const struct engine *e);
 int engine_exit_status(const struct engine *e);
 
 /* How much of a program an in-process engine must be able to place, or its load() fails.
- * ENGINE_WHAT_CAN_BE: nothing. ENGINE_NEARLY_ALL: nineteen in twenty of the probes in files that are
- * loaded, and every probe except those that only the kernel has (the kernel leaves out as many
+ * ENGINE_WHAT_CAN_BE: nothing. ENGINE_NEARLY_ALL: nineteen in twenty of the probes in files that
+ * are loaded, and every probe except those that only the kernel has (the kernel leaves out as many
  * itself). ENGINE_EVERY_ONE: all. */
 enum engine_scope { ENGINE_WHAT_CAN_BE, ENGINE_NEARLY_ALL, ENGINE_EVERY_ONE };
 

@@ -247,7 +247,7 @@ public class Batch {
             MessageDigest digest = MessageDigest.getInstance("SHA-256");
             for (String line : text.split("\n"))
                 digest.update(line.getBytes(StandardCharsets.UTF_8));
-            return new BigInteger(1, digest.digest()).mod(BigInteger.valueOf(97)).pow(30);
+            return new BigInteger(1, digest.digest()).remainder(BigInteger.valueOf(97)).pow(30);
         }
     }
 

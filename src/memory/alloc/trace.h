@@ -25,8 +25,8 @@
  * it, and the reader restores the order (trace_merge.c).
  *
  * Up to version 5, the number of a NODE's parent was below its own. Up to version 6, a NODE had no
- * bits in its op, and the number of its parent as it is. Up to version 7, a FRAME had its whole text,
- * and there were no runs.
+ * bits in its op, and the number of its parent as it is. Up to version 7, a FRAME had its whole
+ * text, and there were no runs.
  *
  * An ALLOC_BLOCK unpacks to entries: u8 op, fields. Numbers are LEB128 (base/bytes.h), signed ones
  * zigzag.
@@ -43,14 +43,15 @@
  *	END              count of all events   nothing follows
  *
  * and, without a time: INFO: length, "NAME=VALUE"; NEW_THREAD: its tid; FRAME: length of the rest,
- * so many bytes of the FRAME before begin the text, the rest; NEW_STACK: count, numbers of frames, the innermost first; NODE: number of a stack, parent, frame:
- * the stack consists of the frame and, as its callers, the stack `parent`; frame 0: it is the same
- * as that stack. With ALLOC_NEXT in op, the number is missing: it is that of the block's last NODE,
- * plus 1. With ALLOC_ABOVE, the parent is missing: it is that last NODE. Else the parent is the
- * number minus it, signed. An op with ALLOC_RUN is a run of so many NODEs with both bits, of
- * which each has the frame that the last such NODE behind a NODE with the same frame had. Threads, frames and stacks are numbered
- * from 1 in the order of their entries; stack 0 is none. An address is the difference from the last
- * address of the block: (difference / 16) << 1, signed, when it is a multiple of 16, else
+ * so many bytes of the FRAME before begin the text, the rest; NEW_STACK: count, numbers of frames,
+ * the innermost first; NODE: number of a stack, parent, frame: the stack consists of the frame and,
+ * as its callers, the stack `parent`; frame 0: it is the same as that stack. With ALLOC_NEXT in op,
+ * the number is missing: it is that of the block's last NODE, plus 1. With ALLOC_ABOVE, the parent
+ * is missing: it is that last NODE. Else the parent is the number minus it, signed. An op with
+ * ALLOC_RUN is a run of so many NODEs with both bits, of which each has the frame that the last such
+ * NODE behind a NODE with the same frame had. Threads, frames and stacks are numbered from 1 in the
+ * order of their entries; stack 0 is none. An address is the difference from the last address of
+ * the block: (difference / 16) << 1, signed, when it is a multiple of 16, else
  * difference << 1 | 1. Differences begin anew with each block, numbers do not.
  */
 #ifndef DESCRY_MEMORY_ALLOC_TRACE_H
