@@ -44,14 +44,14 @@
  *
  * and, without a time: INFO: length, "NAME=VALUE"; NEW_THREAD: its tid; FRAME: length of the rest,
  * so many bytes of the FRAME before begin the text, the rest; NEW_STACK: count, numbers of frames,
- * the innermost first; NODE: number of a stack, parent, frame: the stack consists of the frame and,
- * as its callers, the stack `parent`; frame 0: it is the same as that stack. With ALLOC_NEXT in op,
- * the number is missing: it is that of the block's last NODE, plus 1. With ALLOC_ABOVE, the parent
- * is missing: it is that last NODE. Else the parent is the number minus it, signed. An op with
- * ALLOC_RUN is a run of so many NODEs with both bits, of which each has the frame that the last
- * such NODE behind a NODE with the same frame had. Threads, frames and stacks are numbered from 1 in the
- * order of their entries; stack 0 is none. An address is the difference from the last address of
- * the block: (difference / 16) << 1, signed, when it is a multiple of 16, else
+ * the innermost first; NODE: number of a stack, parent, frame: the stack consists of the frame
+ * and, as its callers, the stack `parent`; frame 0: it is the same as that stack. With ALLOC_NEXT
+ * in op, the number is missing: it is that of the block's last NODE, plus 1. With ALLOC_ABOVE, the
+ * parent is missing: it is that last NODE. Else the parent is the number minus it, signed. An op
+ * with ALLOC_RUN is a run of so many NODEs with both bits, of which each has the frame that the
+ * last such NODE behind a NODE with the same frame had. Threads, frames and stacks are numbered
+ * from 1 in the order of their entries; stack 0 is none. An address is the difference from the
+ * last address of the block: (difference / 16) << 1, signed, when it is a multiple of 16, else
  * difference << 1 | 1. Differences begin anew with each block, numbers do not.
  */
 #ifndef DESCRY_MEMORY_ALLOC_TRACE_H
