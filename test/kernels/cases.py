@@ -31,6 +31,8 @@ def load_runner():
 rt = load_runner()
 rt.kernel_refuses = lambda: None
 
+EMULATED = 4  # the time limit of a case here, and in a guest whose processor is emulated on a busy machine: the verifier takes longest
+
 
 class Exit:
     """A program that reports by its exit code."""
@@ -120,7 +122,7 @@ def plan(args):
             program = program or argv[0]
             programs.add(program)
             with open(os.path.join(tests, key_of(name)), "w") as f:
-                f.write("# timeout %d\n" % timeout)
+                f.write("# timeout %d\n" % (timeout * EMULATED))
                 f.write("export %s\n" % shlex.join(words) if words else "")
                 # the name decides how descry reads its options
                 head = ["exec"] + (["-a", argv[0]] if program != argv[0] else []) + [program]
