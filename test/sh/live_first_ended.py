@@ -18,6 +18,7 @@ static void *thread(void *first)
 	pthread_join(*(pthread_t *)first, NULL);
 	lost = malloc(777);
 	lost = NULL;
+	free(malloc(10)); /* no register has the address any more */
 	(void)!write(1, "ready\n", 6);
 	while (read(0, &way, 1) == 1) {
 		for (int i = 0; i < 20; i++) {

@@ -114,8 +114,8 @@ check(out == LINES and d.returncode == 5, "recorded", out, err)
 check(read_files(0, "nobody", True) >= len(STEPS), "files of all")
 
 tally, files, amid = dict.fromkeys(WHO, 0), 0, 0
-for i in range(4 * KILLS):  # some come too late: the command has ended
-    if sum(tally.values()) >= KILLS:
+for i in range(20 * KILLS):
+    if sum(tally.values()) >= KILLS and min(tally.values()):
         break
     who = WHO[i % 3]
     d = begin("%d-%d" % (os.getpid(), i), i % 2)
@@ -126,6 +126,7 @@ for i in range(4 * KILLS):  # some come too late: the command has ended
     killed = kill(d, who)
     out, err = end(d)
     tally[who] += killed
+    SECONDS *= 1 if killed else 0.8  # it came too late: the command had ended. The first run may have been a slow one
     amid += killed and out != LINES
     if who == "tracer":
         # it may not have started the command yet, or it may have said what is in the files
