@@ -1,5 +1,6 @@
 """The frames of a thread, twice: by `descry stack` while SIGSTOP holds the process, and by the process itself in a handler of SIGUSR1,
 which the thread runs before it goes on. So both see the same instruction. The handler writes to a file."""
+import contextlib
 import ctypes
 import os
 import re
@@ -21,6 +22,16 @@ def stack(*args):
 def threads(text):
     """Of the output of descry stack: the number of each thread, and its lines."""
     return {int(tid): rest for tid, rest in re.findall(r"^  thread (\d+)[^\n]*\n((?:    .*\n?)*)", text, re.M)}
+
+
+def threads_except(pid, own):
+    """The threads of a process but an interpreter's own, whose names begin so."""
+    found = []
+    for tid in os.listdir("/proc/%d/task" % pid):
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError), open("/proc/%d/task/%s/comm" % (pid, tid)) as f:
+            if not f.read().startswith(own):
+                found.append(int(tid))
+    return found
 
 
 def state(pid):

@@ -4,7 +4,6 @@
 # timeout: 600
 import atexit
 import collections
-import contextlib
 import os
 import random
 import re
@@ -64,16 +63,6 @@ def theirs_of(said):
 OWN = "GC Thread", "G1 ", "Z", "VM ", "C1 ", "C2 ", "Sweeper", "Signal", "Service", "Monitor", "Common-Cleaner", "Notification", "java"
 
 
-def of_java(pid):
-    """The threads of a process that run Java: not the JVM's own."""
-    found = []
-    for tid in os.listdir("/proc/%d/task" % pid):
-        with contextlib.suppress(FileNotFoundError, ProcessLookupError), open("/proc/%d/task/%s/comm" % (pid, tid)) as f:
-            if not f.read().startswith(OWN):
-                found.append(int(tid))
-    return found
-
-
 def compare(home, program, mode):
     name, out = "%s %s %s" % (home, program, " ".join(mode)), TMP + "/said"
     p = subprocess.Popen([home + "/bin/java", "-Xmx128m", *mode, "-agentpath:%s/agent.so=%s" % (TMP, out), "-cp", TMP, program], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
@@ -81,7 +70,7 @@ def compare(home, program, mode):
     try:
         check(p.stdout.readline() == b"ready\n", name, "is ready")
         while done < SAMPLES:
-            tid = random.choice(of_java(p.pid))
+            tid = random.choice(threads_except(p.pid, OWN))
             got = sample(p.pid, out, tid)
             if got is None:
                 raise SystemExit("FAILED: %s has ended" % name)

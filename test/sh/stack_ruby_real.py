@@ -2,7 +2,6 @@
 # descry stack shows the Ruby functions of real programs, equal to what rb_profile_frames() says at the same instruction: the processes are
 # stopped at random moments. RUBIES: the interpreters to compare, instead of Debian's; SAMPLES: how many stacks of each program.
 import atexit
-import contextlib
 import os
 import random
 import re
@@ -61,16 +60,6 @@ def are_like(ours, theirs):
     return at == len(ours)
 
 
-def of_ruby(pid):
-    """The threads of a process that run Ruby: not the interpreter's own."""
-    found = []
-    for tid in os.listdir("/proc/%d/task" % pid):
-        with contextlib.suppress(FileNotFoundError, ProcessLookupError), open("/proc/%d/task/%s/comm" % (pid, tid)) as f:
-            if not f.read().startswith("ruby-timer"):
-                found.append(int(tid))
-    return found
-
-
 def compare(ruby, program, library):
     out = os.path.join(TMP, "said")
     p = subprocess.Popen([ruby, os.path.join(TMP, program)], stdout=subprocess.PIPE, env=dict(os.environ, TRUTH=library, TRUTH_FILE=out))
@@ -78,7 +67,7 @@ def compare(ruby, program, library):
     try:
         check(p.stdout.readline() == b"ready\n", ruby, program, "is ready")
         while done < SAMPLES:
-            tid = random.choice(of_ruby(p.pid))
+            tid = random.choice(threads_except(p.pid, "ruby-timer"))
             got = sample(p.pid, out, tid)
             if got is None:
                 raise SystemExit("FAILED: %s %s has ended" % (ruby, program))
