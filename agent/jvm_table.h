@@ -140,19 +140,25 @@ static inline int32_t jvmti_run_thread(jvm_handle jvmti, jvm_ref thread,
 		jvmti, thread, (void *)(uintptr_t)start, arg, JVMTI_PRIORITY);
 }
 
-typedef void class_prepare_fn(jvm_handle jvmti, jvm_handle jni, jvm_ref thread, jvm_ref class);
-
-/* Has a function called for each class from now on, before the class is used. */
-static inline int32_t jvmti_follow_classes(jvm_handle jvmti, class_prepare_fn *call)
+/* Has a function called at each event of a kind from now on. An environment has one kind. */
+static inline int32_t jvmti_follow(jvm_handle jvmti, int32_t event, void *call)
 {
-	void *callbacks[JVMTI_CLASS_PREPARE - JVMTI_FIRST_EVENT + 1] = { 0 };
+	void *callbacks[JVMTI_SAMPLED_OBJECT - JVMTI_FIRST_EVENT + 1] = { 0 };
 
-	callbacks[JVMTI_CLASS_PREPARE - JVMTI_FIRST_EVENT] = (void *)(uintptr_t)call;
+	callbacks[event - JVMTI_FIRST_EVENT] = call;
 	return JVM_CALL(jvmti, JVMTI_SET_EVENT_CALLBACKS, int32_t(*)(jvm_handle, void **, int32_t))(
 		       jvmti, callbacks, sizeof(callbacks)) ||
 	       JVM_CALL(jvmti, JVMTI_SET_EVENT_NOTIFICATION_MODE,
-			int32_t(*)(jvm_handle, int32_t, int32_t, jvm_ref,
-				   ...))(jvmti, JVMTI_ENABLE, JVMTI_CLASS_PREPARE, 0);
+			int32_t(*)(jvm_handle, int32_t, int32_t, jvm_ref, ...))(jvmti, JVMTI_ENABLE,
+										event, 0);
+}
+
+typedef void class_prepare_fn(jvm_handle jvmti, jvm_handle jni, jvm_ref thread, jvm_ref class);
+
+/* Has a function called for each class, before the class is used. */
+static inline int32_t jvmti_follow_classes(jvm_handle jvmti, class_prepare_fn *call)
+{
+	return jvmti_follow(jvmti, JVMTI_CLASS_PREPARE, (void *)(uintptr_t)call);
 }
 
 typedef void object_sampled_fn(jvm_handle jvmti, jvm_handle jni, jvm_ref thread, jvm_ref object,
@@ -161,14 +167,7 @@ typedef void object_sampled_fn(jvm_handle jvmti, jvm_handle jni, jvm_ref thread,
 /* Has a function called for each object that is sampled. */
 static inline int32_t jvmti_follow_samples(jvm_handle jvmti, object_sampled_fn *call)
 {
-	void *callbacks[JVMTI_SAMPLED_OBJECT - JVMTI_FIRST_EVENT + 1] = { 0 };
-
-	callbacks[JVMTI_SAMPLED_OBJECT - JVMTI_FIRST_EVENT] = (void *)(uintptr_t)call;
-	return JVM_CALL(jvmti, JVMTI_SET_EVENT_CALLBACKS, int32_t(*)(jvm_handle, void **, int32_t))(
-		       jvmti, callbacks, sizeof(callbacks)) ||
-	       JVM_CALL(jvmti, JVMTI_SET_EVENT_NOTIFICATION_MODE,
-			int32_t(*)(jvm_handle, int32_t, int32_t, jvm_ref,
-				   ...))(jvmti, JVMTI_ENABLE, JVMTI_SAMPLED_OBJECT, 0);
+	return jvmti_follow(jvmti, JVMTI_SAMPLED_OBJECT, (void *)(uintptr_t)call);
 }
 
 /* bit: of jvmtiCapabilities. */

@@ -1,4 +1,5 @@
 """A program com.shop.Order in a JVM that runs: shared by the tests of probes in Java's methods."""
+from jvms import java_homes
 from live import *
 
 JAVA_HOME = None
@@ -7,10 +8,7 @@ JAVA_HOME = None
 def java_compile(text):
     """Compiles the program, or skips the test. Returns the JDK's folder."""
     global JAVA_HOME
-    javac = shutil.which("javac")
-    if not javac:
-        skip("no javac: tools/install-deps --test installs it")
-    JAVA_HOME = os.path.dirname(os.path.dirname(os.path.realpath(javac)))
+    JAVA_HOME = java_homes()[0]
     if "hotspot" not in sh("readelf -n %s/lib/server/libjvm.so" % JAVA_HOME).stdout:
         skip("the JVM of %s has no USDT probes" % JAVA_HOME)
     os.mkdir(TMP + "/classes")

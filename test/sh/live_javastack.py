@@ -6,6 +6,7 @@
 # timeout: 900
 import itertools
 
+from jvms import java_homes
 from live import *
 
 SAMPLES = int(os.environ.get("SAMPLES", "600"))
@@ -200,15 +201,6 @@ def judge(name, all_stacks, r):
     check(whole >= seen * 0.95, name, "whole", whole, "of", seen)
     check(unknown <= seen * 0.05, name, "names", unknown, "of", seen)
     return inside
-
-
-def java_homes():
-    if "JAVAS" in os.environ:
-        return os.environ["JAVAS"].split()
-    javac = shutil.which("javac")
-    if not javac:
-        skip("no javac: tools/install-deps --test installs it")
-    return [os.path.dirname(os.path.dirname(os.path.realpath(javac)))]
 
 
 # until there are enough, on a machine as busy as it may be

@@ -13,6 +13,7 @@ import tempfile
 import time
 
 from checks import *
+from jvms import java_homes
 
 DESCRY = os.environ["DESCRY"]
 SAMPLES = int(os.environ.get("SAMPLES", "6"))
@@ -172,15 +173,6 @@ WAITING = 10
 DENSE = "-XX:+DebugNonSafepoints"
 MODES = ([], ["-Xint"], ["-XX:TieredStopAtLevel=1"], ["-Xcomp", "-XX:-TieredCompilation"],
          ["-XX:+UnlockDiagnosticVMOptions", DENSE])
-
-
-def java_homes():
-    if "JAVAS" in os.environ:
-        return os.environ["JAVAS"].split()
-    javac = shutil.which("javac")
-    if not javac:
-        skip("no javac: tools/install-deps --test installs it")
-    return [os.path.dirname(os.path.dirname(os.path.realpath(javac)))]
 
 
 def run(*args):

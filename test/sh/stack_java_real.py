@@ -13,21 +13,13 @@ import tempfile
 import real_java
 from at_signal import *
 from checks import *
+from jvms import java_homes
 
 SAMPLES = int(os.environ.get("SAMPLES", "15"))
 TMP = tempfile.mkdtemp(prefix="descry-stack-java-real-")
 atexit.register(shutil.rmtree, TMP, True)
 INLINED = 6  # functions inlined into each other, at most
 MODES = ([], ["-XX:+UseZGC"], ["-XX:+UnlockDiagnosticVMOptions", "-XX:+DebugNonSafepoints"])
-
-
-def java_homes():
-    if "JAVAS" in os.environ:
-        return os.environ["JAVAS"].split()
-    javac = shutil.which("javac")
-    if not javac:
-        skip("no javac: tools/install-deps --test installs it")
-    return [os.path.dirname(os.path.dirname(os.path.realpath(javac)))]
 
 
 def build(home):

@@ -12,9 +12,9 @@ import subprocess
 import tempfile
 import time
 
+from at_signal import *
 from checks import *
 
-DESCRY = os.environ["DESCRY"]
 SAMPLES = int(os.environ.get("SAMPLES", "40"))
 ROUNDS = int(os.environ.get("ROUNDS", "4"))
 RUBIES = os.environ.get("RUBIES", "/usr/bin/ruby").split()
@@ -265,16 +265,6 @@ threads.each(&:join)
 
 def frames_of(text):
     return [[m[0], m[1], int(m[2])] for m in re.findall(r"^ +([^ `]+\.rb|<internal:[^`]*>|evaluated|\?)`(.*):(\d+)$", text, re.M)]
-
-
-def threads(text):
-    return {int(tid): rest for tid, rest in re.findall(r"^  thread (\d+)[^\n]*\n((?:    .*\n?)*)", text, re.M)}
-
-
-def stack(*args):
-    p = subprocess.run([DESCRY, "stack", *args], stdin=subprocess.DEVNULL, capture_output=True, text=True)
-    check(p.returncode == 0 and not p.stderr, "exit", p.returncode, p.args, p.stderr)
-    return p.stdout
 
 
 def thread_name(pid, tid):

@@ -70,7 +70,7 @@ struct shim_stacks {
 	struct hash pcs;    /* epoch, address -> number of a frame */
 	struct hash names;  /* text -> number of a frame */
 	struct hash stacks; /* parent, frame -> number of the stack's first node */
-	/* Of the last pair. The next one has most of them, too. */
+	/* The frames of the last pair. The next pair begins with most of them. */
 	VEC(struct pair_frame) pair;
 	uint32_t pair_root; /* the stack that they stand on */
 	struct shim_budget *budget;
@@ -312,8 +312,9 @@ static uint32_t frame_of(struct shim_stacks *s, struct alloc_writer *w, uint16_t
 	return node->frame;
 }
 
-/* Writes the stack `root` with these frames on it, the innermost first; id: the number of the
- * whole, if there is none yet. Returns its number, 0: there are no more. */
+/* Writes the stack that has these frames, the innermost first, on the stack `root`. id: the number
+ * that it gets when no stack has these frames yet. Returns its number, or 0 when all numbers are
+ * taken. */
 static uint32_t push_frames(struct shim_stacks *s, struct alloc_writer *w, uint32_t root,
 			    uint16_t epoch, const struct shim_pc *frames, uint32_t n, uint32_t id)
 {
