@@ -173,12 +173,12 @@ static struct err *read_path(struct heap_options *a, const char *path, const str
 	if (!e || e->code != ENOEXEC)
 		return e;
 	core = read_core(a, path, w, ret);
-	if (!core || core->code == ENOENT) {
-		err_free(e);
-		return core;
+	if (core && core->code == ENOEXEC) { /* it is no core either */
+		err_free(core);
+		return e;
 	}
-	err_free(core);
-	return e;
+	err_free(e);
+	return core;
 }
 
 static struct err *write_hprof(struct heap_options *a, struct graph *g)

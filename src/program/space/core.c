@@ -275,13 +275,13 @@ static struct err *read_headers(struct core *c, struct reading *r)
 		n = bytes_u32(&section);
 	}
 	if (!bytes_ok(&b) || (n && entsize != sizeof(Elf64_Phdr)))
-		return err_new(ENOEXEC, "%s: the headers are damaged", c->space.name);
+		return err_new(EINVAL, "%s: the headers are damaged", c->space.name);
 	if (n > HEADERS_MAX)
 		return err_new(EFBIG, "%s: it has %u headers, and descry reads %u at most",
 			       c->space.name, n, HEADERS_MAX);
 	table = file_bytes(c, phoff, (uint64_t)n * entsize);
 	if (bytes_left(&table) < (uint64_t)n * entsize)
-		return err_new(ENOEXEC, "%s is cut short within its headers: nothing can be read",
+		return err_new(EINVAL, "%s is cut short within its headers: nothing can be read",
 			       c->space.name);
 	r->notes = c->file.len < NOTES_MAX ? c->file.len : NOTES_MAX;
 	read_segments(c, r, &table, n);
