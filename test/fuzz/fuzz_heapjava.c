@@ -28,6 +28,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	which = *data++;
 	size--;
 	jm_make(&m);
+	if (which & 32)
+		jm_make_zgc(&m);
 	for (; size >= PATCH; data += PATCH, size -= PATCH) {
 		uint32_t word = (data[0] | (uint32_t)data[1] << 8) % (HM_PARTS * HM_SIZE / 8);
 
@@ -54,6 +56,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		x.layout.size.g1_heap = 256;
 		x.layout.size.region = 64;
 	}
+	if (which & 32)
+		jm_zgc(&x);
 	e = java_read(&x);
 	if (!e)
 		e = graph_finish(g);

@@ -260,7 +260,10 @@ def lives(name, *options, read=True):
     head, rows = json_rows(a.end())
     n, objects, size, made = sums(rows, "Maker$Kept")
     check(head["live"] == "uncollected" and "reason" not in head, name, head)
-    near(objects, 100000, 0.4, name + ", not collected")
+    if name == "ZGC":  # it collects whenever it likes
+        check(objects < 140000, name, "not collected", objects)
+    else:
+        near(objects, 100000, 0.4, name + ", not collected")
     p.end()
 
 
@@ -315,7 +318,8 @@ if shutil.which("java") and shutil.which("javac"):
     lives("Serial", "-XX:+UseSerialGC")
     lives("Parallel", "-XX:+UseParallelGC")
     lives("wide", "-XX:-UseCompressedOops")
-    lives("ZGC", "-XX:+UseZGC", read=False)
+    lives("ZGC", "-XX:+UseZGC")
+    lives("Shenandoah", "-XX:+UseShenandoahGC", read=False)
 if shutil.which("node"):
     tools += 1
     p = Program("maker.js", NODE, ["node"])

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-# descry heap on a live HotSpot (Java 17; DESCRY_JAVA names another java, of 25): as many objects and bytes of each class as `jcmd PID GC.class_histogram` has, for Serial, Parallel
-# and G1, with and without compressed pointers; references, paths and retained memory of objects that the test knows; the same from its
+# descry heap on a live HotSpot (Java 17; DESCRY_JAVA names another java, of 25): as many objects and bytes of each class as `jcmd PID GC.class_histogram` has, for Serial, Parallel,
+# G1 and ZGC (of 17), with and without compressed pointers; references, paths and retained memory of objects that the test knows; the same from its
 # core; as an HPROF file; a program that runs on while it is read, one that is killed, and collectors that descry does not read.
 # timeout: 600
 import atexit
@@ -119,7 +119,8 @@ def own_name(name):
 
 
 def own(p):
-    """The JVM's own histogram, behind a collection."""
+    """The JVM's own histogram, behind a collection. ZGC makes none for it."""
+    subprocess.run(["jcmd", str(p.pid), "GC.run"], stdin=subprocess.DEVNULL, capture_output=True)
     r = subprocess.run(["jcmd", str(p.pid), "GC.class_histogram"], stdin=subprocess.DEVNULL, capture_output=True, text=True)
     check(r.returncode == 0, r.stdout[-500:], r.stderr[-500:])
     rows = {}
@@ -211,21 +212,24 @@ for tool in JAVA, "javac", "jcmd":
     if not shutil.which(tool):
         skip("no %s" % tool)
 version = subprocess.run([JAVA, "-version"], capture_output=True, text=True)
-if not re.search(r'version "(17|25)\.', version.stderr + version.stdout) or "HotSpot" not in version.stderr + version.stdout and "OpenJDK" not in version.stderr + version.stdout:
+VERSION = "".join(re.findall(r'version "(17|25)\.', version.stderr + version.stdout))
+if not VERSION or "HotSpot" not in version.stderr + version.stdout and "OpenJDK" not in version.stderr + version.stdout:
     skip("java is none of the versions 17 and 25 whose heaps the test knows")
 with open(os.path.join(TMP, "Plant.java"), "w") as f:
     f.write(PROGRAM)
 subprocess.run(["javac", "--release", "17", "-d", TMP, os.path.join(TMP, "Plant.java")], check=True)
 
+# ZGC's heap is known of 17 alone
+ZGC = [("Z", ())] if "17" in VERSION else []
 wide = ("-XX:-UseCompressedOops", "-XX:-UseCompressedClassPointers")
-for collector, options in (("Serial", ()), ("Parallel", wide), ("G1", ("-XX:G1HeapRegionSize=1m",)), ("G1", wide)):
+for collector, options in (("Serial", ()), ("Parallel", wide), ("G1", ("-XX:G1HeapRegionSize=1m",)), ("G1", wide), *ZGC):
     p = start("-XX:+Use%sGC" % collector, *options)
     if not check(p, collector, "the program did not start"):
         continue
     compare(p, " ".join((collector, *options)))
     if not options or collector == "Parallel":
         ask(p)
-    if options:
+    if options or collector == "Z":
         export(p, " ".join((collector, *options)))
     if collector == "Serial" and shutil.which("gcore"):
         core = os.path.join(TMP, "core")
@@ -246,7 +250,7 @@ if check(p, "a million", "the program did not start"):
     end(p)
 
 # A program that makes and drops objects all the while is read, and goes on.
-for collector in "Serial", "Parallel", "G1":
+for collector in "Serial", "Parallel", "G1", *(name for name, _ in ZGC):
     p = start("-XX:+Use%sGC" % collector, "-Xmx64m", what="churn")
     if not check(p, collector, "the program did not start"):
         continue

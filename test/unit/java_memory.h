@@ -58,6 +58,16 @@ enum {
 	JM_REFERENCE = JM_BEHIND + 24,  /* a weak reference */
 	JM_REST = JM_REFERENCE + 24,    /* numbers up to the top */
 	JM_LOST = JM_OLD_BOTTOM,        /* a node that only the storage holds */
+	/* of ZGC: eden is a page of a heap that begins at JM_Z_BASE */
+	JM_Z_BASE = 0x8000000,
+	JM_Z_GRANULE = 1 << 21,
+	JM_Z_PAGES = HM_SECOND + 0x200, /* a table, as the next: a word for each granule */
+	JM_Z_FORWARDINGS = HM_SECOND + 0x400,
+	JM_Z_PAGE = HM_SECOND + 0x600,
+	JM_Z_BITS = HM_SECOND + 0x680,
+	JM_Z_MOVED = HM_SECOND + 0x7c0,
+	JM_Z_OLD = 2 * JM_Z_GRANULE, /* offset of the page that objects were moved out of */
+	JM_Z_CYCLE = 7,
 };
 
 static inline uint64_t jm_klass(uint32_t i)
@@ -260,6 +270,58 @@ static inline void jm_reader(struct java_reader *x, struct jvm *j, const struct 
 			      .tlab_reserve = JM_RESERVE_VAR },
 		.size = { .instance_class = 464 },
 	};
+}
+
+/* Makes what ZGC has: a page of an earlier cycle, in which all objects are marked, and one object
+ * (JM_NUMBERS) that was the sixth place of another page. */
+static inline void jm_make_zgc(struct heap_memory *m)
+{
+	uint64_t start = JM_BOTTOM - JM_Z_BASE;
+	uint8_t *bits = heap_memory_at(m, JM_Z_BITS, 256);
+
+	heap_memory_put(m, JM_GC + 0x48, JM_Z_PAGES);
+	heap_memory_put(m, JM_GC + 0x58, JM_Z_FORWARDINGS);
+	heap_memory_put(m, JM_Z_PAGES + start / JM_Z_GRANULE * 8, JM_Z_PAGE);
+	heap_memory_put(m, JM_Z_PAGE, (JM_Z_CYCLE - 1ull) << 32);
+	heap_memory_put(m, JM_Z_PAGE + 8, start);
+	heap_memory_put(m, JM_Z_PAGE + 16, start + HM_SIZE);
+	heap_memory_put(m, JM_Z_PAGE + 24, JM_TOP - JM_Z_BASE);
+	heap_memory_put(m, JM_Z_PAGE + 32, JM_Z_CYCLE);
+	heap_memory_put(m, JM_Z_PAGE + 48, UINT64_MAX); /* segments that are valid */
+	heap_memory_put(m, JM_Z_PAGE + 64, JM_Z_BITS);
+	heap_memory_put(m, JM_Z_PAGE + 72, 2048);
+	heap_memory_put(m, JM_Z_PAGE + 88, 5);
+	memset(bits, 0xff, 256);
+	heap_memory_put(m, JM_Z_FORWARDINGS + JM_Z_OLD / JM_Z_GRANULE * 8, JM_Z_MOVED);
+	heap_memory_put(m, JM_Z_MOVED, JM_Z_OLD);
+	heap_memory_put(m, JM_Z_MOVED + 8, JM_Z_OLD + HM_SIZE);
+	heap_memory_put(m, JM_Z_MOVED + 16, 3);
+	heap_memory_put(m, JM_Z_MOVED + 24, 4);
+	for (uint32_t i = 0; i < 4; i++)
+		heap_memory_put(m, JM_Z_MOVED + 32 + i * 8,
+				1 | (JM_NUMBERS - JM_Z_BASE) << 1 | (i == 2 ? 5ull : 9) << 46);
+}
+
+static inline void jm_zgc(struct java_reader *x)
+{
+	struct java_layout *l = &x->layout;
+
+	x->collector = JAVA_ZGC;
+	x->zgc = (struct java_zgc){ .offsets = JM_Z_BASE - 1,
+				    .base = JM_Z_BASE,
+				    .good = JM_Z_BASE,
+				    .phase = 2,
+				    .cycle = JM_Z_CYCLE };
+	l->z_heap = (struct jvm_member){ 0x40, 8 };
+	l->z_page_words = l->z_forwarding_words = (struct jvm_member){ 8, 8 };
+	l->z_forwardings = (struct jvm_member){ 16, 8 };
+	l->z_page_seqnum = (struct jvm_member){ 4, 8 };
+	l->z_page_virtual = l->z_end = (struct jvm_member){ 8, 8 };
+	l->z_page_top = l->z_entries = (struct jvm_member){ 24, 8 };
+	l->z_from_shift = (struct jvm_member){ 16, 8 };
+	l->z_pages = l->z_page_map = l->z_forwarding_map = l->z_start = l->z_from =
+		l->z_entries_length = (struct jvm_member){ 0, 8 };
+	l->size.z_forwarding = 32;
 }
 
 static inline void jm_reader_fini(struct java_reader *x)

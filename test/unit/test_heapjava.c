@@ -8,6 +8,7 @@
 static struct heap_memory mem;
 
 static bool counting; /* is wanted */
+static bool zgc;      /* is the collector */
 
 /* Calls `look`, if there is one, before the reader is freed. */
 static struct graph *read_and_look(struct java_reader *x, void (*look)(const struct java_reader *x))
@@ -21,6 +22,8 @@ static struct graph *read_and_look(struct java_reader *x, void (*look)(const str
 	assert_null(memory_copy(&mem.space, &c));
 	s = memory_copy_space(c, &mem.space);
 	jm_reader(x, &j, c, s, g);
+	if (zgc)
+		jm_zgc(x);
 	assert_null(java_read(x));
 	if (look)
 		look(x);
@@ -86,6 +89,80 @@ static void java_counts(void **state)
 	graph_rows_free(&counted);
 	graph_free(g);
 	graph_free(n);
+}
+
+/* Reads the memory as a heap of ZGC. */
+static struct graph *read_zgc(struct java_reader *x)
+{
+	struct graph *g;
+
+	zgc = true;
+	g = read_mem(x);
+	zgc = false;
+	return g;
+}
+
+/* ZGC's pages are read. What its marks do not have is dead, unless the page is of this cycle. */
+static void java_zgc_pages(void **state)
+{
+	uint32_t place = (JM_NUMBERS - JM_BOTTOM) / 8 * 2;
+	struct java_reader x;
+	struct graph *g;
+
+	(void)state;
+	jm_make(&mem);
+	jm_make_zgc(&mem);
+	g = read_zgc(&x);
+	assert_int_equal(graph_totals(g)->objects, JM_NCLASSES + 8);
+	assert_string_equal(graph_root_kind(g, graph_find(g, JM_NODE_A)), "local variable");
+	assert_int_equal(graph_remarks(g), 1);
+	graph_free(g);
+	heap_memory_at(&mem, JM_Z_BITS, 256)[place / 8] &= (uint8_t) ~(3u << place % 8);
+	g = read_zgc(&x);
+	assert_int_equal(graph_find(g, JM_NUMBERS), GRAPH_NONE);
+	assert_int_equal(graph_totals(g)->objects, JM_NCLASSES + 7);
+	graph_free(g);
+	heap_memory_put(&mem, JM_Z_PAGE, (uint64_t)JM_Z_CYCLE << 32);
+	g = read_zgc(&x);
+	assert_int_equal(graph_totals(g)->objects, JM_NCLASSES + 8);
+	graph_free(g);
+	/* marks of another size: none, and it is said */
+	heap_memory_put(&mem, JM_Z_PAGE + 72, 4096);
+	g = read_zgc(&x);
+	assert_int_equal(graph_totals(g)->objects, JM_NCLASSES + 8);
+	assert_int_equal(graph_remarks(g), 2);
+	assert_non_null(strstr(graph_remark_text(g, 0), "marks"));
+	graph_free(g);
+}
+
+/* A reference of an old colour leads to where the object is now. One of the colour of now does
+ * not, and a number without a colour is none. */
+static void java_zgc_moved(void **state)
+{
+	const uint64_t old = JM_Z_OLD + 5 * 8, colour = 2ull * JM_Z_BASE;
+	struct java_reader x;
+	struct graph *g;
+
+	(void)state;
+	jm_make(&mem);
+	jm_make_zgc(&mem);
+	heap_memory_put(&mem, JM_BLOCK + 16, colour | old);
+	g = read_zgc(&x);
+	assert_string_equal(graph_root_kind(g, graph_find(g, JM_NUMBERS)), "VM");
+	graph_free(g);
+	heap_memory_put(&mem, JM_BLOCK + 16, JM_Z_BASE | old);
+	g = read_zgc(&x);
+	assert_null(graph_root_kind(g, graph_find(g, JM_NUMBERS)));
+	graph_free(g);
+	heap_memory_put(&mem, JM_BLOCK + 16, JM_NUMBERS - JM_Z_BASE);
+	g = read_zgc(&x);
+	assert_null(graph_root_kind(g, graph_find(g, JM_NUMBERS)));
+	graph_free(g);
+	/* the same place, not moved: another number is in its entries */
+	heap_memory_put(&mem, JM_BLOCK + 16, colour | (JM_Z_OLD + 6 * 8));
+	g = read_zgc(&x);
+	assert_null(graph_root_kind(g, graph_find(g, JM_NUMBERS)));
+	graph_free(g);
 }
 
 static void java_objects(void **state)
@@ -352,8 +429,9 @@ static void java_regions(void **state)
 	jm_reader(&x, &j, NULL, &mem.space, graph_new(&(struct graph_wanted){ 0 }));
 	x.layout.size.region = 0x400;
 	for (uint64_t i = 0; i < PARTS; i++)
-		vec_push(&x.parts,
-			 (struct java_part){ .bottom = JM_BOTTOM, .top = JM_TOP, .g1 = REGION });
+		vec_push(&x.parts, (struct java_part){ .bottom = JM_BOTTOM,
+						       .top = JM_TOP,
+						       .structure = REGION });
 	heap_memory_put(&mem, REGION + TOPS, JM_BOTTOM);
 	heap_memory_put(&mem, REGION + TOPS + 8, JM_TOP);
 	mem.reads = 0;
@@ -403,7 +481,7 @@ static void java_marks_to_the_end(void **state)
 		x.layout.size.region = 0x400;
 		vec_push(&x.parts, (struct java_part){ .bottom = JM_BOTTOM,
 						       .top = JM_BOTTOM + BYTES + more,
-						       .g1 = REGION });
+						       .structure = REGION });
 		java_marks_find(&x);
 		if (more)
 			assert_null(x.parts.v[0].marks);
@@ -610,6 +688,8 @@ int main(void)
 		cmocka_unit_test(java_hostile),
 		cmocka_unit_test(java_exported),
 		cmocka_unit_test(java_counts),
+		cmocka_unit_test(java_zgc_pages),
+		cmocka_unit_test(java_zgc_moved),
 		cmocka_unit_test(java_colliding_classes),
 		cmocka_unit_test(java_many_mirrors),
 		cmocka_unit_test(java_threads_again),

@@ -10,8 +10,8 @@
 void copy_list_regions(memory_region_vec *ret, const struct mappings *maps);
 
 /* Returns true for memory that may be a heap, or whose words may be pointers into one. Device
- * memory is none, and reading it may have effects. */
-bool copy_wants(const struct mapping *m);
+ * memory is none, and reading it may have effects. java_end: copy_java_end() of the list. */
+bool copy_wants(const struct mapping *m, uint64_t java_end);
 /* Reads the mappings and the registers. *ret: the mappings, valid until the next call that reads
  * them. */
 struct err *copy_begin(struct memory_copy *c, struct space *s, const struct mappings **ret);
@@ -21,6 +21,15 @@ struct err *copy_read(struct memory_copy *c, struct space *s, const space_range_
 		      struct memory_room *room);
 /* Reads the ranges `kept`, each of which lies in a region. */
 struct err *copy_keep(struct memory_copy *c, struct space *s, const space_range_vec *kept);
+
+/* --- copy_shared.c --- */
+/* Returns true for a mapping of the heap's file of Java's collector ZGC. */
+bool copy_is_java_heap(const struct mapping *m);
+/* Returns the end of the addresses at which this file is copied: one of its mappings is enough. */
+uint64_t copy_java_end(const struct mappings *maps);
+/* Adds the pages of a part of a region that the process has touched. */
+struct err *copy_resident(struct space *s, const struct memory_region *r, struct space_range in,
+			  space_range_vec *ret);
 
 /* --- copy_room.c --- */
 /* Maps the memory for a region whose touched pages are `runs`, and `slack` bytes of address space

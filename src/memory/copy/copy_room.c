@@ -121,9 +121,10 @@ struct memory_room *memory_room_new(struct space *s)
 	if (!e)
 		copy_list_regions(&room->regions, maps);
 	for (uint32_t i = 0; !e && i < room->regions.n; i++)
-		e = space_resident(
-			s, (struct space_range){ room->regions.v[i].start, room->regions.v[i].end },
-			&runs);
+		e = copy_resident(s, &room->regions.v[i],
+				  (struct space_range){ room->regions.v[i].start,
+							room->regions.v[i].end },
+				  &runs);
 	for (uint32_t i = 0; i < runs.n; i++)
 		n += runs.v[i].end - runs.v[i].start;
 	for (uint32_t i = 0, k = 0; !e && available && n < available / 2 && i < room->regions.n;

@@ -30,13 +30,15 @@ static uint64_t own_bytes(pid_t pid)
 static void list_kept(const struct mappings *maps, const struct mappings *of_copy,
 		      const space_range_vec *absent, space_range_vec *ret)
 {
+	const uint64_t java_end = copy_java_end(maps);
+
 	for (uint32_t i = 0, k = 0; i < maps->n; i++) {
 		const struct mapping *m = &maps->v[i];
 		uint32_t at = mappings_from(of_copy, m->start);
 		bool has = at < of_copy->n && of_copy->v[at].start <= m->start &&
 			   of_copy->v[at].end >= m->end && !m->shared;
 
-		if (!copy_wants(m))
+		if (!copy_wants(m, java_end))
 			continue;
 		while (k < absent->n && absent->v[k].end <= m->start)
 			k++;

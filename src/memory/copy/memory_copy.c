@@ -8,9 +8,11 @@
 enum { PIECE = 1 << 20, RED_ZONE = 128, FILES_MAX = 256 << 20 };
 #define USER_END (1ull << 56) /* no address of a process is higher */
 
-bool copy_wants(const struct mapping *m)
+bool copy_wants(const struct mapping *m, uint64_t java_end)
 {
 	if (!m->read || m->end <= m->start || m->end > USER_END)
+		return false;
+	if (m->start >= java_end && copy_is_java_heap(m))
 		return false;
 	if (!m->write) /* what the process has made, as its code */
 		return !m->shared && !*m->path;
@@ -22,16 +24,19 @@ bool copy_wants(const struct mapping *m)
 
 void copy_list_regions(memory_region_vec *ret, const struct mappings *maps)
 {
+	const uint64_t java_end = copy_java_end(maps);
+
 	for (uint32_t i = 0; i < maps->n; i++) {
 		const struct mapping *m = &maps->v[i];
 		struct memory_region *last = ret->n ? vec_last(ret) : NULL;
 
-		if (!copy_wants(m))
+		if (!copy_wants(m, java_end))
 			continue;
-		if (!last || last->end != m->start) {
+		if (!last || last->end != m->start || last->heap_file != copy_is_java_heap(m)) {
 			last = vec_add(ret);
 			last->start = m->start;
 			last->stack = !strcmp(m->path, "[stack]");
+			last->heap_file = copy_is_java_heap(m);
 		}
 		last->end = m->end;
 		last->file |= *m->path && *m->path != '[';
@@ -82,11 +87,14 @@ static struct err *list_runs(const struct memory_copy *c, struct space *s,
 	struct err *e = NULL;
 	uint64_t n = 0;
 
-	for (uint32_t i = 0; i < c->regions.n; i++)
-		list_gaps(kept, (struct space_range){ c->regions.v[i].start, c->regions.v[i].end },
-			  &gaps);
-	for (uint32_t i = 0; !e && i < gaps.n; i++)
-		e = space_resident(s, gaps.v[i], ret);
+	for (uint32_t i = 0; !e && i < c->regions.n; i++) {
+		const struct memory_region *r = &c->regions.v[i];
+
+		gaps.n = 0;
+		list_gaps(kept, (struct space_range){ r->start, r->end }, &gaps);
+		for (uint32_t k = 0; !e && k < gaps.n; k++)
+			e = copy_resident(s, r, gaps.v[k], ret);
+	}
 	for (uint32_t i = 0; i < ret->n; i++)
 		n += ret->v[i].end - ret->v[i].start;
 	if (!e && room && n > room)
@@ -178,7 +186,7 @@ struct err *copy_keep(struct memory_copy *c, struct space *s, const space_range_
 		space_range_vec runs = { 0 };
 		uint32_t run = 0;
 
-		e = space_resident(s, kept->v[i], &runs);
+		e = copy_resident(s, r, kept->v[i], &runs);
 		e = e ?: read_region(c, s, NULL, r, &runs, &run);
 		if (!e)
 			add_runs(c, &runs);
@@ -255,7 +263,7 @@ struct err *memory_copy_files(struct memory_copy *c, struct space *s)
 	for (uint32_t i = 0; !e && i < maps->n; i++) {
 		const struct mapping *m = &maps->v[i];
 
-		if (copy_wants(m) && !m->shared && *m->path && *m->path != '[')
+		if (copy_wants(m, UINT64_MAX) && !m->shared && *m->path && *m->path != '[')
 			list_gaps(&c->runs, (struct space_range){ m->start, m->end }, &gaps);
 	}
 	n = keep_small(c, &gaps);

@@ -22,6 +22,7 @@ struct memory_region {
 	bool file;               /* a part of it maps a file */
 	bool stack;              /* the main thread's */
 	bool shared;             /* a part of it is shared with other processes */
+	bool heap_file;          /* of ZGC: its file tells what was touched */
 };
 
 struct memory_thread {

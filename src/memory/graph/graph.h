@@ -114,6 +114,9 @@ void graph_edge_from(struct graph *g, uint64_t from, uint64_t to, uint32_t label
  * several kinds. */
 void graph_root(struct graph *g, uint64_t address, const char *kind);
 
+/* Names the object of a reference as the memory has it, where that is not the object's address. */
+void graph_alias(struct graph *g, uint64_t reference, uint64_t address);
+
 /* Adds a sentence that the user is to see: what of the source could not be read, and why. */
 void graph_remark(struct graph *g, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
@@ -149,6 +152,8 @@ const char *graph_remark_text(const struct graph *g, uint32_t i);
 
 /* Returns GRAPH_NONE when there is no object with exactly this address. */
 graph_id graph_find(const struct graph *g, uint64_t address);
+/* The same for a reference as the memory has it (graph_alias()). */
+graph_id graph_find_reference(const struct graph *g, uint64_t reference);
 uint64_t graph_address(const struct graph *g, graph_id id);
 uint32_t graph_class_of(const struct graph *g, graph_id id);
 uint64_t graph_size(const struct graph *g, graph_id id); /* shallow, bytes */

@@ -24,6 +24,13 @@ graph_id graph_find(const struct graph *g, uint64_t address)
 	return graph_index_find(&g->index, address);
 }
 
+graph_id graph_find_reference(const struct graph *g, uint64_t reference)
+{
+	const uint64_t *alias = hash_get(&g->aliases, &reference, sizeof(reference));
+
+	return graph_find(g, alias ? *alias : reference);
+}
+
 uint64_t graph_address(const struct graph *g, graph_id id)
 {
 	return graph_index_address(&g->index, id);

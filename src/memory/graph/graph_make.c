@@ -50,6 +50,7 @@ void graph_free(struct graph *g)
 	vec_fini(&g->class_texts);
 	vec_fini(&g->classes);
 	hash_fini(&g->class_ids);
+	hash_fini(&g->aliases);
 	intern_fini(&g->names);
 	intern_fini(&g->label_names);
 	graph_index_fini(&g->index);
@@ -382,6 +383,11 @@ void graph_restart(struct graph *g)
 	g->totals = (struct graph_totals){ 0 };
 	err_free(g->failed);
 	g->failed = NULL;
+}
+
+void graph_alias(struct graph *g, uint64_t reference, uint64_t address)
+{
+	*hash_put(&g->aliases, &reference, sizeof(reference), NULL) = address;
 }
 
 void graph_remark(struct graph *g, const char *fmt, ...)

@@ -122,6 +122,7 @@ struct graph {
 	uint32_t last_class;
 	uint32_t counted; /* of a graph that counts: the class of the object that was added last */
 	VEC(char *) class_texts; /* of classes without a name */
+	struct hash aliases;     /* reference -> address */
 	struct intern names;
 	struct intern label_names;
 

@@ -59,7 +59,28 @@
 	X(tlab_desired, 1, "ThreadLocalAllocBuffer", "_desired_size") \
 	X(handles_first, 1, "JNIHandleBlock", "_handles") \
 	X(handles_top, 1, "JNIHandleBlock", "_top") \
-	X(handles_next, 1, "JNIHandleBlock", "_next")
+	X(handles_next, 1, "JNIHandleBlock", "_next") \
+	X(z_heap, 0, "ZCollectedHeap", "_heap") \
+	X(z_pages, 0, "ZHeap", "_page_table") \
+	X(z_page_map, 0, "ZPageTable", "_map") \
+	X(z_page_words, 0, "ZGranuleMapForPageTable", "_map") \
+	X(z_forwardings, 0, "ZHeap", "_forwarding_table") \
+	X(z_forwarding_map, 0, "ZForwardingTable", "_map") \
+	X(z_forwarding_words, 0, "ZGranuleMapForForwarding", "_map") \
+	X(z_page_type, 0, "ZPage", "_type") \
+	X(z_page_seqnum, 0, "ZPage", "_seqnum") \
+	X(z_page_virtual, 0, "ZPage", "_virtual") \
+	X(z_page_top, 0, "ZPage", "_top") \
+	X(z_start, 0, "ZVirtualMemory", "_start") \
+	X(z_end, 0, "ZVirtualMemory", "_end") \
+	X(z_from, 0, "ZForwarding", "_virtual") \
+	X(z_from_shift, 0, "ZForwarding", "_object_alignment_shift") \
+	X(z_entries, 0, "ZForwarding", "_entries") \
+	X(z_entries_length, 0, "ZAttachedArrayForForwarding", "_length") \
+	X(z_phase, 0, "ZGlobalsForVMStructs", "_ZGlobalPhase") \
+	X(z_seqnum, 0, "ZGlobalsForVMStructs", "_ZGlobalSeqNum") \
+	X(z_offset_mask, 0, "ZGlobalsForVMStructs", "_ZAddressOffsetMask") \
+	X(z_good_mask, 0, "ZGlobalsForVMStructs", "_ZAddressGoodMask")
 
 /* X(name, type, member): the same members in other versions. */
 #define JAVA_OTHER_MEMBERS(X) \
@@ -101,6 +122,7 @@
 	X(parallel_old, 0, "ParallelScavengeHeap", "_old_gen") \
 	X(loaders, 1, "ClassLoaderDataGraph", "_head") \
 	X(tlab_reserve, 1, "ThreadLocalAllocBuffer", "_reserve_for_allocation_prefetch") \
+	X(z_globals, 0, "ZGlobalsForVMStructs", "_instance_p") \
 	X(mirror_class, 1, "java_lang_Class", "_klass_offset") \
 	X(mirror_words, 1, "java_lang_Class", "_oop_size_offset") \
 	X(class_class, 1, "vmClasses", "_klasses[static_cast<int>(vmClassID::Class_klass_knum)]")
@@ -109,7 +131,8 @@
 #define JAVA_SIZES(X) \
 	X(instance_class, 1, "InstanceKlass") \
 	X(g1_heap, 0, "G1CollectedHeap") \
-	X(region, 0, "HeapRegion")
+	X(region, 0, "HeapRegion") \
+	X(z_forwarding, 0, "ZForwarding")
 
 struct java_layout {
 #define X(name, ...) struct jvm_member name;
@@ -125,7 +148,7 @@ struct java_layout {
 	} size;
 };
 
-enum java_collector { JAVA_SERIAL, JAVA_PARALLEL, JAVA_G1 };
+enum java_collector { JAVA_SERIAL, JAVA_PARALLEL, JAVA_G1, JAVA_ZGC };
 
 /* A reference in the objects of a class. */
 struct java_ref {
@@ -163,14 +186,16 @@ struct java_class {
 struct java_part {
 	uint64_t bottom, top;
 	const struct memory_region *region;
-	uint64_t *starts; /* a bit for each place where an object may begin; NULL: they are only
+	uint64_t *starts;   /* a bit for each place where an object may begin; NULL: they are only
 			   * counted */
-	bool single;      /* one object at the bottom, which goes on in other parts */
-	uint64_t g1;      /* of G1: its HeapRegion */
+	bool single;        /* one object at the bottom, which goes on in other parts */
+	uint32_t step;      /* objects begin at multiples of so many bytes; 0: of the alignment */
+	uint64_t structure; /* of G1 its HeapRegion, of ZGC its ZPage */
 	/* What lies below `marked` is dead unless it has a bit in `marks`, which has one for each
 	 * place where an object may begin. bottom: nothing is known to be dead. */
 	uint64_t marked;
 	const uint8_t *marks;
+	uint8_t *made; /* of ZGC: the memory of `marks` */
 };
 
 /* The part of the heap in which a thread makes its objects: [start, top) has some, [top, end) has
@@ -179,12 +204,28 @@ struct java_buffer {
 	uint64_t start, top, end;
 };
 
+/* Objects that ZGC moves out of a page, or has moved. */
+struct java_moved {
+	uint64_t start, end; /* the page: offsets in the heap */
+	uint32_t shift;      /* log2 of the bytes between its objects */
+	uint32_t mask;       /* number of entries - 1 */
+	const uint8_t *entries;
+};
+struct java_zgc {
+	uint64_t offsets; /* the bits of a reference that are its offset in the heap */
+	uint64_t base;    /* of the first mapping of the heap; 0: the collector is another */
+	uint64_t good;    /* the colour of references that are up to date */
+	uint32_t phase, cycle;
+	VEC(struct java_moved) moved; /* by start, disjoint */
+};
+
 struct java_reader {
 	const struct memory_copy *copy;
 	struct jvm *jvm;
 	struct graph *graph;
 	struct java_layout layout;
 	enum java_collector collector;
+	struct java_zgc zgc;
 	unsigned major;       /* version */
 	uint64_t mark_unused; /* bits that are 0 in the mark of an object without a lock */
 	bool narrow, narrow_class;
@@ -225,6 +266,15 @@ bool java_is_object(struct java_reader *x, uint64_t addr);
 /* Finds which objects G1 knows to be dead. */
 void java_marks_find(struct java_reader *x);
 
+/* --- java_zgc.c --- */
+/* Fills x->zgc. Returns an error for a version whose heap is not known. */
+struct err *java_zgc_find(struct java_reader *x);
+void java_zgc_parts(struct java_reader *x);
+/* Finds which objects ZGC knows to be dead. */
+void java_zgc_marks(struct java_reader *x);
+/* Returns the address of a reference's object. 0: it is no reference. */
+uint64_t java_zgc_object(const struct java_reader *x, uint64_t reference);
+
 /* --- java_classes.c --- */
 /* Finds all classes. */
 struct err *java_classes_find(struct java_reader *x);
@@ -241,6 +291,8 @@ void java_objects_add(struct java_reader *x);
 /* --- java_roots.c --- */
 /* Adds a root, if there is an object. */
 void java_root(struct java_reader *x, uint64_t object, const char *kind);
+/* Lets graph_find_reference() find an object. */
+void java_alias(struct java_reader *x, uint64_t reference, uint64_t object);
 void java_roots_add(struct java_reader *x);
 
 /* --- java_storage.c --- */
@@ -288,13 +340,19 @@ static inline uint64_t java_u64(const void *p)
 	return v;
 }
 
+/* Returns the address of the object that a reference of 8 bytes leads to. */
+static inline uint64_t java_wide(const struct java_reader *x, uint64_t reference)
+{
+	return x->zgc.base && reference ? java_zgc_object(x, reference) : reference;
+}
+
 /* Reads the reference at p. */
 static inline uint64_t java_ref(const struct java_reader *x, const uint8_t *p)
 {
 	uint32_t v;
 
 	if (!x->narrow)
-		return java_u64(p);
+		return java_wide(x, java_u64(p));
 	v = java_u32(p);
 	return v ? x->oop_base + ((uint64_t)v << x->oop_shift) : 0;
 }

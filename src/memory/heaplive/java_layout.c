@@ -47,24 +47,26 @@ static struct err *find_collector(struct java_reader *x)
 		const char *option;
 		enum java_collector collector;
 	} known[] = { { "UseG1GC", JAVA_G1 },
+		      { "UseZGC", JAVA_ZGC },
 		      { "UseParallelGC", JAVA_PARALLEL },
 		      { "UseSerialGC", JAVA_SERIAL } };
-	static const char *const others[] = { "ZGC", "ShenandoahGC", "EpsilonGC" };
+	static const char *const others[] = { "ShenandoahGC", "EpsilonGC" };
 	char option[32];
 
 	for (size_t i = 0; i < ARRAY_SIZE(known); i++)
 		if (jvm_option(x->jvm, known[i].option)) {
 			x->collector = known[i].collector;
-			return NULL;
+			return x->collector == JAVA_ZGC ? java_zgc_find(x) : NULL;
 		}
 	for (size_t i = 0; i < ARRAY_SIZE(others); i++) {
 		snprintf(option, sizeof(option), "Use%s", others[i]);
 		if (jvm_option(x->jvm, option))
-			return err_new(0,
-				       "the heap of Java's collector %s is not known to descry: "
-				       "it reads those of G1, Parallel and Serial. A heap dump "
-				       "(jcmd PID GC.heap_dump FILE) can be read",
-				       others[i]);
+			return err_new(
+				0,
+				"the heap of Java's collector %s is not known to descry: "
+				"it reads those of G1, Parallel, Serial and ZGC. A heap dump "
+				"(jcmd PID GC.heap_dump FILE) can be read",
+				others[i]);
 	}
 	return err_new(0, "Java's collector is not found");
 }

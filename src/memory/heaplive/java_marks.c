@@ -81,7 +81,7 @@ static uint32_t tops_find(const struct java_reader *x)
 	/* each region is read once: there can be a million */
 	for (uint32_t k = 0; k < x->parts.n; k++) {
 		const struct java_part *p = &x->parts.v[k];
-		uint32_t got = space_read_some(x->jvm->runtime.space, p->g1, w, n * 8) / 8;
+		uint32_t got = space_read_some(x->jvm->runtime.space, p->structure, w, n * 8) / 8;
 
 		for (uint32_t i = first; i + 1 < n; i++)
 			wrong[i] |= i + 1 >= got || w[i] < p->bottom || w[i + 1] < p->bottom ||
@@ -109,8 +109,9 @@ void java_marks_find(struct java_reader *x)
 		uint64_t bit = (p->bottom - b.start) / x->align,
 			 n = (p->top - p->bottom + x->align - 1) / x->align, marked = p->bottom;
 
-		if (p->bottom < b.start || bit % 8 || !jvm_word(x->jvm, p->g1 + at, &marked) ||
-		    marked <= p->bottom || marked > p->top)
+		if (p->bottom < b.start || bit % 8 ||
+		    !jvm_word(x->jvm, p->structure + at, &marked) || marked <= p->bottom ||
+		    marked > p->top)
 			continue;
 		p->marks = memory_at(x->copy, b.bits + bit / 8, (n + 7) / 8);
 		if (p->marks)

@@ -319,7 +319,7 @@ static void part_walk(struct java_reader *x, struct java_part *part, uint64_t *e
 			continue;
 		}
 		object_add(x, part, w.at, p, c, size);
-		w.at += size;
+		w.at += part->step ? (size + part->step - 1) & ~(uint64_t)(part->step - 1) : size;
 	}
 	*end = w.at;
 }

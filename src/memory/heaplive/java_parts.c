@@ -70,7 +70,7 @@ static void g1_parts(struct java_reader *x, uint64_t heap)
 					    .bottom = jvm_get(x->jvm, region, l->region_bottom),
 					    .top = jvm_get(x->jvm, region, l->region_top),
 					    .single = type == REGION_HUMONGOUS,
-					    .g1 = region });
+					    .structure = region });
 	}
 }
 
@@ -153,10 +153,10 @@ static void buffers_find(struct java_reader *x)
 		uint64_t tlab, end;
 
 		tlab = thread + l->thread_tlab.at;
-		b.start = jvm_get(x->jvm, tlab, l->tlab_start);
-		b.top = jvm_get(x->jvm, tlab, l->tlab_top);
-		b.end = jvm_get(x->jvm, tlab, l->tlab_end);
-		end = limited ? jvm_get(x->jvm, tlab, second) : 0;
+		b.start = java_wide(x, jvm_get(x->jvm, tlab, l->tlab_start));
+		b.top = java_wide(x, jvm_get(x->jvm, tlab, l->tlab_top));
+		b.end = java_wide(x, jvm_get(x->jvm, tlab, l->tlab_end));
+		end = limited ? java_wide(x, jvm_get(x->jvm, tlab, second)) : 0;
 		if (end > b.end)
 			b.end = end;
 		b.end += reserve;
@@ -180,6 +180,7 @@ struct err *java_parts_find(struct java_reader *x)
 	case JAVA_SERIAL: serial_parts(x, heap); break;
 	case JAVA_PARALLEL: parallel_parts(x); break;
 	case JAVA_G1: g1_parts(x, heap); break;
+	case JAVA_ZGC: java_zgc_parts(x); break;
 	}
 	parts_settle(x);
 	if (!x->parts.n)
@@ -198,6 +199,8 @@ struct err *java_parts_find(struct java_reader *x)
 	}
 	if (x->collector == JAVA_G1)
 		java_marks_find(x);
+	if (x->collector == JAVA_ZGC)
+		java_zgc_marks(x);
 	buffers_find(x);
 	return NULL;
 }

@@ -38,6 +38,12 @@ void java_root(struct java_reader *x, uint64_t object, const char *kind)
 		graph_root(x->graph, object, kind);
 }
 
+void java_alias(struct java_reader *x, uint64_t reference, uint64_t object)
+{
+	if (object && object != reference && hold_afford(x))
+		graph_alias(x->graph, reference, object);
+}
+
 static void hold(struct java_reader *x, const struct holder *h, uint64_t object)
 {
 	if (!h->object) {
@@ -62,9 +68,11 @@ static void chunks_add(struct java_reader *x, uint64_t loader, const struct hash
 		if (n > CHUNK_SLOTS)
 			return;
 		for (uint64_t k = 0; k < n; k++)
-			if (jvm_word(x->jvm, chunk + k * 8, &object) &&
-			    !hash_get(known, &object, sizeof(object)))
-				hold(x, h, object);
+			if (jvm_word(x->jvm, chunk + k * 8, &object)) {
+				object = java_wide(x, object);
+				if (!hash_get(known, &object, sizeof(object)))
+					hold(x, h, object);
+			}
 		if (!jvm_word(x->jvm, chunk + CHUNK_NEXT, &chunk))
 			return;
 	}
@@ -121,7 +129,7 @@ static void loaders_add(struct java_reader *x)
 /* Adds each word that is an object's address, and each half of one that is the number of one. */
 static void word_add(struct java_reader *x, const struct holder *h, uint64_t word)
 {
-	hold(x, h, word);
+	hold(x, h, java_wide(x, word));
 	if (!x->narrow)
 		return;
 	for (uint32_t i = 0; i < 2; i++) {
@@ -176,7 +184,7 @@ static void handles_add(struct java_reader *x, uint64_t thread, const struct hol
 
 		for (uint64_t k = 0; k < n && k < BLOCK_HANDLES; k++)
 			if (jvm_word(x->jvm, block + l->handles_first.at + k * 8, &object))
-				hold(x, h, object);
+				hold(x, h, java_wide(x, object));
 		block = jvm_get(x->jvm, block, l->handles_next);
 	}
 }
@@ -208,7 +216,7 @@ static void threads_add(struct java_reader *x)
 		handles_add(x, thread, &h);
 		h.label = h.kind = "VM";
 		for (size_t k = 0; k < ARRAY_SIZE(words); k++)
-			hold(x, &h, jvm_get(x->jvm, thread, words[k]));
+			hold(x, &h, java_wide(x, jvm_get(x->jvm, thread, words[k])));
 	}
 	vec_fini(&added.sps);
 	hash_fini(&added.threads);

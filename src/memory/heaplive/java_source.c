@@ -11,6 +11,7 @@ static const char *collector_name(enum java_collector c)
 	case JAVA_SERIAL: return "Serial";
 	case JAVA_PARALLEL: return "Parallel";
 	case JAVA_G1: return "G1";
+	case JAVA_ZGC: return "ZGC";
 	}
 	return "";
 }
@@ -78,8 +79,10 @@ void java_reader_fini(struct java_reader *x)
 {
 	for (uint32_t i = 0; i < x->parts.n; i++) {
 		free(x->parts.v[i].starts);
+		free(x->parts.v[i].made);
 	}
 	vec_fini(&x->parts);
+	vec_fini(&x->zgc.moved);
 	vec_fini(&x->buffers);
 	vec_fini(&x->classes);
 	vec_fini(&x->refs);

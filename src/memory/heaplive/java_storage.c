@@ -24,17 +24,23 @@ uint64_t java_handle(const struct java_reader *x, uint64_t at)
 
 	/* the low bits of a handle of JNI are its kind */
 	return jvm_word(x->jvm, at, &handle) && handle && jvm_word(x->jvm, handle & ~7ull, &object)
-		       ? object
+		       ? java_wide(x, object)
 		       : 0;
 }
 
+/* kind: NULL: the references are weak. */
 static void block_add(struct java_reader *x, uint64_t block, uint64_t used, const char *kind)
 {
 	for (uint32_t i = 0; i < BLOCK_SLOTS; i++) {
-		uint64_t object;
+		uint64_t reference, object;
 
-		if (used >> i & 1 && jvm_word(x->jvm, block + i * 8, &object))
+		if (!(used >> i & 1) || !jvm_word(x->jvm, block + i * 8, &reference))
+			continue;
+		object = java_wide(x, reference);
+		if (kind)
 			java_root(x, object, kind);
+		else
+			java_alias(x, reference, object);
 	}
 }
 
@@ -62,9 +68,10 @@ static void storage_add(struct java_reader *x, uint64_t storage)
 	uint64_t array, n;
 	const char *kind;
 
-	if (!is_storage(x, storage, name) || strstr(name, "Weak"))
+	if (!is_storage(x, storage, name))
 		return;
-	kind = !strncmp(name, "JNI", 3)      ? "JNI global"
+	kind = strstr(name, "Weak")          ? NULL
+	       : !strncmp(name, "JNI", 3)    ? "JNI global"
 	       : !strncmp(name, "Thread", 6) ? "thread"
 					     : "VM";
 	jvm_word(x->jvm, storage + STORAGE_ARRAY, &array);

@@ -48,7 +48,7 @@ struct sites_sample {
 
 /* The last sample of an entry of the table in the JVM (wire/jvm_samples.h). */
 struct sites_kept {
-	uint64_t serial, size; /* serial 0: there is none */
+	uint64_t serial, size; /* serial 0: the entry has had no sample */
 	uint32_t sample;       /* in `samples` */
 };
 

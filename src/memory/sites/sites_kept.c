@@ -57,7 +57,7 @@ static bool is_alive(struct sites *s, struct space *copied, struct graph *g, boo
 		return false;
 	if (!g)
 		return true;
-	id = graph_find(g, object);
+	id = graph_find_reference(g, object);
 	return id != GRAPH_NONE && (garbage || graph_reachable(g, id));
 }
 
