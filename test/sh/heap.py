@@ -7,6 +7,7 @@ import json
 import os
 import re
 import shutil
+import struct
 import subprocess
 import tempfile
 
@@ -241,6 +242,9 @@ check("and no color" in heap("--find", "color == 1", small, rc=1).stderr, "no su
 check("a text is compared with a number" in heap("--find", "class > 1", small, rc=1).stderr, "texts and numbers")
 check("not one expression" in heap("--find", "1/ { trace(1); } BEGIN /1", small, rc=1).stderr, "no program")
 check("not a heap dump" in heap(path_of("other", "x" * 100), rc=1).stderr, "another file")
+with open(os.path.join(TMP, "core"), "wb") as f:  # the head of a core file of one segment
+    f.write(struct.pack("<4s12sHHIQQQIHHHHHH", b"\x7fELF", b"\2\1\1", 4, 62, 1, 0, 64, 0, 0, 64, 56, 1, 0, 0, 0))
+check("cut short" in heap(os.path.join(TMP, "core"), rc=1).stderr, "a core file that is cut short")
 check("ends in none of" in heap("-o", os.path.join(TMP, "page.txt"), small, rc=1).stderr, "another picture")
 check("No such file" in heap(os.path.join(TMP, "none"), rc=1).stderr, "no file")
 done()
