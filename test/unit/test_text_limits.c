@@ -2,6 +2,8 @@
  * forbids, files that would take too long, and files that are refused as a whole. */
 #include "text_make.h"
 
+#include "program/text/text_private.h"
+
 #include <fcntl.h>
 
 /* cmp $3,%edi; ja 9f; lea table(%rip),%rdx; mov %edi,%edi; movslq (%rdx,%rdi,4),%rax; add
@@ -212,12 +214,11 @@ static struct object *make_overlapping(uint64_t size, uint32_t nsymbols, const v
 	p[0].p_offset = p[0].p_vaddr = s[1].sh_offset = s[1].sh_addr = 0x100000;
 	p[0].p_filesz = p[0].p_memsz = s[1].sh_size = size;
 	p[1].p_type = PT_NULL;
-	s[3].sh_offset = 0x10000;
+	s[3].sh_offset = 0x100000 + size;
 	s[3].sh_link = h->e_shstrndx;
 	s[3].sh_size = nsymbols * sizeof(*symbols);
 	assert_int_equal(pwrite(fd, e.image, e.size, 0), e.size);
-	assert_int_equal(pwrite(fd, symbols, s[3].sh_size, 0x10000), s[3].sh_size);
-	assert_int_equal(ftruncate(fd, 0x100000 + (off_t)size), 0);
+	assert_int_equal(pwrite(fd, symbols, s[3].sh_size, (off_t)s[3].sh_offset), s[3].sh_size);
 	if (code)
 		assert_int_equal(pwrite(fd, code, size, 0x100000), size);
 	assert_null(object_open(path, &o));
@@ -258,8 +259,36 @@ static void test_overlapping(void **state)
 static void test_many_jumps(void **state)
 {
 	static const uint8_t jump[8] = { 0x75, 6, 0xff, 0x25 }; /* jne .+8; jmp *0(%rip) */
+	const uint32_t n = 400000, front = 2;                   /* symbol 0 of a table is none */
+	uint8_t *code = xmalloc(front + n * sizeof(jump));
+	struct object *o;
+	struct text *t;
+	struct text_site *sites;
+	const char *reason;
+	uint32_t nsites;
+
+	(void)state;
+	memset(code, 0x90, front);
+	for (uint32_t i = 0; i < n; i++)
+		memcpy(code + front + i * sizeof(jump), jump, sizeof(jump));
+	code[front + n * sizeof(jump) - 1] = 0xc3;
+	o = make_overlapping(front + n * sizeof(jump), 2, code);
+	free(code);
+	assert_null(text_open(o, &t));
+	assert_null(text_returns(t, 0x100000 + front, &sites, &nsites, &reason));
+	assert_non_null(strstr(reason, "takes too long"));
+	free(sites);
+	text_free(t);
+	object_free(o);
+}
+
+/* A function of many returns without room, to each of which a branch leads: each finds its branch
+ * at once. By looking at all of them, 2 MB would take a quarter of an hour. */
+static void test_many_returns(void **state)
+{
+	static const uint8_t unit[5] = { 0x74, 2, 0x74, 0, 0xc3 }; /* jz to the ret; jz; ret */
 	const uint32_t n = 400000;
-	uint8_t *code = xmalloc(n * sizeof(jump));
+	uint8_t *code = xmalloc(n * sizeof(unit));
 	struct object *o;
 	struct text *t;
 	struct text_site *sites;
@@ -268,13 +297,34 @@ static void test_many_jumps(void **state)
 
 	(void)state;
 	for (uint32_t i = 0; i < n; i++)
-		memcpy(code + i * sizeof(jump), jump, sizeof(jump));
-	code[n * sizeof(jump) - 1] = 0xc3;
-	o = make_overlapping(n * sizeof(jump), 1, code);
+		memcpy(code + i * sizeof(unit), unit, sizeof(unit));
+	o = make_overlapping(n * sizeof(unit), 2, code); /* symbol 0 is none */
 	free(code);
 	assert_null(text_open(o, &t));
-	assert_null(text_returns(t, 0x100000, &sites, &nsites, &reason));
+	assert_null(text_returns(t, 0x100002, &sites, &nsites, &reason));
+	assert_int_equal(nsites, n);
 	free(sites);
+	text_free(t);
+	object_free(o);
+}
+
+/* The function around an address is found at once, however many symbols lie in it. */
+static void test_many_symbols(void **state)
+{
+	const uint32_t n = 400000;
+	uint8_t *code = xmalloc(2ull * n);
+	struct object *o;
+	struct text *t;
+
+	(void)state;
+	memset(code, 0x90, 2ull * n);
+	o = make_overlapping(2ull * n, n, code);
+	free(code);
+	assert_null(text_open(o, &t));
+	for (uint32_t i = 1; i < n; i++) /* symbol 0 of a table is none */
+		assert_int_equal(text_range_cover(t, 0x100000 + 2ull * i)->start, 0x100002);
+	assert_null(text_range_cover(t, 0x100000));
+	assert_null(text_range_cover(t, 0x100000 + 2ull * n));
 	text_free(t);
 	object_free(o);
 }
@@ -306,7 +356,8 @@ int main(void)
 		cmocka_unit_test(test_word_behind),  cmocka_unit_test(test_long_table),
 		cmocka_unit_test(test_biased_table), cmocka_unit_test(test_restartable),
 		cmocka_unit_test(test_overlapping),  cmocka_unit_test(test_ocaml),
-		cmocka_unit_test(test_many_jumps),
+		cmocka_unit_test(test_many_jumps),   cmocka_unit_test(test_many_returns),
+		cmocka_unit_test(test_many_symbols),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

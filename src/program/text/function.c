@@ -214,10 +214,36 @@ void text_code_put(struct text_code *c)
 		return;
 	vec_fini(&c->insns);
 	vec_fini(&c->jumps);
+	vec_fini(&c->branches);
 	vec_fini(&c->tables);
 	vec_fini(&c->outside);
 	vec_fini(&c->perhaps);
 	free(c);
+}
+
+static int by_target(const void *a, const void *b)
+{
+	const struct text_branch *x = a, *y = b;
+
+	return COMPARE(x->target, y->target) ?: COMPARE(x->insn, y->insn);
+}
+
+const struct text_branch *text_branches_from(struct text_code *c, uint64_t target, uint32_t *ret_n)
+{
+	uint32_t first;
+
+	for (uint32_t i = 0; i < c->insns.n && !c->listed; i++) {
+		const struct insn *n = &c->insns.v[i];
+
+		if (n->reached && text_is_branch(n))
+			vec_push(&c->branches, (struct text_branch){ n->target, i });
+	}
+	if (c->branches.n && !c->listed)
+		qsort(c->branches.v, c->branches.n, sizeof(*c->branches.v), by_target);
+	c->listed = true;
+	first = partition_point(c->branches.n, k, c->branches.v[k].target < target);
+	*ret_n = c->branches.n - first;
+	return c->branches.v + first;
 }
 
 bool text_is_too_large(const struct text_range *r)
@@ -324,6 +350,8 @@ bool text_is_part(struct text *t, const struct text_code *c, uint64_t addr)
 {
 	struct text_range *r = text_range_at(t, addr);
 	cleanup_code struct text_code *part = NULL;
+	const struct text_branch *back;
+	uint32_t n = 0;
 
 	if (!r || r == c->range)
 		return false;
@@ -334,12 +362,6 @@ bool text_is_part(struct text *t, const struct text_code *c, uint64_t addr)
 	if (r->odd_cfa)
 		return true;
 	part = text_code(t, r);
-	for (uint32_t i = 0; part && i < part->insns.n; i++) {
-		const struct insn *n = &part->insns.v[i];
-
-		if (n->reached && text_is_branch(n) && text_inside(c, n->target) &&
-		    n->target != c->start)
-			return true;
-	}
-	return false;
+	back = part ? text_branches_from(part, c->start + 1, &n) : NULL;
+	return n && text_inside(c, back->target);
 }

@@ -572,6 +572,8 @@ static void make_ranges(struct text *t)
 			r->end = i + 1 < out && t->ranges.v[i + 1].start - r->start < 4096
 					 ? t->ranges.v[i + 1].start
 					 : r->start + 1;
+		if (!r->inner)
+			vec_push(&t->outer, i);
 		if (!r->inner && (r->cold || ((r->odd_cfa || r->alone) &&
 					      !text_marked(t, r->start, MARK_CALLED) &&
 					      !text_marked(t, r->start, MARK_TAKEN))))
@@ -601,14 +603,10 @@ struct text_range *text_range_at(struct text *t, uint64_t addr)
 
 struct text_range *text_range_cover(struct text *t, uint64_t addr)
 {
-	uint32_t i = text_range_from(t, addr);
+	uint32_t i = partition_point(t->outer.n, k, t->ranges.v[t->outer.v[k]].start <= addr);
+	struct text_range *r = i ? &t->ranges.v[t->outer.v[i - 1]] : NULL;
 
-	if (i < t->ranges.n && t->ranges.v[i].start == addr && !t->ranges.v[i].inner)
-		return &t->ranges.v[i];
-	while (i--)
-		if (!t->ranges.v[i].inner)
-			return addr < t->ranges.v[i].end ? &t->ranges.v[i] : NULL;
-	return NULL;
+	return r && (r->start == addr || addr < r->end) ? r : NULL;
 }
 
 /* --- front door --- */
@@ -675,6 +673,7 @@ void text_free(struct text *t)
 		text_code_put(t->cache[i]);
 	vec_fini(&t->segments);
 	vec_fini(&t->ranges);
+	vec_fini(&t->outer);
 	vec_fini(&t->odd);
 	vec_fini(&t->restartable);
 	vec_fini(&t->tables);

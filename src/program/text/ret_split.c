@@ -42,17 +42,16 @@ static bool split_branches(struct splitting *x)
 	if (x->c->insns.v[x->start].table_target || text_marked(x->t, target, MARK_TAKEN))
 		return false;
 	for (uint32_t p = 0; p < x->nparts; p++) {
-		const struct text_code *c = x->parts[p];
+		struct text_code *c = x->parts[p];
+		uint32_t n;
+		const struct text_branch *b = text_branches_from(c, target, &n);
 
-		for (uint32_t i = 0; i < c->insns.n; i++) {
-			const struct insn *n = &c->insns.v[i];
+		for (; n && b->target == target; n--, b++) {
 			struct text_site s;
 
-			if (!n->reached || !text_is_branch(n) || n->target != target)
-				continue;
-			if (n->kind == INSN_LOOP)
+			if (c->insns.v[b->insn].kind == INSN_LOOP)
 				return false;
-			text_place(x->t, c, i, false, x->kind, &s);
+			text_place(x->t, c, b->insn, false, x->kind, &s);
 			if (s.mode != TEXT_PATCH)
 				return false;
 			add_split(x, &s);

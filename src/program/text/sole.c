@@ -73,13 +73,10 @@ static bool function_leads(struct text *t, struct text_range *other, uint64_t lo
 
 	if (!c || c->irregular)
 		return bytes_lead(t, lo, hi, r);
-	for (uint32_t i = 0; i < c->insns.n; i++) {
-		const struct insn *n = &c->insns.v[i];
-		const uint64_t at = c->start + n->off;
-
-		if (at >= lo && at < hi && text_is_branch(n) && in_range(r, n->target))
+	for (uint32_t i = partition_point(c->insns.n, k, c->start + c->insns.v[k].off < lo);
+	     i < c->insns.n && c->start + c->insns.v[i].off < hi; i++)
+		if (text_is_branch(&c->insns.v[i]) && in_range(r, c->insns.v[i].target))
 			return true;
-	}
 	return false;
 }
 

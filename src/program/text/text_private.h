@@ -89,20 +89,28 @@ struct text_read {
 	uint64_t at;     /* of the ModRM byte */
 };
 
+/* An instruction of a function that branches. */
+struct text_branch {
+	uint64_t target;
+	uint32_t insn;
+};
+
 struct text_code {
 	uint32_t refs;
 	struct text_range *range;
 	uint64_t start, end;
 	const uint8_t *bytes;
 	VEC(struct insn) insns;
-	VEC(struct jump) jumps;   /* indirect ones */
-	VEC(struct table) tables; /* those read already */
-	VEC(uint64_t) outside;    /* targets of tables in parts elsewhere */
-	VEC(uint64_t) perhaps;    /* the same, of words that may belong to another table */
-	bool shares;              /* a table leads into the middle of another function */
-	bool unresolved;          /* some of jumps is unresolved */
-	bool irregular;           /* INSN_BAD reached, or a branch into an instruction */
-	bool falls_off;           /* its last instruction continues behind its end */
+	VEC(struct jump) jumps;           /* indirect ones */
+	VEC(struct text_branch) branches; /* see text_branches_from() */
+	VEC(struct table) tables;         /* those read already */
+	VEC(uint64_t) outside;            /* targets of tables in parts elsewhere */
+	VEC(uint64_t) perhaps;            /* the same, of words that may belong to another table */
+	bool listed;                      /* branches are there */
+	bool shares;                      /* a table leads into the middle of another function */
+	bool unresolved;                  /* some of jumps is unresolved */
+	bool irregular;                   /* INSN_BAD reached, or a branch into an instruction */
+	bool falls_off;                   /* its last instruction continues behind its end */
 };
 
 enum { CODE_CACHE = 32 };
@@ -118,9 +126,10 @@ struct text {
 	VEC(uint64_t) tables; /* addresses taken by lea, ascending: where jump tables may begin */
 	VEC(struct text_read) reads;       /* of bytes of executable segments, by target */
 	VEC(struct text_span) restartable; /* no byte of these may be displaced */
-	uint64_t work_left; /* bytes that may still be decoded: a file's functions may overlap */
-	uint64_t held;      /* bytes of segments, of TEXTS_MAX */
-	VEC(uint32_t) odd;  /* indices of ranges, not inner, that are parts: see text_part_at() */
+	uint64_t work_left;  /* bytes that may still be decoded: a file's functions may overlap */
+	uint64_t held;       /* bytes of segments, of TEXTS_MAX */
+	VEC(uint32_t) outer; /* indices of ranges, not inner */
+	VEC(uint32_t) odd;   /* indices of ranges, not inner, that are parts: see text_part_at() */
 	struct text_code *cache[CODE_CACHE];
 	uint32_t next;
 	struct text_ways *ways; /* of each range; NULL: not needed yet */
@@ -172,6 +181,9 @@ bool text_is_too_large(const struct text_range *r);
 /* Decodes range r. The caller releases it with text_code_put(). Returns NULL when the file does not
  * have its bytes, the function is too large, or so much was decoded that this file gets no more. */
 struct text_code *text_code(struct text *t, struct text_range *r);
+/* Returns the first of the reached branches of c, by target, that has this target or a higher one;
+ * *ret_n: how many there are from it on. */
+const struct text_branch *text_branches_from(struct text_code *c, uint64_t target, uint32_t *ret_n);
 /* Takes n bytes from those that may be decoded. Returns false when there are no more. */
 bool text_may_work(struct text *t, uint64_t n);
 void text_code_put(struct text_code *c);
