@@ -42,7 +42,7 @@ struct alloc_shim_sum {
 struct alloc_shim {
 	struct alloc_shim_sum sum;
 	struct wire_alloc *memory;
-	const uint8_t *data;        /* of the rings */
+	int memory_fd;              /* its file */
 	size_t bytes;               /* of the memory */
 	struct shim_stacks *stacks; /* NULL: none are taken */
 	uint32_t user;              /* of struct alloc_shims */
@@ -56,6 +56,11 @@ struct alloc_shim {
 		uint32_t count;
 		bool broken; /* has impossible numbers: is not read any more */
 	} rings[WIRE_ALLOC_RINGS];
+	/* Of the pass at hand: the ring that is next (0: the pass has not begun), and its first
+	 * ticks. Some was taken. */
+	uint32_t next;
+	uint64_t began;
+	bool any;
 	uint64_t sync;             /* ticks: all events before are in the file */
 	uint64_t passed, reviewed; /* ns: the last pass, and look for threads that have ended */
 	uint64_t flushed;
@@ -115,8 +120,8 @@ struct alloc_shims_options {
 struct err *alloc_shims_start(char *const argv[], const struct alloc_shims_options *o,
 			      struct alloc_shims **ret);
 void alloc_shims_free(struct alloc_shims *s);
-/* Makes the memory of a process. Returns its descriptor. */
-struct err *alloc_shim_new(struct alloc_shims *of, struct alloc_shim **ret, int *ret_fd);
+/* Makes the memory of a process. */
+struct err *alloc_shim_new(struct alloc_shims *of, struct alloc_shim **ret);
 void alloc_shim_free(struct alloc_shim *s);
 
 /* --- shim_set.c --- */
@@ -129,9 +134,11 @@ void alloc_shims_end(struct alloc_shims *s);
 uint32_t alloc_shims_refused(const struct alloc_shims *s);
 
 /* --- shim_drain.c --- */
-/* Writes what a process has; rung: the bell was rung. Returns false when there is more. */
+/* Writes what a process has, 16 MB at most; rung: the bell was rung. Returns false when there is
+ * more. */
 bool alloc_shim_pass(struct alloc_shim *s, bool rung);
-/* Ends the recording of a process. Writes what is left. */
-void alloc_shim_end(struct alloc_shim *s);
+/* Ends the recording of a process. Writes what is left; behind the time `until` 1 MB at most, and
+ * counts the rest as lost. */
+void alloc_shim_end(struct alloc_shim *s, uint64_t until);
 
 #endif

@@ -16,6 +16,8 @@ enum {
 	REVIEW_NS = 100000000, /* between looks for threads that have ended, */
 	REVIEW_FROM = 64,      /* when there are so many rings in use */
 	FLUSH_NS = 1000000000,
+	TAKEN_AT_ONCE = 16 << 20, /* bytes of a process, until others have their turn */
+	TAKEN_LATE = 1 << 20,     /* likewise, when there is no more time */
 };
 
 static void wake(struct wire_alloc *m)
@@ -36,8 +38,17 @@ static void lose(struct alloc_shim *s, uint64_t count)
 	alloc_write(s->writer, &e);
 }
 
-/* Copies what a ring has to the file. Returns true when there was something. */
-static bool drain_ring(struct alloc_shim *s, uint32_t i)
+/* Reads bytes of a ring. Not by the mapping, where a load from a page that no thread has written
+ * makes the page, which counts as this process's: a ring may say that it is full. */
+static bool read_ring(const struct alloc_shim *s, uint32_t i, uint64_t at, uint8_t *to, uint64_t n)
+{
+	const uint64_t from = WIRE_ALLOC_HEAD + (uint64_t)i * WIRE_ALLOC_RING + at;
+
+	return pread(s->memory_fd, to, n, (off_t)from) == (ssize_t)n;
+}
+
+/* Copies what a ring has to the file. Returns the bytes that there were. */
+static uint64_t drain_ring(struct alloc_shim *s, uint32_t i)
 {
 	struct wire_alloc_ring *r = &s->memory->rings[i];
 	struct alloc_shim_ring *own = &s->rings[i];
@@ -51,22 +62,21 @@ static bool drain_ring(struct alloc_shim *s, uint32_t i)
 		own->lost = lost;
 	}
 	if (!n || own->broken)
-		return false;
-	if (n > WIRE_ALLOC_RING || count > n) {
+		return 0;
+	part = n < WIRE_ALLOC_RING - at ? n : WIRE_ALLOC_RING - at;
+	if (n > WIRE_ALLOC_RING || count > n || !read_ring(s, i, at, s->buffer, part) ||
+	    !read_ring(s, i, 0, s->buffer + part, n - part)) {
 		own->broken = true;
 		lose(s, 1);
-		return false;
+		return 0;
 	}
-	part = n < WIRE_ALLOC_RING - at ? n : WIRE_ALLOC_RING - at;
-	memcpy(s->buffer, s->data + (uint64_t)i * WIRE_ALLOC_RING + at, part);
-	memcpy(s->buffer + part, s->data + (uint64_t)i * WIRE_ALLOC_RING, n - part);
 	alloc_writer_chunk(s->writer,
 			   &(struct alloc_chunk){ i, own->tail, s->sync, s->buffer, (uint32_t)n },
 			   count);
 	own->tail += n;
 	own->count = WIRE_ALLOC_COUNT(head);
 	__atomic_store_n(&r->tail, own->tail, __ATOMIC_RELEASE);
-	return true;
+	return n;
 }
 
 /* An event that a pass does not find was published after the pass began, and a thread publishes an
@@ -74,32 +84,32 @@ static bool drain_ring(struct alloc_shim *s, uint32_t i)
  * beginning depends on it, but for those whose ticks were read ahead, which the reader holds. The
  * ticks are read twice: before the rings, and by the next pass. Returns false when nodes are left;
  * then events stay where they are, if they are to wait. */
-static bool drain(struct alloc_shim *s, bool wait)
+static bool drain_begin(struct alloc_shim *s, bool wait)
 {
-	/* Another event may have the tick of this moment. */
-	uint64_t began = (ticks_now() >> WIRE_ALLOC_TICK) - 1,
-		 unheard = __atomic_load_n(&s->memory->unheard, __ATOMIC_RELAXED);
-	bool any = false, all = true;
+	bool all = true;
 
+	/* Another event may have the tick of this moment. */
+	s->began = (ticks_now() >> WIRE_ALLOC_TICK) - 1;
+	s->any = false;
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	for (uint32_t i = 0; i < WIRE_ALLOC_RINGS; i++)
 		s->rings[i].head = __atomic_load_n(&s->memory->rings[i].head, __ATOMIC_ACQUIRE);
 	if (s->stacks)
 		all = shim_stacks_write(s->stacks, s->writer);
-	if (!all && wait)
-		return false;
-	for (uint32_t i = 0; i < WIRE_ALLOC_RINGS; i++) {
-		if (!drain_ring(s, i))
-			continue;
-		any = true;
-		wake(s->memory);
-	}
+	return all || !wait;
+}
+
+static void drain_end(struct alloc_shim *s)
+{
+	uint64_t unheard = __atomic_load_n(&s->memory->unheard, __ATOMIC_RELAXED);
+
 	if (unheard != s->unheard) {
 		lose(s, unheard - s->unheard);
 		s->unheard = unheard;
 	}
-	if (any)
-		s->sync = began;
+	if (s->any)
+		s->sync = s->began;
+	s->next = 0;
 	s->passed = now_ns();
 	if (alloc_writer_failed(s->writer))
 		__atomic_store_n(&s->memory->done, 1, __ATOMIC_RELEASE);
@@ -107,7 +117,38 @@ static bool drain(struct alloc_shim *s, bool wait)
 		alloc_writer_flush(s->writer);
 		s->flushed = s->passed;
 	}
-	return all;
+}
+
+/* Goes on with a pass, and takes not much more than `most` bytes. Returns false when some are
+ * left. */
+static bool drain_some(struct alloc_shim *s, uint64_t most)
+{
+	uint64_t taken = 0, n;
+
+	for (; s->next < WIRE_ALLOC_RINGS && taken < most; s->next++) {
+		n = drain_ring(s, s->next);
+		if (n)
+			wake(s->memory);
+		taken += n;
+		s->any |= n != 0;
+	}
+	if (s->next < WIRE_ALLOC_RINGS)
+		return false;
+	drain_end(s);
+	return true;
+}
+
+/* Counts what a pass has left in the rings as lost. */
+static void drain_drop(struct alloc_shim *s)
+{
+	uint64_t count = 0;
+
+	for (uint32_t i = s->next; i < WIRE_ALLOC_RINGS; i++)
+		if (!s->rings[i].broken)
+			count += (WIRE_ALLOC_COUNT(s->rings[i].head) - s->rings[i].count) &
+				 0xffffff;
+	lose(s, count);
+	drain_end(s);
 }
 
 /* Frees the rings of threads that have ended. */
@@ -136,20 +177,26 @@ bool alloc_shim_pass(struct alloc_shim *s, bool rung)
 {
 	bool done = true;
 
-	if (rung || now_ns() - s->passed > PASS_NS)
-		done = drain(s, true);
+	if (s->next || rung || now_ns() - s->passed > PASS_NS)
+		done = (s->next || drain_begin(s, true)) && drain_some(s, TAKEN_AT_ONCE);
 	if (now_ns() - s->reviewed > REVIEW_NS)
 		review(s);
 	return done;
 }
 
-void alloc_shim_end(struct alloc_shim *s)
+void alloc_shim_end(struct alloc_shim *s, uint64_t until)
 {
 	struct alloc_shim_sum *sum = &s->sum;
 	const struct wire_alloc *m = s->memory;
 
 	__atomic_store_n(&s->memory->done, 1, __ATOMIC_RELEASE);
-	sum->late = !drain(s, false);
+	while (s->next && now_ns() < until)
+		drain_some(s, TAKEN_AT_ONCE);
+	if (s->next)
+		drain_drop(s);
+	sum->late = !drain_begin(s, true);
+	if (!drain_some(s, now_ns() < until ? UINT64_MAX : TAKEN_LATE))
+		drain_drop(s);
 	for (uint32_t i = 0; i < WIRE_ALLOC_RINGS && s->stacks; i++) {
 		sum->early += __atomic_load_n(&m->rings[i].early, __ATOMIC_RELAXED);
 		sum->bare += __atomic_load_n(&m->rings[i].bare, __ATOMIC_RELAXED);

@@ -70,13 +70,14 @@ static void put_processes(const struct alloc_shims *s)
 
 /* --- a process's life --- */
 
-/* Ends the file of a process, and keeps what there is to say of it. */
-static void finish(struct alloc_shims *s, uint32_t i)
+/* Ends the file of a process, and keeps what there is to say of it. Behind the time `until`, little
+ * of what it has not written yet is. */
+static void finish_by(struct alloc_shims *s, uint32_t i, uint64_t until)
 {
 	struct alloc_shim *shim = s->live.v[i];
 	struct alloc_shim_sum *sum;
 
-	alloc_shim_end(shim);
+	alloc_shim_end(shim, until);
 	s->live.v[i] = s->live.v[--s->live.n];
 	if (shim->writer != s->writer)
 		shim->sum.error = alloc_writer_end(shim->writer);
@@ -96,6 +97,11 @@ static void finish(struct alloc_shims *s, uint32_t i)
 	alloc_shim_free(shim);
 	if (s->sums.n % TIDY == 0)
 		symbols_tidy(s->symbols);
+}
+
+static void finish(struct alloc_shims *s, uint32_t i)
+{
+	finish_by(s, i, UINT64_MAX);
 }
 
 static bool answer(const struct alloc_shims *s, const struct msghdr *to, int memory, size_t bytes)
@@ -143,7 +149,7 @@ static struct err *admit(struct alloc_shims *s, const struct ucred *who, bool fo
 	struct alloc_shim *shim;
 	pid_t pid = who->pid;
 	struct err *e;
-	int pidfd, memory;
+	int pidfd;
 
 	if (s->live.n >= LIVE_MAX || s->live.n + s->sums.n >= FILES_MAX)
 		return err_new(EAGAIN, "too many processes");
@@ -151,7 +157,7 @@ static struct err *admit(struct alloc_shims *s, const struct ucred *who, bool fo
 	if (pidfd < 0)
 		return err_errno(errno, "pidfd_open");
 	symbols_refresh(s->symbols, pid); /* the process may have executed a program */
-	e = alloc_shim_new(s, &shim, &memory);
+	e = alloc_shim_new(s, &shim);
 	if (e) {
 		close(pidfd);
 		return e;
@@ -181,16 +187,14 @@ static struct err *admit(struct alloc_shims *s, const struct ucred *who, bool fo
 		free(shim->sum.command);
 		free(shim->sum.path);
 		alloc_shim_free(shim);
-		close(memory);
 		return e;
 	}
 	put_infos(s, shim);
 	vec_push(&s->live, shim);
-	if (!answer(s, to, memory, shim->bytes)) {
+	if (!answer(s, to, shim->memory_fd, shim->bytes)) {
 		e = err_new(ESRCH, "the process does not wait any more");
 		finish(s, s->live.n - 1);
 	}
-	close(memory);
 	return e;
 }
 
@@ -369,9 +373,9 @@ void alloc_shims_end(struct alloc_shims *s)
 	while (s->live.n) {
 		struct alloc_shim *shim = s->live.v[s->live.n - 1];
 
-		while (!alloc_shim_pass(shim, true) && now_ns() < until)
+		while (now_ns() < until && !alloc_shim_pass(shim, true))
 			;
-		finish(s, s->live.n - 1);
+		finish_by(s, s->live.n - 1, until);
 	}
 	put_processes(s);
 	e = alloc_writer_end(s->writer);

@@ -432,7 +432,7 @@ bool shim_stacks_write(struct shim_stacks *s, struct alloc_writer *w)
 	const struct wire_alloc_node *nodes = (const void *)(s->more + WIRE_ALLOC_NODES_AT);
 	const uint64_t began = now_ns();
 	bool all = true;
-	uint32_t n = __atomic_load_n(&s->m->nnodes, __ATOMIC_ACQUIRE);
+	uint32_t n = __atomic_load_n(&s->m->nnodes, __ATOMIC_ACQUIRE), written = 0;
 
 	n = n < WIRE_ALLOC_NODES ? n + 1 : WIRE_ALLOC_NODES;
 	while (s->nodes.n < n && shim_stacks_room(s, NODE_BYTES))
@@ -444,7 +444,7 @@ bool shim_stacks_write(struct shim_stacks *s, struct alloc_writer *w)
 			continue;
 		write_node(s, w, i, __atomic_load_n(&nodes[i].pc, __ATOMIC_RELAXED),
 			   __atomic_load_n(&nodes[i].parent, __ATOMIC_RELAXED));
-		if (i % WRITTEN_AT_ONCE == 0 && now_ns() - began > WRITE_NS) {
+		if (++written % WRITTEN_AT_ONCE == 0 && now_ns() - began > WRITE_NS) {
 			n = i + 1;
 			all = false;
 		}

@@ -183,7 +183,7 @@ static struct err *make_life(struct alloc_shims *s, bool follow)
 	return NULL;
 }
 
-struct err *alloc_shim_new(struct alloc_shims *of, struct alloc_shim **ret, int *ret_fd)
+struct err *alloc_shim_new(struct alloc_shims *of, struct alloc_shim **ret)
 {
 	size_t bytes = WIRE_ALLOC_BYTES + (of->depth ? (size_t)WIRE_ALLOC_STACK_BYTES : 0);
 	struct wire_alloc *m = NULL;
@@ -202,7 +202,7 @@ struct err *alloc_shim_new(struct alloc_shims *of, struct alloc_shim **ret, int 
 	s->pidfd = -1;
 	s->bytes = bytes;
 	s->memory = m;
-	s->data = (const uint8_t *)m + WIRE_ALLOC_HEAD;
+	s->memory_fd = fd;
 	s->clock = of->clock;
 	m->magic = WIRE_ALLOC_MAGIC;
 	m->version = WIRE_ALLOC_VERSION;
@@ -216,7 +216,6 @@ struct err *alloc_shim_new(struct alloc_shims *of, struct alloc_shim **ret, int 
 	s->passed = s->reviewed = s->flushed = now_ns();
 	watch_end(m);
 	*ret = s;
-	*ret_fd = fd;
 	return NULL;
 }
 
@@ -229,6 +228,7 @@ void alloc_shim_free(struct alloc_shim *s)
 	munmap((uint8_t *)s->memory - OWN_PAGE, OWN_PAGE + s->bytes);
 	if (s->pidfd >= 0)
 		close(s->pidfd);
+	close(s->memory_fd);
 	free(s);
 }
 
