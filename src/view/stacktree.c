@@ -179,7 +179,7 @@ static uint32_t stacktree_child(struct stacktree *t, uint32_t parent, uint32_t f
 	return node;
 }
 
-void stacktree_add(struct stacktree *t, const uint32_t *ids, uint32_t n, uint64_t count)
+bool stacktree_add(struct stacktree *t, const uint32_t *ids, uint32_t n, uint64_t count)
 {
 	uint64_t hash = hash_bytes(ids, n * sizeof(*ids));
 	struct stacktree_slot *s;
@@ -194,7 +194,7 @@ void stacktree_add(struct stacktree *t, const uint32_t *ids, uint32_t n, uint64_
 		if (s->key == hash && k->n == n &&
 		    !memcmp(t->ids.v + k->at, ids, n * sizeof(*ids))) {
 			k->count = sum(k->count, count);
-			return;
+			return false;
 		}
 	}
 	*s = (struct stacktree_slot){ hash, t->stacks.n + 1 };
@@ -203,6 +203,7 @@ void stacktree_add(struct stacktree *t, const uint32_t *ids, uint32_t n, uint64_
 	if (n)
 		memcpy(t->ids.v + t->ids.n, ids, n * sizeof(*ids));
 	t->ids.n += n;
+	return true;
 }
 
 static size_t common(const char *a, const char *b, size_t n)

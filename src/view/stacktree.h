@@ -79,8 +79,9 @@ uint32_t stacktree_frame(struct stacktree *t, enum frame_kind kind, const char *
 /* Returns the id of a frame whose text may end with the mark of a kind, as other programs write
  * it. */
 uint32_t stacktree_marked(struct stacktree *t, const char *text, size_t len);
-/* Adds a stack of frame ids, LEAF FIRST, which is the order of tracers. */
-void stacktree_add(struct stacktree *t, const uint32_t *ids, uint32_t n, uint64_t count);
+/* Adds a stack of frame ids, LEAF FIRST, which is the order of tracers. Returns true when none like
+ * it was added since the last stacktree_finish(). */
+bool stacktree_add(struct stacktree *t, const uint32_t *ids, uint32_t n, uint64_t count);
 /* Adds a stack as "root;...;leaf". Its frames may have marks. Fast when it begins like the stack
  * before. */
 void stacktree_add_text(struct stacktree *t, const char *text, size_t len, uint64_t count);

@@ -395,7 +395,160 @@ static void test_perf_data_pieces(void **state)
 		assert_null(perfunpack_next(&u, &b, &r));
 	assert_int_equal(u.blocks.n, 2);
 	assert_int_equal(bytes_left(&r), 1000 + REST);
+	/* nothing is kept in the first block, and it is full */
+	assert_int_equal(u.live, 1);
 	perfunpack_fini(&u);
+}
+
+/* A block lives until the last record is dropped that waits in it. */
+static void test_perf_data_blocks(void **state)
+{
+	enum { SIZE = 3 * PERFUNPACK_BLOCK };
+	cleanup_free char *zeros = xcalloc(1, SIZE), *packed = xmalloc(SIZE);
+	size_t n = ZSTD_compress(packed, SIZE, zeros, SIZE, 1);
+	struct bytes b = bytes_of(packed, n, "zeros"), r;
+	struct perfunpack u = { 0 };
+	uint32_t kept[2];
+
+	(void)state;
+	assert_false(ZSTD_isError(n));
+	assert_null(perfunpack_next(&u, &b, &r));
+	u.taken += bytes_left(&r);
+	kept[0] = perfunpack_keep(&u);
+	kept[1] = perfunpack_keep(&u);
+	assert_int_equal(kept[0], 1);
+	perfunpack_drop(&u, kept[0]);
+	for (int i = 0; i < 2; i++) {
+		assert_true(perfunpack_more(&u, &b));
+		assert_null(perfunpack_next(&u, &b, &r));
+		u.taken += bytes_left(&r);
+		assert_int_equal(u.live, 2); /* that one and the new one */
+	}
+	assert_int_equal(u.blocks.n, 3);
+	perfunpack_drop(&u, kept[1]);
+	assert_int_equal(u.live, 1);
+	assert_null(u.blocks.v[0].bytes);
+	perfunpack_fini(&u);
+}
+
+/* Makes a recording of compressed records, all of which are equal. */
+static struct out perf_data_equal(uint64_t sample_type, uint32_t type, const void *body, size_t n,
+				  uint32_t count)
+{
+	enum { ID_ALL = 1 << 18 };
+	const uint64_t head[] = { 0x32454c4946524550, 16 };
+	const uint64_t attr[] = { 1 | 48ull << 32, 0, 1, sample_type, 0, ID_ALL };
+	struct out o = { 0 }, records = { 0 };
+	cleanup_free char *packed = xmalloc(65000);
+	size_t len;
+
+	out_mem(&o, (const char *)head, sizeof(head));
+	put_record(&o, 64, 0, attr, sizeof(attr));
+	for (uint32_t i = 0; i < count; i++)
+		put_record(&records, type, 0, body, n);
+	len = ZSTD_compress(packed, 65000, records.v, records.n, 1);
+	assert_false(ZSTD_isError(len));
+	put_record(&o, 81, 0, packed, len);
+	out_fini(&records);
+	return o;
+}
+
+/* Records of 8 or 16 bytes take 24 more while they wait, and they unpack from nearly nothing. */
+static void test_perf_data_waiting(void **state)
+{
+	enum { SAMPLE_TIME = 4, MISSED = 2, BYTES = 40 << 20 };
+	const uint64_t time = 7;
+	struct out o = perf_data_equal(SAMPLE_TIME, MISSED, &time, 8, BYTES / 16);
+	struct stacktree t;
+	struct err *e;
+
+	(void)state;
+	stacktree_init(&t);
+	e = read_perf_data(&o, &t);
+	assert_non_null(e);
+	assert_int_equal(e->code, ENOMEM);
+	err_free(e);
+	/* without a time they need not wait */
+	o = perf_data_equal(0, MISSED, &time, 0, BYTES / 8);
+	assert_null(read_perf_data(&o, &t));
+	stacktree_fini(&t);
+}
+
+/* Packs the records of `count` processes that begin. */
+static struct out perf_data_forks(uint32_t count)
+{
+	enum { FORK = 7, PIECE = 60000 };
+	struct out records = { 0 }, o = perf_data();
+	cleanup_free char *packed = NULL;
+	size_t room, n;
+
+	for (uint32_t i = 2; i < count + 2; i++) {
+		const uint32_t pid_ppid_tid_ptid[] = { i, 1, 1, 1 };
+
+		put_record(&records, FORK, 0, pid_ppid_tid_ptid, sizeof(pid_ppid_tid_ptid));
+	}
+	room = ZSTD_compressBound(records.n);
+	packed = xmalloc(room);
+	n = ZSTD_compress(packed, room, records.v, records.n, 5);
+	assert_false(ZSTD_isError(n));
+	for (size_t at = 0; at < n; at += PIECE)
+		put_record(&o, 81, 0, packed + at, n - at < PIECE ? n - at : PIECE);
+	out_fini(&records);
+	return o;
+}
+
+/* A process takes 600 bytes, for a record of two or three packed bytes. */
+static void test_perf_data_processes(void **state)
+{
+	(void)state;
+	for (int many = 0; many < 2; many++) {
+		struct out o = perf_data_forks(many ? 400000 : 50000);
+		struct stacktree t;
+		struct err *e;
+
+		stacktree_init(&t);
+		e = read_perf_data(&o, &t);
+		assert_int_equal(e ? e->code : 0, many ? ENOMEM : 0);
+		err_free(e);
+		stacktree_fini(&t);
+	}
+}
+
+/* Each kernel symbol that comes or goes moves those behind it. */
+static void test_perf_ksymbols(void **state)
+{
+	enum { SYMBOLS = 100 };
+
+	(void)state;
+	for (int few = 0; few < 2; few++) {
+		const struct stacktree_frame *f;
+		struct stackin in;
+		struct stacktree t;
+		struct perfspace *s;
+		const struct stackin_options o = { .no_symbols = true };
+		uint32_t known = 0;
+
+		stacktree_init(&t);
+		stackin_init(&in, &t, &o);
+		s = perfspace_new(&in);
+		s->ksymbol_moves_left = few ? 10 * SYMBOLS : 100 * SYMBOLS;
+		for (uint32_t i = 0; i < SYMBOLS; i++)
+			perfspace_ksymbol(s, 0x20000 + i * 16, 16, "behind", false);
+		assert_int_equal(s->ksymbol_moves_left, few ? 10 * SYMBOLS : 100 * SYMBOLS);
+		for (int i = 0; i < 20; i++)
+			perfspace_ksymbol(s, 0x10000, 16, "front", i & 1);
+		for (uint32_t i = 0; i < SYMBOLS; i++) {
+			f = &t.frames.v[perfspace_kernel(s, 0x20000 + i * 16)];
+			known += f->len == 6 && !memcmp(f->text, "behind", 6);
+		}
+		assert_int_equal(known, few ? 0 : SYMBOLS);
+		assert_int_equal(s->ksymbols_ended, few);
+		perfspace_notes(s);
+		assert_int_equal(in.notes.n, few);
+		perfspace_free(s);
+		stackin_fini(&in);
+		stacktree_fini(&t);
+	}
 }
 
 static void put_varint(struct out *o, uint64_t v)
@@ -470,6 +623,63 @@ static void test_pprof_names(void **state)
 		assert_int_equal(in.format, STACKIN_PPROF);
 		assert_int_equal(e ? e->code : 0, all ? E2BIG : 0);
 		assert_in_range(t.frames.n, 2, 1000);
+		err_free(e);
+		stackin_fini(&in);
+		stacktree_fini(&t);
+		out_fini(&o);
+	}
+}
+
+/* Makes a pprof profile of one location, in a file with a long name: `samples` equal samples in
+ * which it stands `frames` times. */
+static struct out one_location(uint32_t frames, uint32_t samples)
+{
+	enum { LONG = 60000 };
+	cleanup_free char *name = xmalloc(LONG), *ids = xmalloc(frames);
+	struct out o = { 0 }, sample = { 0 };
+
+	memset(name, 'f', LONG);
+	memset(ids, 1, frames);
+	put_message(&o, 1, "\x08\x01\x10\x02", 4);
+	put_message(&o, 6, "", 0);
+	put_message(&o, 6, "cpu", 3);
+	put_message(&o, 6, "count", 5);
+	put_message(&o, 6, name, LONG);
+	put_message(&o, 3, "\x08\x01\x28\x03", 4);
+	put_message(&o, 4, "\x08\x01\x10\x01\x18\x07", 6);
+	put_message(&sample, 1, ids, frames);
+	put_message(&sample, 2, "\x01", 1);
+	for (uint32_t i = 0; i < samples; i++)
+		put_message(&o, 2, sample.v, sample.n);
+	out_fini(&sample);
+	return o;
+}
+
+/* A byte of a sample is a frame, whose name may have 64 kB: the text of all stacks has a budget. */
+static void test_pprof_text(void **state)
+{
+	static const struct {
+		uint32_t frames, samples;
+		int code;
+	} cases[] = { { 1000, 1, 0 }, { 1000, 300, 0 }, { 5000, 1, E2BIG } };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct out o = one_location(cases[i].frames, cases[i].samples);
+		struct stackin in;
+		struct stacktree t;
+		struct err *e;
+
+		stacktree_init(&t);
+		stackin_init(&in, &t, NULL);
+		stackin_feed(&in, o.v, o.n);
+		e = stackin_end(&in);
+		assert_int_equal(in.format, STACKIN_PPROF);
+		assert_int_equal(e ? e->code : 0, cases[i].code);
+		/* equal stacks are one of the text that is written */
+		assert_in_range(in.text_bytes, cases[i].frames * 60000ull,
+				cases[i].frames * 61000ull);
+		assert_int_equal(in.stacks, cases[i].samples);
 		err_free(e);
 		stackin_fini(&in);
 		stacktree_fini(&t);
@@ -755,8 +965,13 @@ int main(void)
 		cmocka_unit_test(test_perf_long_command),
 		cmocka_unit_test(test_perf_data_bomb),
 		cmocka_unit_test(test_perf_data_pieces),
+		cmocka_unit_test(test_perf_data_blocks),
+		cmocka_unit_test(test_perf_data_waiting),
+		cmocka_unit_test(test_perf_data_processes),
+		cmocka_unit_test(test_perf_ksymbols),
 		cmocka_unit_test(test_perf_data_ids),
 		cmocka_unit_test(test_pprof_names),
+		cmocka_unit_test(test_pprof_text),
 		cmocka_unit_test(test_perf_unwind_follows),
 		cmocka_unit_test(test_perf_data_pipe),
 		cmocka_unit_test(test_perf_lists),

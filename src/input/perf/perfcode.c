@@ -182,7 +182,7 @@ uint32_t perfspace_dso_new(struct perfspace *s, const char *path)
 {
 	struct dso *d = vec_add(&s->dsos);
 
-	d->path = arena_strdup(&s->text, path);
+	d->path = perfspace_keep(s, path);
 	d->jit = !strncmp(path, "/tmp/perf-", 10) && !strchr(path + 10, '/');
 	d->anonymous = path[0] != '/';
 	return s->dsos.n - 1;
@@ -361,7 +361,19 @@ void perfspace_kernel_map(struct perfspace *s, const struct perfspace_map *m)
 	}
 }
 
-enum { KSYMBOLS_MAX = 1 << 14 /* at one time; each new one moves those behind it */ };
+enum { KSYMBOLS_MAX = 1 << 14 /* at one time */ };
+
+/* Each change moves those behind it, so a small recording can move any number. Returns false when
+ * it has moved too many. */
+static bool may_move(struct perfspace *s, uint32_t n)
+{
+	s->ksymbols_ended = n > s->ksymbol_moves_left;
+	if (s->ksymbols_ended)
+		s->ksymbols.n = 0;
+	else
+		s->ksymbol_moves_left -= n;
+	return !s->ksymbols_ended;
+}
 
 void perfspace_ksymbol(struct perfspace *s, uint64_t addr, uint64_t len, const char *name,
 		       bool gone)
@@ -369,7 +381,7 @@ void perfspace_ksymbol(struct perfspace *s, uint64_t addr, uint64_t len, const c
 	struct code c = { .start = addr, .end = addr + len, .module = s->ksymbols_seen++ };
 	uint32_t i = 0, n = 0;
 
-	if (c.end <= c.start)
+	if (c.end <= c.start || s->ksymbols_ended)
 		return;
 	s->kernel_state++;
 	/* The code that was there is gone, even without a record of that. The list is in order and
@@ -377,8 +389,10 @@ void perfspace_ksymbol(struct perfspace *s, uint64_t addr, uint64_t len, const c
 	i = partition_point(s->ksymbols.n, k, s->ksymbols.v[k].end <= addr);
 	for (n = i; n < s->ksymbols.n && s->ksymbols.v[n].start < c.end;)
 		n++;
+	if (!may_move(s, s->ksymbols.n - n))
+		return;
 	if (!gone && (i != n || s->ksymbols.n < KSYMBOLS_MAX)) {
-		c.name = arena_strdup(&s->text, name);
+		c.name = perfspace_keep(s, name);
 		if (i == n) {
 			vec_push(&s->ksymbols, c); /* room for one */
 			memmove(s->ksymbols.v + i + 1, s->ksymbols.v + i,

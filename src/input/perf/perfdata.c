@@ -8,8 +8,11 @@
  * FINISHED_ROUND. Records older than the newest one of the round before can then be delivered.
  */
 #define _GNU_SOURCE
+#include <errno.h>
+
 #include "base/bytes.h"
 #include "base/hash.h"
+#include "base/meminfo.h"
 #include "input/perf/perffield.h"
 #include "input/perf/perfspace.h"
 #include "input/perf/perfunpack.h"
@@ -90,9 +93,17 @@ struct waiting {
 	uint64_t time; /* first: runs_sort() */
 	const uint8_t *p;
 	/* Of the record, as they were checked: somebody may write the file meanwhile. */
-	uint32_t type;
 	uint16_t misc, size;
+	uint32_t type : 6;
+	uint32_t block : 26; /* of d->unpack; 0: the record is in the file itself */
 };
+_Static_assert((int)RECORD_KERNEL_END <= 1 << 6 && (int)PERFUNPACK_BLOCKS < 1 << 26, "the bits");
+_Static_assert(sizeof(struct waiting) == 24, "small: a record may have 16 bytes");
+
+/* Records that wait, and the processes that records describe, take at most ROOM_FREE + n *
+ * ROOM_PER_BYTE bytes, for a file of n bytes, and half of the memory that is free. Without
+ * compression, records that wait take about as much as the file. */
+enum { ROOM_FREE = 128 << 20, ROOM_PER_BYTE = 40, LOOK_EACH = 1 << 16 /* records */ };
 
 struct perfdata {
 	struct stackin *in;
@@ -111,6 +122,8 @@ struct perfdata {
 	uint64_t unknown_event;
 	uint32_t event; /* the event whose samples are taken; NO_EVENT: not known yet */
 	struct perfunpack unpack;
+	uint64_t room; /* bytes of memory: check_room() */
+	uint64_t delivered;
 	uint32_t nested; /* compressed records in compressed records */
 };
 
@@ -250,8 +263,6 @@ static const struct event *event_of(struct perfdata *d, const struct bytes *reco
 		d->last = (uint32_t)*index;
 		return &d->events.v[*index];
 	}
-	if (sample)
-		d->unknown_event++;
 	return sample ? NULL : first; /* id 0: a record that perf made itself */
 }
 
@@ -395,8 +406,10 @@ static void take_sample(struct perfdata *d, struct bytes b, uint16_t misc)
 	uint32_t pid = 0, tid = 0, n, chained = 0;
 	const uint32_t *names;
 
-	if (!e)
+	if (!e) {
+		d->unknown_event++;
 		return;
+	}
 	d->in->lines++;
 	period = e->period;
 	if (!wanted_event(d, (uint32_t)(e - d->events.v))) {
@@ -448,8 +461,7 @@ static void take_sample(struct perfdata *d, struct bytes b, uint16_t misc)
 					    : perfspace_user(d->space, pid, ip));
 	for (uint32_t i = n; i; i--)
 		vec_push(&d->stack, names[i - 1]);
-	stacktree_add(d->in->tree, d->stack.v, d->stack.n, stackin_scale(d->in, period));
-	d->in->stacks++;
+	stackin_count(d->in, d->stack.v, d->stack.n, period);
 }
 
 static void deliver(struct perfdata *d, const struct waiting *w)
@@ -496,18 +508,58 @@ static void deliver(struct perfdata *d, const struct waiting *w)
 	}
 }
 
-/* Delivers the records that are older than `limit`. */
-static void flush(struct perfdata *d, uint64_t limit)
+/* Compares the memory that is taken, about, with what a file of this size may take. */
+static struct err *check_room(const struct perfdata *d)
 {
+	enum { EVENT = sizeof(struct event) + 64, ID = 96 }; /* with a name; in the table */
+	/* runs_sort() has a copy of the queue */
+	const uint64_t queue = ((uint64_t)d->queue.cap + d->queue.n) * sizeof(*d->queue.v),
+		       blocks = (uint64_t)d->unpack.live * PERFUNPACK_BLOCK,
+		       events = (uint64_t)d->events.n * EVENT + (uint64_t)d->ids.n * ID;
+
+	if (queue + blocks + events + perfspace_bytes(d->space) <= d->room)
+		return NULL;
+	return err_new(ENOMEM, "perf.data: its records take more than %llu MB of memory",
+		       (unsigned long long)(d->room >> 20));
+}
+
+static struct err *deliver_checked(struct perfdata *d, const struct waiting *w)
+{
+	deliver(d, w);
+	return ++d->delivered % LOOK_EACH ? NULL : check_room(d);
+}
+
+/* Delivers the records that are older than `limit`. */
+static struct err *flush(struct perfdata *d, uint64_t limit)
+{
+	struct err *e = NULL;
 	uint32_t i = 0;
 
 	if (!d->queue.n)
-		return;
+		return NULL;
 	runs_sort(d->queue.v, d->queue.n, sizeof(*d->queue.v));
-	for (; i < d->queue.n && d->queue.v[i].time <= limit; i++)
-		deliver(d, &d->queue.v[i]);
+	for (; i < d->queue.n && d->queue.v[i].time <= limit && !e; i++) {
+		e = deliver_checked(d, &d->queue.v[i]);
+		if (d->queue.v[i].block)
+			perfunpack_drop(&d->unpack, d->queue.v[i].block);
+	}
 	memmove(d->queue.v, d->queue.v + i, (d->queue.n - i) * sizeof(*d->queue.v));
 	d->queue.n -= i;
+	return e;
+}
+
+/* Delivers a record, or lets it wait for older ones. One without a time comes before all that
+ * wait. */
+static struct err *take_record(struct perfdata *d, struct waiting *w)
+{
+	if (!w->time)
+		return deliver_checked(d, w);
+	if (w->time > d->newest)
+		d->newest = w->time;
+	if (d->nested)
+		w->block = perfunpack_keep(&d->unpack);
+	vec_push(&d->queue, *w);
+	return d->queue.n % LOOK_EACH ? NULL : check_room(d);
 }
 
 static struct err *take_compressed(struct perfdata *d, struct bytes b)
@@ -519,8 +571,13 @@ static struct err *take_compressed(struct perfdata *d, struct bytes b)
 	d->nested++;
 	while (!e && perfunpack_more(&d->unpack, &b)) {
 		struct bytes r;
+		const uint64_t before = d->unpack.unpacked;
 
 		e = perfunpack_next(&d->unpack, &b, &r);
+		if (e)
+			break;
+		d->in->given += d->unpack.unpacked - before;
+		e = check_room(d);
 		if (e)
 			break;
 		e = records(d, &r);
@@ -539,9 +596,9 @@ static struct err *take_now(struct perfdata *d, uint32_t type, struct bytes b, u
 	*ret_more = 0;
 	switch (type) {
 	case RECORD_FINISHED_ROUND:
-		flush(d, d->flush_to);
+		e = flush(d, d->flush_to);
 		d->flush_to = d->newest;
-		break;
+		return e;
 	case RECORD_ATTR:
 		e = add_event(d, b);
 		if (e)
@@ -573,7 +630,7 @@ static struct err *records(struct perfdata *d, struct bytes *b)
 		struct bytes head = bytes_of(p, 8, "perf.data"), body;
 		uint32_t type = bytes_u32(&head);
 		uint16_t misc = bytes_u16(&head), size;
-		uint64_t more, time;
+		uint64_t more;
 		struct err *e;
 
 		size = bytes_u16(&head);
@@ -595,10 +652,13 @@ static struct err *records(struct perfdata *d, struct bytes *b)
 		}
 		if (!d->events.n)
 			return err_new(0, "perf.data: records before the description of events");
-		time = time_of(d, type, &body);
-		if (time > d->newest)
-			d->newest = time;
-		vec_push(&d->queue, (struct waiting){ time, p, type, misc, size });
+		e = take_record(d, &(struct waiting){ .time = time_of(d, type, &body),
+						      .p = p,
+						      .misc = misc,
+						      .size = size,
+						      .type = type & 63 });
+		if (e)
+			return e;
 	}
 	return NULL;
 }
@@ -737,12 +797,15 @@ static struct err *document(struct stackin *in, const uint8_t *p, size_t n)
 	struct perfdata d = {
 		.in = in, .event = NO_EVENT, .last = NO_EVENT, .space = perfspace_new(in)
 	};
-	struct err *e = read_file(&d, bytes_of(p, n, "perf.data"));
+	const uint64_t available = meminfo_available();
+	struct err *e;
 
-	if (!e) {
-		flush(&d, UINT64_MAX);
+	d.room = ROOM_FREE + (uint64_t)n * ROOM_PER_BYTE;
+	if (available && available / 2 < d.room)
+		d.room = available / 2;
+	e = read_file(&d, bytes_of(p, n, "perf.data")) ?: flush(&d, UINT64_MAX);
+	if (!e)
 		notes(&d);
-	}
 	for (uint32_t i = 0; i < d.events.n; i++)
 		free(d.events.v[i].name);
 	perfunpack_fini(&d.unpack);

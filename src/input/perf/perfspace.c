@@ -18,6 +18,7 @@ struct perfspace *perfspace_new(struct stackin *in)
 	s->tables_left = UNWIND_IMAGES_MAX;
 	s->tables_work_left = UNWIND_WORK_MAX;
 	s->symbols_left = PERF_SYMBOLS_MAX;
+	s->ksymbol_moves_left = PERF_KSYMBOL_MOVES;
 	s->recent = xcalloc(RECENT, sizeof(*s->recent));
 	arena_init(&s->text);
 	perfspace_dso_new(s, "[kernel.kallsyms]");
@@ -137,6 +138,22 @@ void perfspace_map(struct perfspace *s, uint32_t pid, const struct perfspace_map
 	space_record_map(r->space, &new, ++s->states);
 }
 
+const char *perfspace_keep(struct perfspace *s, const char *text)
+{
+	s->text_bytes += strlen(text) + 1;
+	return arena_strdup(&s->text, text);
+}
+
+uint64_t perfspace_bytes(const struct perfspace *s)
+{
+	/* with the space, its name and list, and the places in tables */
+	enum { PROCESS = 512, THREAD = 96, DSO = sizeof(struct dso) + 96 };
+
+	return s->text_bytes + (uint64_t)s->processes.n * PROCESS +
+	       (uint64_t)s->threads.n * THREAD + (uint64_t)s->dsos.n * DSO +
+	       s->room.n * sizeof(struct mapping);
+}
+
 static struct thread *thread_of(struct perfspace *s, uint32_t pid, uint32_t tid)
 {
 	uint64_t key = (uint64_t)pid << 32 | tid, *index;
@@ -154,8 +171,10 @@ void perfspace_comm(struct perfspace *s, uint32_t pid, uint32_t tid, const char 
 {
 	struct thread *t = thread_of(s, pid, tid);
 
+	if (t->comm && !strcmp(t->comm, comm))
+		return;
 	t->named = false;
-	t->comm = arena_strdup(&s->text, comm);
+	t->comm = perfspace_keep(s, comm);
 }
 
 void perfspace_fork(struct perfspace *s, uint32_t pid, uint32_t ppid, uint32_t tid, uint32_t ptid)
@@ -429,6 +448,8 @@ void perfspace_notes(struct perfspace *s)
 
 	if (s->kernel_why && s->kernel_unnamed)
 		stackin_note(s->in, "kernel functions have no names: %s", s->kernel_why);
+	if (s->ksymbols_ended)
+		stackin_note(s->in, "BPF programs have no names: too many of them came and went");
 	if (s->room.left_out)
 		stackin_note(s->in, "%llu mappings are left out: the processes have too many",
 			     (unsigned long long)s->room.left_out);

@@ -38,6 +38,8 @@ uint32_t perfspace_user(struct perfspace *s, uint32_t pid, uint64_t ip);
 /* Returns the mappings with the unwind tables of their files. It follows when they change, and is
  * valid until the process is forked anew. */
 const struct unwind_process *perfspace_unwind(struct perfspace *s, uint32_t pid);
+/* Returns about how many bytes the commands, processes and mappings take. */
+uint64_t perfspace_bytes(const struct perfspace *s);
 /* Adds remarks about code without names. */
 void perfspace_notes(struct perfspace *s);
 

@@ -83,7 +83,8 @@ enum { KERNEL_DSO = 0, NO_DSO = 1, KSYMBOL_DSO = 1 << 24, FIRST_SLOTS = 4096, RE
 struct perfspace {
 	struct stackin *in;
 	struct perf_names names;
-	struct arena text;
+	struct arena text; /* see perfspace_keep() */
+	uint64_t text_bytes;
 	VEC(struct dso) dsos;
 	struct hash dso_of;    /* path -> index */
 	struct hash ids;       /* path -> index + 1 in dsos, by the build ids in the file's table */
@@ -112,6 +113,8 @@ struct perfspace {
 	uint64_t kernel_unnamed;
 	VEC(struct code) ksymbols; /* code that comes and goes; module: its own number */
 	uint32_t ksymbols_seen;
+	uint64_t ksymbol_moves_left; /* entries of the list that may still be moved */
+	bool ksymbols_ended;         /* they were: the list stays empty */
 
 	/* Bytes that further lists of compiled code, unwind tables and symbols may have: a
 	 * recording can name any number of files. */
@@ -122,8 +125,12 @@ struct perfspace {
 enum {
 	PERF_LISTS_MAX = 512 << 20,   /* of all lists of compiled code */
 	PERF_SYMBOLS_MAX = 512 << 20, /* of the symbols of all files */
+	/* 10 GB in all. A list of 16,384 that comes in any order moves less than 135 million. */
+	PERF_KSYMBOL_MOVES = 300000000,
 };
 
+/* Returns a copy that lives as long as s. */
+const char *perfspace_keep(struct perfspace *s, const char *text);
 const struct code *perfspace_code_at(const struct code *v, uint32_t n, uint64_t addr);
 void perfspace_list_fini(struct code_list *l);
 uint32_t perfspace_dso_new(struct perfspace *s, const char *path);

@@ -123,8 +123,7 @@ static void end_offcpu(struct stackin *in, struct chain *c)
 		c->scratch.v[i] = c->comm.v[i] == ';' ? ':' : c->comm.v[i];
 	characters_show(c->scratch.v, c->comm.n);
 	vec_push(&c->stack, stacktree_frame(in->tree, FRAME_NATIVE, c->scratch.v, c->comm.n));
-	stacktree_add(in->tree, c->stack.v, c->stack.n, stackin_scale(in, c->us));
-	in->stacks++;
+	stackin_count(in, c->stack.v, c->stack.n, c->us);
 }
 
 static void end_event(struct stackin *in)

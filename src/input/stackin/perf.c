@@ -332,8 +332,7 @@ static void end_of_stack(struct stackin *in)
 		return;
 	for (uint32_t i = p->names.comm.n; i; i--)
 		vec_push(&p->stack, p->names.comm.v[i - 1]);
-	stacktree_add(in->tree, p->stack.v, p->stack.n, stackin_scale(in, p->period));
-	in->stacks++;
+	stackin_count(in, p->stack.v, p->stack.n, p->period);
 	p->stack.n = 0;
 	p->in_sample = false;
 }

@@ -18,6 +18,9 @@ enum { MAGIC_MAX = 16 }; /* bytes by which a document is recognised */
 /* A gzipped document has at most INFLATED_FREE + n * INFLATED_TIMES bytes, where n is its size.
  * pprof's profiles shrink to about a tenth. */
 enum { INFLATED_FREE = 16 << 20, INFLATED_TIMES = 100 };
+/* The distinct stacks of an input of n bytes have at most TEXT_FREE + n * TEXT_PER_BYTE bytes of
+ * text. In pprof, a frame is one to three bytes, and several when functions are inlined there. */
+enum { TEXT_FREE = 64 << 20, TEXT_PER_BYTE = 512 };
 
 struct stackin_gzip {
 	z_stream z;
@@ -112,6 +115,28 @@ uint64_t stackin_scale(const struct stackin *in, uint64_t count)
 	return v >= 0x1p64 ? UINT64_MAX : (uint64_t)v;
 }
 
+void stackin_count(struct stackin *in, const uint32_t *ids, uint32_t n, uint64_t count)
+{
+	if (in->overgrown)
+		return;
+	in->stacks++;
+	if (!stacktree_add(in->tree, ids, n, stackin_scale(in, count)))
+		return;
+	for (uint32_t i = 0; i < n; i++)
+		in->text_bytes += in->tree->frames.v[ids[i]].len + 1;
+	in->overgrown = in->text_bytes > TEXT_FREE + in->given * TEXT_PER_BYTE;
+}
+
+static struct err *check_text(const struct stackin *in)
+{
+	if (!in->overgrown)
+		return NULL;
+	return err_new(E2BIG,
+		       "the names in the stacks would be more than %llu MB of text, which is too "
+		       "much for an input of %llu bytes",
+		       (unsigned long long)(in->text_bytes >> 20), (unsigned long long)in->given);
+}
+
 static void use(struct stackin *in, enum stackin_format format)
 {
 	in->format = format;
@@ -178,6 +203,7 @@ static const struct lines_ops ops = { .begin = start, .lines = whole_lines, .too
 
 static void feed(struct stackin *in, const char *p, size_t n)
 {
+	in->given += n;
 	if (in->reader && in->reader->document) {
 		if (in->gzip &&
 		    in->document.n + n > INFLATED_FREE + in->gzip->taken * INFLATED_TIMES)
@@ -262,6 +288,8 @@ void stackin_feed(struct stackin *in, const char *text, size_t len)
 
 struct err *stackin_end(struct stackin *in)
 {
+	struct err *e = NULL;
+
 	if (!in->begun) { /* a short input */
 		struct out head = in->document;
 
@@ -279,12 +307,14 @@ struct err *stackin_end(struct stackin *in)
 				? "the gzipped document is more than 100 times larger than its file: "
 				  "gunzip it first if it is to be trusted"
 				: "the gzipped input is damaged or cut off");
-	if (in->reader && in->reader->document)
-		return in->reader->document(in, (const uint8_t *)in->document.v, in->document.n);
-	lines_end(&in->text, &ops, in);
-	if (in->reader->end)
-		in->reader->end(in);
-	return NULL;
+	if (in->reader && in->reader->document) {
+		e = in->reader->document(in, (const uint8_t *)in->document.v, in->document.n);
+	} else {
+		lines_end(&in->text, &ops, in);
+		if (in->reader->end)
+			in->reader->end(in);
+	}
+	return e ?: check_text(in);
 }
 
 /* Maps a file that is a document and does not copy it, because perf.data may be large. *ret_done:
@@ -308,7 +338,8 @@ static struct err *read_document(struct stackin *in, int fd, const char *path, b
 	e = mapped_open(path, &map);
 	if (e)
 		return e;
-	e = in->reader->document(in, map.p, map.len);
+	in->given = map.len;
+	e = in->reader->document(in, map.p, map.len) ?: check_text(in);
 	if (e)
 		e = err_wrap(e, "%s", path);
 	/* Then the error of the reader is not the real one. */

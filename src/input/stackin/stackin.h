@@ -6,7 +6,8 @@
  * that could not be read. Always true: for a text, memory grows with the distinct frames and
  * stacks, not with the input. Lines that are no stack are skipped and counted, and are never an
  * error. A damaged document is an error. Control bytes and invalid UTF-8 pass into the names
- * unchanged.
+ * unchanged. The text of all stacks grows with the input: a frame of a few bytes can stand for a
+ * name of 64 kB, so a small document could make any amount of text.
  */
 #ifndef DESCRY_INPUT_STACKIN_STACKIN_H
 #define DESCRY_INPUT_STACKIN_STACKIN_H
@@ -62,6 +63,8 @@ struct stackin {
 	uint64_t skipped, first_skipped; /* lines not understood; the number of the first, from 1 */
 	uint64_t skipped_above;          /* ... those before the first stack */
 	uint64_t filtered;               /* samples of other events */
+	uint64_t given;                  /* bytes of the input, unpacked */
+	uint64_t text_bytes;             /* of the distinct stacks that readers counted as frames */
 	char *event;       /* the event whose samples were taken, NULL when the input has none */
 	char *unit;        /* of a document: the unit of the counts; NULL: not known */
 	VEC(char *) notes; /* remarks on the input: losses, missing names */
@@ -70,9 +73,9 @@ struct stackin {
 	void *state;
 	struct stackin_frames frames;
 	struct lines text;
-	struct out document;       /* the part of a document that was read so far */
-	struct stackin_gzip *gzip; /* NULL: the input is not gzipped */
-	bool begun, broken;
+	struct out document;           /* the part of a document that was read so far */
+	struct stackin_gzip *gzip;     /* NULL: the input is not gzipped */
+	bool begun, broken, overgrown; /* overgrown: text_bytes is too large for `given` */
 };
 
 void stackin_init(struct stackin *in, struct stacktree *tree, const struct stackin_options *o);

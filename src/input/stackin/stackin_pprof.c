@@ -342,8 +342,7 @@ static struct err *read_sample(struct stackin *in, struct pprof *p, struct span 
 	}
 	if (!p->ids.n)
 		vec_push(&p->ids, stacktree_marked(in->tree, "[no stack]", 10));
-	stacktree_add(in->tree, p->ids.v, p->ids.n, stackin_scale(in, (uint64_t)value));
-	in->stacks++;
+	stackin_count(in, p->ids.v, p->ids.n, (uint64_t)value);
 	return bytes_err(&b);
 }
 

@@ -31,6 +31,9 @@ void stackin_note(struct stackin *in, const char *fmt, ...) __attribute__((forma
 
 /* Notes that the line just counted is no stack. */
 void stackin_skip(struct stackin *in);
+/* Counts a stack of frame ids, LEAF FIRST. The text of all distinct stacks has a budget, by the
+ * bytes of the input. Beyond it nothing more is counted, and the input's end is an error. */
+void stackin_count(struct stackin *in, const uint32_t *ids, uint32_t n, uint64_t count);
 uint64_t stackin_scale(const struct stackin *in, uint64_t count);
 
 /* Returns the next line of [*text, end) without its newline, NULL at the end. */

@@ -71,9 +71,7 @@ static void speedscope_add(struct stackin *in, struct speedscope *p, double weig
 		vec_push(&p->ids, p->base);
 	if (!p->ids.n || v == 0)
 		return;
-	stacktree_add(in->tree, p->ids.v, p->ids.n,
-		      stackin_scale(in, v >= 0x1p64 ? UINT64_MAX : (uint64_t)v));
-	in->stacks++;
+	stackin_count(in, p->ids.v, p->ids.n, v >= 0x1p64 ? UINT64_MAX : (uint64_t)v);
 }
 
 /* Returns false when the stacks have too many frames with these. */

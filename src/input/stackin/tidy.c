@@ -93,10 +93,8 @@ void frames_add(struct stackin *in, uint64_t count)
 
 	for (uint32_t i = f->base.n; i; i--)
 		vec_push(&f->ids, f->base.v[i - 1]);
-	if (f->ids.n) {
-		stacktree_add(in->tree, f->ids.v, f->ids.n, stackin_scale(in, count));
-		in->stacks++;
-	}
+	if (f->ids.n)
+		stackin_count(in, f->ids.v, f->ids.n, count);
 	frames_drop(in);
 }
 
