@@ -337,6 +337,74 @@ static void test_many(void **state)
 	unlink(green);
 }
 
+/* Maps a file in many pieces, with a page between two. step: how far their offsets are apart. */
+static void map_pieces(struct symbols *s, const char *path, uint32_t n, uint64_t offset,
+		       uint64_t step)
+{
+	for (uint32_t i = 0; i < n; i++) {
+		struct mapping m = mapping_of(path, HERE + (8 + 2 * (uint64_t)i) * PAGE);
+
+		m.offset = offset + i * step;
+		m.time = 100;
+		process_map(s, PID, &m);
+	}
+}
+
+/* A process may have 65,000 mappings, and each address of its stacks is looked up in them. */
+static void test_long_list(void **state)
+{
+	enum { PIECES = 4000, LOOKS = 2 * 64 * PIECES + 2 * PIECES };
+	cleanup_free char *red = library("red.so", "red"), *green = library("green.so", "green");
+	struct symbols *s = symbols_new();
+	struct place p;
+
+	map(s, PID, red, HERE, 100);
+	map_pieces(s, green, PIECES, 4 * PAGE, 2 * PAGE); /* it would begin at HERE + 4 PAGE */
+	for (uint32_t i = 0; i < PIECES; i++) {
+		const uint64_t piece = HERE + (8 + 2 * (uint64_t)i) * PAGE;
+
+		assert_true(symbols_user(s, PID, 0, piece + 8, &p));
+		assert_string_equal(p.module, "green.so");
+		assert_true(p.module_base == HERE + 4 * PAGE);
+		assert_false(symbols_user(s, PID, 0, piece + PAGE, &p)); /* nothing is there */
+	}
+	assert_true(symbols_user(s, PID, 0, HERE + 4 * PAGE + 8, &p));
+	assert_string_equal(p.module, "green.so");
+	assert_false(symbols_user(s, PID, 0, HERE + 5 * PAGE, &p));
+	assert_in_range(s->looks, 1, LOOKS);
+	symbols_free(s);
+	unlink(red);
+	unlink(green);
+}
+
+/* The tables of a long list follow its changes. */
+static void test_long_list_changes(void **state)
+{
+	enum { PIECES = 1000, PARTS = 4, PART = PIECES / PARTS };
+	cleanup_free char *red = library("red.so", "red"), *green = library("green.so", "green");
+	struct symbols *s = symbols_new();
+	struct place p;
+
+	map_pieces(s, green, PIECES, 0, 0); /* each begins the file */
+	for (uint32_t parts = 1; parts <= PARTS; parts++) {
+		for (uint32_t i = 0; i < PIECES; i++) {
+			const uint32_t part = i / PART < parts ? i / PART : parts - 1;
+			const uint64_t piece = HERE + (8 + 2 * (uint64_t)i) * PAGE;
+
+			assert_true(symbols_user(s, PID, 0, piece + 8, &p));
+			assert_string_equal(p.module, "green.so");
+			assert_true(p.module_base == HERE + (8 + 2 * (uint64_t)part * PART) * PAGE);
+			assert_int_equal(symbols_user(s, PID, 0, piece + PAGE, &p),
+					 i % PART == PART - 1 && i / PART + 1 < parts);
+		}
+		/* in front of the first piece of the next part */
+		map(s, PID, red, HERE + (7 + 2 * (uint64_t)parts * PART) * PAGE, 200);
+	}
+	symbols_free(s);
+	unlink(red);
+	unlink(green);
+}
+
 /* A live process. Its list is read once, and events report its later mappings. The text that it
  * maps is in a file that is then deleted, in place of another file. */
 static void test_live(void **state)
@@ -424,12 +492,19 @@ static void test_overlay(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_over_time),     cmocka_unit_test(test_overlaps),
-		cmocka_unit_test(test_number_again),  cmocka_unit_test(test_other_device),
-		cmocka_unit_test(test_offset),        cmocka_unit_test(test_replaced),
-		cmocka_unit_test(test_fork_and_exec), cmocka_unit_test(test_late_news),
-		cmocka_unit_test(test_many),          cmocka_unit_test(test_live),
+		cmocka_unit_test(test_over_time),
+		cmocka_unit_test(test_overlaps),
+		cmocka_unit_test(test_number_again),
+		cmocka_unit_test(test_other_device),
+		cmocka_unit_test(test_offset),
+		cmocka_unit_test(test_replaced),
+		cmocka_unit_test(test_fork_and_exec),
+		cmocka_unit_test(test_late_news),
+		cmocka_unit_test(test_many),
+		cmocka_unit_test(test_live),
 		cmocka_unit_test(test_overlay),
+		cmocka_unit_test(test_long_list),
+		cmocka_unit_test(test_long_list_changes),
 	};
 	int failed;
 

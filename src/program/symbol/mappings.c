@@ -23,6 +23,8 @@ enum {
 	/* Mappings of a process that events may add to. Each event moves those behind it. */
 	FOLLOWED_MAX = 8192,
 	FORKED_MAX = 4096, /* mappings that a child gets from its parent's list */
+	/* Mappings that a query looks at one by one. Lists may have 65,000. */
+	LOOKS_FEW = 64,
 };
 /* Records not read yet may still name a process that ended a moment ago. */
 #define RECENT_NS 10000000000ull
@@ -33,8 +35,15 @@ void process_drop(struct symbols *s, struct process *p)
 {
 	vec_fini(&p->maps);
 	vec_fini(&p->past);
+	vec_fini(&p->begins);
 	jit_drop(s, p);
 	free(p);
+}
+
+/* To be called at each change of p->maps. */
+static void maps_changed(struct process *p)
+{
+	p->firsts_known = p->begins_known = false;
 }
 
 struct process *process_of(struct symbols *s, pid_t pid, bool *ret_new)
@@ -118,6 +127,7 @@ static void replace(struct process *p, struct live_mapping *new, uint64_t now)
 		if (!new->m.time || (old->m.time && old->m.time < new->m.time))
 			new->m.time = old->m.time;
 	}
+	maps_changed(p);
 	if (from == to)
 		(void)vec_add(&p->maps);
 	else
@@ -174,6 +184,7 @@ static void take_read(struct symbols *s, struct process *p, const struct mapping
 	}
 	while (next < n)
 		all[total++] = list[next++];
+	maps_changed(p);
 	vec_fini(&p->maps);
 	p->maps.v = total ? xrealloc(all, total * sizeof(*all)) : all;
 	p->maps.n = p->maps.cap = total;
@@ -188,6 +199,7 @@ static void process_clear(struct symbols *s, struct process *p)
 	p->told = false;
 	p->start_time = 0;
 	p->read_ns = 0;
+	maps_changed(p);
 	p->maps.n = 0;
 	p->past.n = 0;
 	p->crowded = false;
@@ -390,19 +402,51 @@ static struct live_mapping *find_past(struct process *p, uint64_t addr, uint64_t
 	return NULL;
 }
 
-/* Returns where the file begins in memory, by the lowest of its mappings adjacent to i. The kernel
- * reports only text, so the file's mappings in front of it may not be known. */
-static uint64_t load_address(const struct process *p, uint32_t i)
+/* Notes for each mapping the first one of its file: the lowest of those of one path, without
+ * another file's between them. Of mappings without a file, only adjacent ones are of one path. */
+static void find_firsts(struct symbols *s, struct process *p)
+{
+	struct live_mapping *v = p->maps.v;
+	uint32_t before = 0; /* the last mapping of a file */
+
+	if (p->firsts_known)
+		return;
+	for (uint32_t i = 0; i < p->maps.n; i++) {
+		const bool file = v[i].m.path[0] == '/';
+		const uint32_t other = file ? before : i - 1;
+
+		v[i].first = i && v[other].m.path == v[i].m.path ? v[other].first : i;
+		before = file ? i : before;
+	}
+	s->looks += p->maps.n;
+	p->firsts_known = true;
+}
+
+/* Returns the index of the file's lowest mapping, of those adjacent to i. */
+static uint32_t first_of(struct symbols *s, struct process *p, uint32_t i)
 {
 	const struct live_mapping *v = p->maps.v;
-	const struct mapping *first = &v[i].m;
+	const uint32_t low = i > LOOKS_FEW ? i - LOOKS_FEW : 0;
+	uint32_t first = i;
 
-	for (uint32_t k = i; k--;) {
-		if (v[k].m.path == first->path) /* interned */
-			first = &v[k].m;
+	for (uint32_t k = i; k-- > low; s->looks++) {
+		if (v[k].m.path == v[i].m.path) /* interned */
+			first = k;
 		else if (v[k].m.path[0] == '/')
-			break;
+			return first;
 	}
+	if (!low)
+		return first;
+	find_firsts(s, p);
+	return v[i].first;
+}
+
+/* Returns where the file begins in memory, by its lowest mapping. The kernel reports only text, so
+ * the file's mappings in front of it may not be known. */
+static uint64_t load_address(struct symbols *s, struct process *p, uint32_t i)
+{
+	const struct mapping *first = &p->maps.v[first_of(s, p, i)].m;
+
 	return first->path[0] == '/' && first->start >= first->offset ? first->start - first->offset
 								      : first->start;
 }
@@ -415,17 +459,57 @@ static bool is_beginning(const struct mapping *m, uint64_t addr)
 	       addr - (m->start - m->offset) < FIRST_PAGE;
 }
 
+static int compare_begin(const void *pa, const void *pb)
+{
+	const struct file_begin *a = pa, *b = pb;
+
+	return a->at != b->at ? COMPARE(a->at, b->at) : COMPARE(a->mapping, b->mapping);
+}
+
+static void find_begins(struct symbols *s, struct process *p)
+{
+	if (p->begins_known)
+		return;
+	p->begins.n = 0;
+	for (uint32_t i = 0; i < p->maps.n; i++) {
+		const struct mapping *m = &p->maps.v[i].m;
+
+		if (m->path[0] == '/' && m->start >= m->offset)
+			vec_push(&p->begins, ((struct file_begin){ m->start - m->offset, i }));
+	}
+	if (p->begins.n)
+		qsort(p->begins.v, p->begins.n, sizeof(*p->begins.v), compare_begin);
+	s->looks += p->maps.n;
+	p->begins_known = true;
+}
+
+/* Returns the first mapping behind addr in the first page of whose file addr is, or NULL. */
+static struct live_mapping *begins_at(struct symbols *s, struct process *p, uint64_t addr)
+{
+	const uint64_t page = addr & ~(FIRST_PAGE - 1ull);
+	const uint32_t from = lower_bound(p, addr);
+	uint32_t i = from;
+
+	if (p->maps.n - from <= LOOKS_FEW) {
+		for (; i < p->maps.n && !is_beginning(&p->maps.v[i].m, addr); i++)
+			s->looks++;
+		return i < p->maps.n ? &p->maps.v[i] : NULL;
+	}
+	find_begins(s, p);
+	i = partition_point(p->begins.n, k,
+			    p->begins.v[k].at < page ||
+				    (p->begins.v[k].at == page && p->begins.v[k].mapping < from));
+	return i < p->begins.n && p->begins.v[i].at == page ? &p->maps.v[p->begins.v[i].mapping]
+							    : NULL;
+}
+
 static bool find_module(struct symbols *s, struct process *p, uint64_t time, uint64_t addr,
 			struct process_at *ret)
 {
-	struct live_mapping *l = NULL;
+	struct live_mapping *l = begins_at(s, p, addr);
 	bool past = false;
-	uint32_t i;
 
-	for (i = lower_bound(p, addr); i < p->maps.n && !l; i++)
-		if (is_beginning(&p->maps.v[i].m, addr))
-			l = &p->maps.v[i];
-	for (i = p->past.n; i-- && !l && !time;) {
+	for (uint32_t i = p->past.n; i-- && !l && !time;) {
 		past = is_beginning(&p->past.v[i].at.m, addr);
 		if (past)
 			l = &p->past.v[i].at;
@@ -451,7 +535,7 @@ bool process_find(struct symbols *s, struct process *p, uint64_t time, uint64_t 
 		ret->base = past->m.start - past->m.offset;
 		file_at(s, p, past, true, ret);
 	} else if (found) {
-		ret->base = load_address(p, i);
+		ret->base = load_address(s, p, i);
 		file_at(s, p, &p->maps.v[i], false, ret);
 	}
 	return past || found || find_module(s, p, time, addr, ret);
@@ -481,6 +565,7 @@ void symbols_refresh(struct symbols *s, pid_t pid)
 	if (!slot)
 		return;
 	p = (struct process *)(uintptr_t)*slot;
+	maps_changed(p);
 	p->maps.n = 0;
 	p->past.n = 0;
 	p->told = false;
@@ -590,6 +675,7 @@ void process_exec(struct symbols *s, pid_t pid, uint64_t time)
 		else
 			keep_past(p, l, time);
 	}
+	maps_changed(p);
 	p->maps.n = kept;
 	p->crowded = false;
 	p->told = s->watch != NULL;
@@ -645,8 +731,10 @@ static void tidy_live(struct symbols *s, struct candidate *v, uint32_t n, uint64
 		struct process *p = v[i].p;
 
 		nmappings -= mappings_of(p);
+		maps_changed(p);
 		vec_fini(&p->maps);
 		vec_fini(&p->past);
+		vec_fini(&p->begins);
 		p->told = false;
 		p->cut = p->dropped = true;
 	}

@@ -70,7 +70,14 @@ struct live_mapping {
 	struct mapping m;
 	struct known_object *known; /* NULL: not opened, or cannot be opened; owned by the cache */
 	bool tried;
-	bool dropped; /* its object was dropped because of the limits */
+	bool dropped;   /* its object was dropped because of the limits */
+	uint32_t first; /* mappings.c: index of the file's first mapping, when they are known */
+};
+
+/* Where the file of a mapping would begin in memory. */
+struct file_begin {
+	uint64_t at;
+	uint32_t mapping; /* index */
 };
 
 struct past_mapping {
@@ -95,6 +102,9 @@ struct process {
 	uint64_t pause_ns;   /* from then until the next */
 	VEC(struct live_mapping) maps; /* by address; no overlaps */
 	VEC(struct past_mapping) past; /* in the order of their ends; the last PAST_MAX */
+	/* Found when a long list needs them, valid until it changes. */
+	bool firsts_known, begins_known;
+	VEC(struct file_begin) begins; /* by address, then by mapping */
 
 	struct jit_home home;
 	uint64_t jit_next_ns;           /* CLOCK_MONOTONIC; the perf map is not read before */
@@ -125,6 +135,7 @@ struct symbols {
 	uint32_t tidy_at; /* number of processes at which process_tidy() is due */
 	uint32_t npaths;  /* paths that the last process_tidy() left */
 	uint64_t grown;   /* mappings added since the last process_tidy() */
+	uint64_t looks;   /* at mappings, one after the other: for tests */
 	/* CLOCK_MONOTONIC; the end of the time of which reading lists again that were dropped has
 	 * taken a tenth */
 	uint64_t dropped_ns;
