@@ -256,12 +256,54 @@ static void v8_symbols_of_one_text(void **state)
 	assert_int_equal(none.work, 100);
 }
 
+/* Any number of heaps can lie in one block, whose words are searched for each of them. */
+static void v8_heaps_in_one_block(void **state)
+{
+	enum { HEAPS = 1000 };
+	const struct graph_wanted w = { .labels = true };
+	struct memory_copy *c = NULL;
+	struct v8_reader x;
+	struct graph *g;
+	struct space *s;
+	uint32_t remarks;
+	struct v8 v;
+
+	(void)state;
+	vh_make(&mem);
+	assert_null(memory_copy(&mem.space, &c));
+	s = memory_copy_space(c, &mem.space);
+	g = graph_new(&w);
+	vh_reader(&x, &v, c, s, g);
+	assert_null(v8_read(&x));
+	assert_int_equal(x.heaps.n, 1);
+	remarks = graph_remarks(g);
+	assert_true(x.words > 0);
+	/* once more, with many heaps */
+	heap_fini(&x.blocks);
+	x.blocks = (struct leaks_heap){ 0 };
+	for (uint32_t i = 0; i < HEAPS; i++)
+		vec_push(&x.heaps, VH_HEAP + i % 4 * 8);
+	v8_roots_add(&x);
+	assert_int_equal(x.words, 0);
+	assert_int_equal(graph_remarks(g), remarks + 1);
+	assert_non_null(strstr(graph_remark_text(g, remarks), "more heaps and handles"));
+	assert_null(graph_finish(g));
+	graph_free(g);
+	vh_reader_fini(&x);
+	space_free(s);
+	memory_copy_free(c);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(v8_objects),        cmocka_unit_test(v8_counted),
-		cmocka_unit_test(v8_moved),          cmocka_unit_test(v8_no_pages),
-		cmocka_unit_test(v8_forged_numbers), cmocka_unit_test(v8_symbols_of_one_text),
+		cmocka_unit_test(v8_objects),
+		cmocka_unit_test(v8_counted),
+		cmocka_unit_test(v8_moved),
+		cmocka_unit_test(v8_no_pages),
+		cmocka_unit_test(v8_forged_numbers),
+		cmocka_unit_test(v8_symbols_of_one_text),
+		cmocka_unit_test(v8_heaps_in_one_block),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -176,6 +176,7 @@ struct v8_reader {
 	uint32_t label_map, label_properties, label_elements, label_shared, label_context;
 	uint64_t walk;   /* bytes of pages that may still be walked over */
 	uint64_t holds;  /* roots that may still be added */
+	uint64_t words;  /* that may still be searched for roots */
 	uint64_t budget; /* words that may still be looked at beyond each object's own */
 	uint64_t objects, skipped, outside;
 };

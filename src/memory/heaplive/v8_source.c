@@ -112,6 +112,7 @@ struct err *v8_read(struct v8_reader *x)
 		x->budget += x->copy->runs.v[i].end - x->copy->runs.v[i].start;
 	x->walk = x->budget * 4 + (64 << 20);
 	x->holds = x->budget / 8 + (1 << 16);
+	x->words = x->budget / 8 * 2 + (1 << 20); /* each word is searched once, or twice */
 	x->budget = x->budget / 8 * 4 + (1 << 20);
 	e = v8_pages_find(x);
 	if (e)
