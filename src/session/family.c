@@ -9,6 +9,7 @@
 #include "load/inproc/memory/owner.h"
 #include "program/space/mapping.h"
 #include "program/target/target.h"
+#include "session/program_files.h"
 #include "wire/inproc.h"
 
 /* The in-process engine's memory in descry has places for as many sessions. */
@@ -20,11 +21,6 @@ enum {
 };
 _Static_assert((int)PROGRAMS_MAX < (int)SESSIONS_MAX, "and one of the kernel's engine");
 
-/* A file that a process maps: device and inode. */
-struct mapped_file {
-	uint64_t dev, inode;
-};
-
 /* A program as one process began to run it. Two processes with the same program have the same
  * probes. */
 struct program {
@@ -33,7 +29,7 @@ struct program {
 		uint64_t dev, inode, size, changed; /* of its file; changed: ns */
 		uint64_t user, mounts, pids;        /* uid and name spaces of the process */
 	} id;
-	VEC(struct mapped_file) files; /* of executable mappings */
+	struct program_files files;
 };
 
 struct member {
@@ -92,40 +88,22 @@ static bool program_read(pid_t pid, struct program *ret)
 	*ret = (struct program){ .pid = pid };
 	if (!id_read(pid, &ret->id) || err_drop(mappings_read(pid, &maps)))
 		return false;
-	for (uint32_t i = 0; i < maps.n; i++) {
-		const struct mapping *m = &maps.v[i];
-
-		if (m->exec && m->inode)
-			vec_push(&ret->files,
-				 ((struct mapped_file){ (uint64_t)m->dev_major << 32 | m->dev_minor,
-							m->inode }));
-	}
+	program_files_init(&ret->files, &maps);
 	mappings_free(&maps);
 	return true;
 }
 
 static void program_free(struct program *p)
 {
-	vec_fini(&p->files);
-}
-
-static bool has_file(const struct program *p, const struct mapped_file *f)
-{
-	for (uint32_t i = 0; i < p->files.n; i++)
-		if (p->files.v[i].dev == f->dev && p->files.v[i].inode == f->inode)
-			return true;
-	return false;
+	program_files_fini(&p->files);
 }
 
 /* Returns true when the probes of `known` are all that a process of program p needs: it maps no
  * file more. */
 static bool program_covers(const struct program *known, const struct program *p)
 {
-	bool all = !memcmp(&known->id, &p->id, sizeof(p->id));
-
-	for (uint32_t i = 0; i < p->files.n && all; i++)
-		all = has_file(known, &p->files.v[i]);
-	return all;
+	return !memcmp(&known->id, &p->id, sizeof(p->id)) &&
+	       program_files_cover(&known->files, &p->files);
 }
 
 /* --- members --- */

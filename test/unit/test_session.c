@@ -7,6 +7,7 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "session/program_files.h"
 #include "session/session.h"
 
 struct heard {
@@ -153,13 +154,44 @@ static void two_at_once(void **state)
 	free(text[1]);
 }
 
+/* Programs of so many mappings, of a few files each. */
+static void files_of_programs(void **state)
+{
+	enum { MAPPINGS = 65000, FILES = 6 };
+	struct mappings maps = { .v = xcalloc(MAPPINGS, sizeof(*maps.v)) };
+	struct program_files f[1 << FILES];
+
+	(void)state;
+	for (uint32_t set = 0; set < 1 << FILES; set++) {
+		maps.n = 0;
+		for (uint32_t i = 0; i < (set == 13 ? MAPPINGS : 100); i++) {
+			const uint32_t file = i * 7 % FILES;
+
+			if (set >> file & 1)
+				maps.v[maps.n++] = (struct mapping){ .exec = true,
+								     .dev_major = file & 1,
+								     .inode = 1 + file / 2 };
+			else if (maps.n) /* data, and memory without a file */
+				maps.v[maps.n++] = (struct mapping){ .exec = i & 1,
+								     .inode = i & 1 ? 0 : file };
+		}
+		program_files_init(&f[set], &maps);
+		assert_int_equal(f[set].v.n, __builtin_popcount(set));
+	}
+	for (uint32_t a = 0; a < 1 << FILES; a++)
+		for (uint32_t b = 0; b < 1 << FILES; b++)
+			assert_int_equal(program_files_cover(&f[a], &f[b]), (a & b) == b);
+	for (uint32_t set = 0; set < 1 << FILES; set++)
+		program_files_fini(&f[set]);
+	free(maps.v);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(output_and_status),
-		cmocka_unit_test(wrong_d),
-		cmocka_unit_test(not_allowed),
-		cmocka_unit_test(two_at_once),
+		cmocka_unit_test(output_and_status), cmocka_unit_test(wrong_d),
+		cmocka_unit_test(not_allowed),       cmocka_unit_test(two_at_once),
+		cmocka_unit_test(files_of_programs),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
