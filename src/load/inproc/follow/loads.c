@@ -12,37 +12,17 @@
 #include "base/clock.h"
 #include "base/procmem.h"
 #include "load/inproc/follow/inproc_follow.h"
+#include "load/inproc/follow/mapped_code.h"
 #include "load/inproc/patch/inproc_patch.h"
 #include "load/inproc/patch/records.h"
 
 enum { UNASKED_MS = 100 };
 
-struct mapped {
-	uint64_t lo, hi, offset;
-	struct stat file;
-};
 struct look {
 	struct inproc_engine *e;
 	struct inproc_process *p;
-	VEC(struct mapped) maps; /* executable mappings of files */
+	struct mapped_codes maps;
 };
-
-static struct err *read_maps(struct look *l)
-{
-	struct mappings maps = { 0 };
-	struct err *err = mappings_read(l->p->pid, &maps);
-
-	for (uint32_t i = 0; i < maps.n && !err; i++) {
-		const struct mapping *m = &maps.v[i];
-		struct mapped file = { m->start, m->end, m->offset, { 0 } };
-		cleanup_free char *path = m->exec ? mapping_open_path(l->p->pid, m) : NULL;
-
-		if (path && !stat(path, &file.file))
-			vec_push(&l->maps, file);
-	}
-	mappings_free(&maps);
-	return err;
-}
 
 /* Returns true when a place holds descry's jump (ours), or the file's own bytes. */
 static bool holds(const struct inproc_process *p, const struct inproc_site *s, bool ours)
@@ -77,16 +57,16 @@ static bool is_hooked(const struct inproc_process *p)
 	return false;
 }
 
-static const struct mapped *find_mapped(const struct look *l, const struct inproc_module *m)
+/* Returns the first mapping of the module's text, or NULL. */
+static const struct mapped_code *find_mapped(const struct look *l, const struct inproc_module *m)
 {
-	for (uint32_t i = 0; i < l->maps.n; i++) {
-		const struct mapped *x = &l->maps.v[i];
-		uint64_t addr;
+	uint32_t n;
+	const struct mapped_code *v = mapped_codes_of(&l->maps, m->dev, m->inode, &n);
+	uint64_t addr;
 
-		if (x->file.st_ino == m->inode && x->file.st_dev == m->dev &&
-		    object_text_mapping_addr(m->object, x->offset, &addr))
-			return x;
-	}
+	for (uint32_t i = 0; i < n; i++)
+		if (object_text_mapping_addr(m->object, v[i].offset, &addr))
+			return &v[i];
 	return NULL;
 }
 
@@ -99,7 +79,7 @@ static bool look_at_modules(struct look *l)
 
 	for (uint32_t i = 0; i < p->modules.n; i++) {
 		struct inproc_module *m = &p->modules.v[i];
-		const struct mapped *x;
+		const struct mapped_code *x;
 		uint64_t addr = 0;
 
 		if (!m->nsites || loads_stays(m->object) || (m->enabled && any_holds(p, m, true)))
@@ -135,16 +115,16 @@ static bool look_for_files(const struct look *l)
 	for (uint32_t i = 0; i < img->nprobes; i++) {
 		const struct probe *p = img->probes[i].probe;
 		struct stat st;
+		uint32_t n;
 
 		if (!l->p->waiting[i] || !p->object || (last && !strcmp(last, p->object)))
 			continue;
 		last = p->object;
 		if (stat(p->object, &st))
 			continue;
-		for (uint32_t k = 0; k < l->maps.n; k++)
-			if (l->maps.v[k].file.st_ino == st.st_ino &&
-			    l->maps.v[k].file.st_dev == st.st_dev)
-				return true;
+		(void)mapped_codes_of(&l->maps, st.st_dev, st.st_ino, &n);
+		if (n)
+			return true;
 	}
 	return false;
 }
@@ -177,12 +157,12 @@ static struct err *loads_look_at(struct inproc_engine *e, struct inproc_process 
 {
 	struct inproc_process late = inproc_process_of(p->pid);
 	struct look l = { .e = e, .p = p };
-	struct err *err = read_maps(&l);
+	struct err *err = mapped_codes_read(&l.maps, p->pid);
 	bool todo = false;
 
 	late.root = p->root;
 	late.taken = p->taken;
-	if (!err && l.maps.n) { /* no mappings: the process ends, or executes another program */
+	if (!err && l.maps.v.n) { /* no mappings: the process ends, or executes another program */
 		todo = look_at_modules(&l);
 		if (look_for_files(&l)) {
 			err = sites_plan_late(e, p, &late);
@@ -190,7 +170,7 @@ static struct err *loads_look_at(struct inproc_engine *e, struct inproc_process 
 				todo |= take_over(p, &late);
 		}
 	}
-	vec_fini(&l.maps);
+	mapped_codes_fini(&l.maps);
 	sites_free(&late);
 	if (!err && todo) {
 		err = process_extend(e, p);
