@@ -614,6 +614,34 @@ static void threads(void **unused)
 	alloc_record_fini(&r);
 }
 
+/* Looks for processes that have ended are not made for each record. */
+static void looks(void **unused)
+{
+	enum { PROCESSES = 300, FIRST = 0x7ff00000 }; /* greater than any process number */
+	const uint64_t second = 1000000000;
+	struct record_files files;
+	struct alloc_writer *w;
+
+	(void)unused;
+	assert_null(alloc_writer_new(path, &w));
+	record_files_init(&files, path);
+	record_files_begin(&files, 1, w);
+	for (int i = 0; i < PROCESSES; i++)
+		assert_non_null(record_file_of(&files, FIRST + i));
+	assert_int_equal(files.open.n, PROCESSES);
+	assert_int_equal(files.looks, 1);
+	files.now = 3 * second; /* none had a record for so long */
+	assert_non_null(record_file_of(&files, FIRST + PROCESSES));
+	assert_int_equal(files.looks, 2);
+	assert_int_equal(files.open.n, 1);
+	assert_int_equal(files.done.n, PROCESSES);
+	for (uint32_t i = 0; i < files.done.n; i++)
+		unlink(files.done.v[i]->path);
+	unlink(files.open.v[0]->path);
+	assert_null(record_files_end(&files));
+	record_files_fini(&files);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -621,6 +649,7 @@ int main(void)
 		cmocka_unit_test(nodes),   cmocka_unit_test(sums),  cmocka_unit_test(too_large),
 		cmocka_unit_test(no_room), cmocka_unit_test(waits), cmocka_unit_test(aligned),
 		cmocka_unit_test(lanes),   cmocka_unit_test(ahead), cmocka_unit_test(threads),
+		cmocka_unit_test(looks),
 	};
 	int failed;
 

@@ -10,6 +10,7 @@ enum {
 	FILES_MAX = 4096, /* of a recording */
 	OPENED = 256,     /* at a time; beyond them, those of processes that have ended are ended */
 	QUIET_NS = 2000000000, /* after the last record of one that has ended */
+	LOOK_NS = 100000000,   /* between two looks at all of them: each has 4,096 system calls */
 };
 
 void record_files_init(struct record_files *f, const char *path)
@@ -73,6 +74,8 @@ static void close_file(struct record_files *f, uint32_t i)
 
 static void close_ended(struct record_files *f)
 {
+	f->looks++;
+	f->look_at = f->now + LOOK_NS;
 	for (uint32_t i = f->open.n; i-- > 0;) {
 		const struct record_file *file = f->open.v[i];
 
@@ -168,7 +171,7 @@ struct record_file *record_file_of(struct record_files *f, pid_t pid)
 	for (uint32_t i = f->open.n; i-- > 0 && !file;)
 		if (f->open.v[i]->pid == pid)
 			file = f->open.v[i];
-	if (!file && f->open.n >= OPENED)
+	if (!file && f->open.n >= OPENED && f->now >= f->look_at)
 		close_ended(f);
 	file = file ?: open_file(f, pid);
 	f->refused += !file;

@@ -56,7 +56,9 @@ struct record_files {
 	uint64_t faults;    /* calls left out because a clause could not read memory */
 	uint64_t unstacked; /* calls whose stacks are left out, because `room` is used up */
 	uint64_t refused;   /* records of processes that have no file */
-	struct err *error;  /* why a file could not be made, or written; NULL: all could */
+	uint64_t look_at;   /* time of the next look for processes that have ended */
+	uint32_t looks;
+	struct err *error; /* why a file could not be made, or written; NULL: all could */
 	/* Of an attached process. */
 	pid_t attached;         /* whose blocks of before are recorded; 0: none */
 	uint64_t before;        /* blocks that were allocated before the recording */
