@@ -293,6 +293,27 @@ static void too_large(void **state)
 	err_free(e);
 }
 
+/* Segments of a core file can begin and end anywhere. Words of them lie behind the last byte. */
+static void odd_segment(void **state)
+{
+	struct mapping *m = &mem.map[HM_PARTS - 1];
+	const struct memory_region *r;
+	struct memory_copy *c = NULL;
+	uint64_t last;
+
+	(void)state;
+	m->start += 3;
+	m->end = m->start + HM_SIZE / 2;
+	assert_null(memory_copy(&mem.space, &c));
+	r = memory_region_at(c, m->start);
+	assert_non_null(r);
+	last = r->end & ~7ull;
+	assert_true(last + 8 > r->end);
+	assert_true((uintptr_t)r->bytes + (last - r->start) + 8 <= r->room.end);
+	assert_int_equal(memory_word(r, last) >> 8 * (r->end - last), 0);
+	memory_copy_free(c);
+}
+
 /* A core file can have any number as a register. */
 static void forged_thread(void **state)
 {
@@ -384,6 +405,7 @@ int main(void)
 		cmocka_unit_test_setup(damage, setup),
 		cmocka_unit_test_setup(not_glibc, setup),
 		cmocka_unit_test_setup(too_large, setup),
+		cmocka_unit_test_setup(odd_segment, setup),
 		cmocka_unit_test_setup(forged_thread, setup),
 		cmocka_unit_test_setup(forged_heaps, setup),
 		cmocka_unit_test_setup(forged_caches, setup),

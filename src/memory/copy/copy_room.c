@@ -48,7 +48,9 @@ bool copy_room_map(struct memory_region *r, uint64_t slack, const struct space_r
 {
 	/* huge pages begin where those of the program would */
 	const uint64_t align = r->end - r->start < HUGE_PAGE ? 0 : HUGE_PAGE;
-	const uint64_t size = r->end - r->start + slack + align;
+	/* A core's segment may begin and end anywhere: its last word may lie behind it. */
+	const uint64_t spare = (r->start | r->end) % MEMORY_WORD ? MEMORY_WORD : 0;
+	const uint64_t size = r->end - r->start + slack + align + spare;
 	uint8_t *p = mmap(NULL, size, PROT_READ | PROT_WRITE,
 			  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	struct space_range all = { 0 };
