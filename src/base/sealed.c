@@ -5,18 +5,49 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+/* The limit of a file's size is one of files in memory, too. Beyond it write(2) sends a signal. */
+static struct err *check_limit(const char *name, size_t size)
+{
+	struct rlimit most;
+
+	if (getrlimit(RLIMIT_FSIZE, &most) || size <= most.rlim_cur)
+		return NULL;
+	return err_new(EFBIG,
+		       "a file in memory: %s: it has %zu bytes, more than a file may have (ulimit "
+		       "-f)",
+		       name, size);
+}
+
+/* Returns false with errno. */
+static bool write_all(int fd, const char *data, size_t size)
+{
+	while (size) {
+		ssize_t n = write(fd, data, size);
+
+		if (n <= 0)
+			return false;
+		data += n;
+		size -= (size_t)n;
+	}
+	return true;
+}
+
 struct err *sealed_file(const char *name, const void *data, size_t size, int *ret_fd)
 {
-	int fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
-	struct err *e;
+	struct err *e = check_limit(name, size);
 	struct stat st;
+	int fd;
 
+	if (e)
+		return e;
+	fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	/* A kernel that makes such files without execute permission lets nobody change that. Others
 	 * may read: a command's process may belong to another user. */
-	if (fd >= 0 && write(fd, data, size) == (ssize_t)size && !fstat(fd, &st) &&
+	if (fd >= 0 && write_all(fd, data, size) && !fstat(fd, &st) &&
 	    !fchmod(fd, st.st_mode & 0555) &&
 	    !fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)) {
 		*ret_fd = fd;

@@ -1,6 +1,8 @@
 #define _GNU_SOURCE
+#include <errno.h>
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -52,11 +54,33 @@ static void can_be_mapped(void **state)
 	close(fd);
 }
 
+/* The limit of the size of files is named, and no signal comes. */
+static void is_not_too_large(void **state)
+{
+	struct rlimit limit, few;
+	struct err *e;
+	char text[64];
+	int fd;
+
+	memset(text, 'x', sizeof(text));
+	assert_int_equal(getrlimit(RLIMIT_FSIZE, &limit), 0);
+	few = limit;
+	few.rlim_cur = sizeof(text) - 1;
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &few), 0);
+	e = sealed_file("test-sealed", text, sizeof(text), &fd);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
+	assert_non_null(e);
+	assert_int_equal(e->code, EFBIG);
+	assert_non_null(strstr(e->text, "ulimit -f"));
+	err_free(e);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(stays_as_it_is),
 		cmocka_unit_test(can_be_mapped),
+		cmocka_unit_test(is_not_too_large),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
