@@ -87,7 +87,7 @@ SUBROUTINE js_function(struct unwind_walk *w, const struct wire_v8 *j, u64 funct
 {
 	struct unwind_state *s = w->s;
 	struct javascript_state *v = &s->js;
-	u64 shared, script, name, number;
+	u64 shared, script, source, name, number;
 
 	if (!js_object(w, j, function, WIRE_V8_FUNCTION, WIRE_V8_FUNCTION_WORDS * 8))
 		return false;
@@ -104,7 +104,11 @@ SUBROUTINE js_function(struct unwind_walk *w, const struct wire_v8 *j, u64 funct
 		if (!js_is_small(js_member(v, j->script_number)))
 			return false;
 		v->script = script;
-		v->number = js_member(v, j->script_number) >> 31 | 1;
+		v->number = js_member(v, j->script_number) >> 32;
+		source = js_member(v, j->script_source);
+		if (!js_is_pointer(source) || !machine_user(w, &s->word, source - 1 + WIRE_V8_NAME))
+			s->word = 0;
+		v->number = wire_language_v8_script((u32)v->number, (u32)(s->word >> 32));
 	}
 	if (script && script == v->script) {
 		s->id = wire_language_v8_id(s->tgid, v->number, number);
@@ -222,7 +226,7 @@ INLINE u64 js_running(struct unwind_walk *w, const struct wire_v8 *j, u64 byteco
 		return WIRE_LANGUAGE_BEFORE;
 	v->other = 0;
 	bpf_loop((j->opcodes + JS_HANDLERS - 1) / JS_HANDLERS, js_handlers, w, 0);
-	return v->other ? WIRE_LANGUAGE_BEFORE : at;
+	return v->other || at >= WIRE_V8_ENTRY ? WIRE_LANGUAGE_BEFORE : at;
 }
 
 /* Returns true when the walk knows no mapping of the code. The agent sees V8's code so until the
@@ -238,7 +242,11 @@ INLINE u64 js_saved(const struct unwind_state *s, const struct wire_v8 *j, u64 l
 {
 	u64 saved = s->js.frame[WIRE_V8_PLACE], at = (saved >> 32) - (j->bytecodes_data - 1);
 
-	return !js_is_small(saved) || at >= length ? WIRE_LANGUAGE_BEFORE : at;
+	if (!js_is_small(saved))
+		return WIRE_LANGUAGE_BEFORE;
+	if (length && at == (u64)-1)
+		return WIRE_V8_ENTRY;
+	return at < length && at < WIRE_V8_ENTRY ? at : WIRE_LANGUAGE_BEFORE;
 }
 
 /* Sets s->frame to the word of a frame whose function has s->id. */

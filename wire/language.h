@@ -100,9 +100,16 @@ static inline uint64_t wire_language_blob_id(uint32_t pid, uint64_t blob,
 	return wire_unwind_mix(wire_language_id(pid, blob, about) ^ place) & WIRE_LANGUAGE_IDS;
 }
 
+/* Returns the number of a script of JavaScript. Each thread with an engine of its own counts its
+ * scripts from 0 on, so the length of the script's text tells scripts of threads apart. */
+static inline uint64_t wire_language_v8_script(uint32_t number, uint32_t length)
+{
+	return (uint64_t)length << 32 | number << 1 | 1;
+}
+
 /* Returns the id of a function of JavaScript. The collector moves objects, so it has no address: of
- * a function in a script, the script's number times two, plus one, and the function's number in the
- * script; of one that is built in, 0 and the hash and length of its name. Others have their address
+ * a function in a script, wire_language_v8_script() and the function's number in the script; of one
+ * that is built in, 0 and the hash and length of its name. Others have their address
  * and that of their name, and may lose their names. */
 static inline uint64_t wire_language_v8_id(uint32_t pid, uint64_t script, uint64_t function)
 {
@@ -217,15 +224,16 @@ struct wire_v8 {
 	uint32_t types[WIRE_V8_KINDS]; /* several types follow that of a function */
 	uint32_t type_no_string;       /* the types of strings are below this one */
 	uint32_t function_shared, shared_name, shared_script, shared_flags;
-	uint32_t script_number;
+	uint32_t script_source, script_number;
 	uint32_t bytecodes_length, bytecodes_data;
 	uint32_t opcodes;
 	uint32_t builtin_exit; /* mark of the frame of a call of C++ */
 };
 
 enum {
-	WIRE_V8_FUNCTIONS = 16,   /* types behind that of a function */
-	WIRE_V8_OBJECT_WORDS = 9, /* of an object that are read at most */
+	WIRE_V8_ENTRY = WIRE_LANGUAGE_BEFORE - 1, /* the place in front of the first bytecode */
+	WIRE_V8_FUNCTIONS = 16,                   /* types behind that of a function */
+	WIRE_V8_OBJECT_WORDS = 9,                 /* of an object that are read at most */
 	WIRE_V8_FUNCTION_WORDS = 5,
 	WIRE_V8_SHARED_WORDS = 8,
 	WIRE_V8_FRAME_MAX = 1 << 26,
@@ -240,7 +248,7 @@ enum {
 	WIRE_V8_RETURN = 6,
 	WIRE_V8_EXIT_FUNCTION = 8,
 	WIRE_V8_FRAME_WORDS = 9,
-	/* a String: hash and length lie in the second word */
+	/* a String: hash and length, in the upper half, lie in the second word */
 	WIRE_V8_NAME = 8,
 	WIRE_V8_HASH_FORM = 3, /* bits of the hash that say what it is */
 	WIRE_V8_HASH_WHOLE = 2,

@@ -9,6 +9,8 @@ static const char source[] = "one\ntwo\nthree\nfour";
 /* Three bytecodes of two bytes, in a line each. */
 static const uint8_t bytecodes[] = { OPCODE, 0, OPCODE, 0, OPCODE, 0 };
 static const uint8_t positions[] = { 2, 4, 4, 16, 4, 16 };
+/* The same with the function's entry, in line 4. */
+static const uint8_t entry_positions[] = { 0, 60, 2, 55, 4, 16, 4, 16 };
 static const uint8_t places[] = { 0x10, 8, 8, 8 };
 
 /* Two frames, the inner one inlined; then the same text again, which is only repeated. */
@@ -381,10 +383,43 @@ static void test_words(void **state)
 	word(&m, V8_SFI, V8_DEOPT); /* still moving */
 	assert_int_equal(walk_at(&m, &w, V8_BUILTINS + 0x10, true), 1);
 	assert_true(w.frames[0] == before);
+	/* a script of another thread has the same number */
+	made_memory_put(&m.made, V8_SOURCE + 12, sizeof(source) - 2, 4);
+	assert_int_equal(walk_at(&m, &w, V8_BUILTINS + 0x10, true), 1);
+	assert_true(w.frames[0] != before);
+	check_word(&m, &w, "work", 2, 1);
+	made_memory_put(&m.made, V8_SOURCE + 12, sizeof(source) - 1, 4);
 	/* another function has another word */
 	word(&m, V8_DEOPT + 56, small(8));
 	assert_int_equal(walk_at(&m, &w, V8_BUILTINS + 0x10, true), 1);
 	assert_true(w.frames[0] != before);
+	v8_memory_fini(&m);
+}
+
+/* The place in front of the first bytecode, in which V8 interrupts a function that begins. */
+static void test_entry(void **state)
+{
+	static struct machine_made w;
+	struct v8_memory m;
+
+	make(&m);
+	v8_memory_array(&m, V8_POSITIONS, entry_positions, sizeof(entry_positions), 1);
+	check_step(&m, at(V8_BUILTINS + 0x10, true), "work", 2, 1);
+	word(&m, FP - 40, small(64 - 1 - 1));
+	check_step(&m, at(V8_BUILTINS + 0x10, true), "work", 4, 1);
+	word(&m, FP - 40, small(64 - 1 - 2)); /* no place */
+	check_step(&m, at(V8_BUILTINS + 0x10, true), "work", 0, 1);
+	make_code(&m, V8_BASELINE);
+	check_step(&m, at(V8_INSTRUCTIONS + 0x10, true), "work", 4, 1);
+	check_step(&m, at(V8_INSTRUCTIONS + 0x18, true), "work", 1, 1);
+	v8_memory_fini(&m);
+
+	make_numbered(&m);
+	v8_memory_array(&m, V8_POSITIONS, entry_positions, sizeof(entry_positions), 1);
+	word(&m, FP - 40, small(64 - 1 - 1));
+	assert_int_equal(walk_at(&m, &w, V8_BUILTINS + 0x10, true), 1);
+	assert_int_equal(WIRE_LANGUAGE_AT(w.frames[0]), WIRE_V8_ENTRY);
+	check_word(&m, &w, "work", 4, 1);
 	v8_memory_fini(&m);
 }
 
@@ -562,6 +597,7 @@ int main(void)
 		cmocka_unit_test(test_words),          cmocka_unit_test(test_compiled_words),
 		cmocka_unit_test(test_unlisted_words), cmocka_unit_test(test_innermost_words),
 		cmocka_unit_test(test_hostile_words),  cmocka_unit_test(test_versions),
+		cmocka_unit_test(test_entry),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -163,16 +163,16 @@ int32_t v8_baseline_place(struct v8 *v, const struct v8_code *c, uint64_t byteco
 
 	if (!v->sizes || space_read_some(v->runtime.space, v->sizes, sizes,
 					 opcodes * OPERAND_FORMS) != opcodes * OPERAND_FORMS)
-		return -1;
+		return V8_NOWHERE;
 	table = v8_bytes(v, v8_get(v, c->object, v->version->code_places),
 			 (uint32_t)v->n.array_data, &ntable);
 	bytes = table ? v8_bytes(v, bytecodes, (uint32_t)v->n.bytecodes_data, &nbytes) : NULL;
 	if (!bytes || v->work < ntable)
-		return -1;
+		return V8_NOWHERE;
 	v->work -= ntable > V8_FREE_TABLE ? ntable : 0;
 	end = v8_number(table, ntable, &i);
 	if (offset <= end)
-		return 0;
+		return V8_ENTRY;
 	while (i < ntable && place < nbytes) {
 		uint32_t n = length_of(bytes, nbytes, place, sizes, opcodes);
 
@@ -180,8 +180,8 @@ int32_t v8_baseline_place(struct v8 *v, const struct v8_code *c, uint64_t byteco
 		if (offset <= end)
 			return (int32_t)place;
 		if (!n)
-			return -1;
+			return V8_NOWHERE;
 		place += n;
 	}
-	return -1;
+	return V8_NOWHERE;
 }

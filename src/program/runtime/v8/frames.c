@@ -88,21 +88,21 @@ static int32_t interpreted_place(const struct frame *f, uint64_t bytecodes)
 	uint8_t opcode;
 
 	if (!v8_small(v8_get(v, bytecodes, (uint32_t)v->n.array_length), &length))
-		return -1;
+		return V8_NOWHERE;
 	if (!f->interrupted) {
 		if (!v8_small(slot(f, v->n.frame_place), &place))
-			return -1;
+			return V8_NOWHERE;
 		place -= v->n.bytecodes_data - 1;
-		return place < length ? place : -1;
+		return place >= V8_ENTRY && place < length ? place : V8_NOWHERE;
 	}
 	if (u->r12 != bytecodes || at - (uint64_t)(v->n.bytecodes_data - 1) >= (uint64_t)length ||
 	    space_read_some(v->runtime.space, base + 1 + at, &opcode, 1) != 1 ||
 	    !v8_word(v, u->r15 + 8ull * opcode, &start) || start > f->c->pc ||
 	    f->c->pc - start > FRAME_BYTES_MAX)
-		return -1;
+		return V8_NOWHERE;
 	for (uint32_t i = 0; i < v->version->opcodes; i++)
 		if (!v8_word(v, u->r15 + 8ull * i, &next) || (next > start && next <= f->c->pc))
-			return -1;
+			return V8_NOWHERE;
 	return (int32_t)at - (v->n.bytecodes_data - 1);
 }
 
@@ -138,11 +138,11 @@ static void add_function(struct frame *f, const struct v8_function *fn)
 	uint64_t bytecodes = slot(f, v->n.frame_bytecodes), pc = f->c->pc;
 	bool called = !f->interrupted;
 	struct v8_at inlined[V8_INLINED_MAX];
-	int32_t place = -1;
+	int32_t place = V8_NOWHERE;
 	uint32_t n;
 
 	if (!fn->script) {
-		v8_add(v, fn, -1, f->ret);
+		v8_add(v, fn, V8_NOWHERE, f->ret);
 		return;
 	}
 	if (f->interrupted && !f->made)
@@ -183,7 +183,7 @@ static bool step_beginning(struct frame *f)
 	uint8_t k[4];
 
 	if (fn)
-		v8_add(f->v, fn, -1, f->ret);
+		v8_add(f->v, fn, V8_NOWHERE, f->ret);
 	if (step_without_frame(f))
 		return true;
 	/* in front of push %rbp are its checks; behind mov the frame is built */

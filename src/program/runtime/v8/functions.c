@@ -187,7 +187,7 @@ enum { LINES_KEPT = 1 << 16 };
  * (source-position-table.cc). */
 static uint32_t read_line(struct v8 *v, const struct v8_function *f, int32_t place)
 {
-	int64_t at = -1, position = 0, found = 0; /* -1: the function's entry */
+	int64_t at = V8_ENTRY, position = 0, found = 0;
 	uint32_t i = 0;
 
 	if (v->work < f->npositions)
@@ -213,7 +213,7 @@ static uint32_t v8_line(struct v8 *v, const struct v8_function *f, int32_t place
 	uint64_t *known;
 	bool is_new;
 
-	if (!f->script || place < 0)
+	if (!f->script || place < V8_ENTRY)
 		return 0;
 	if (v->lines.n >= LINES_KEPT)
 		hash_fini(&v->lines);

@@ -103,7 +103,7 @@ static uint32_t read_frames(struct translation *t, struct inlined *ret)
 		for (uint32_t f = 0; f < ARRAY_SIZE(k->op.frame); f++)
 			if (opcode == k->op.frame[f]) {
 				ret[n].place = f < k->op.interpreted ? to_signed(t->operands[0])
-								     : -1;
+								     : V8_NOWHERE;
 				ret[n++].literal = (uint32_t)to_signed(t->operands[1]);
 				break;
 			}

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "program/runtime/v8/v8.h"
+#include "wire/language.h"
 
 enum { CHUNK = 1 << 15, ENDS_MAX = 1 << 22 };
 
@@ -72,12 +73,14 @@ static const char *without_scheme(const char *name)
 
 uint64_t v8_script_number(const struct v8 *v, uint64_t address)
 {
+	uint64_t source = v8_get(v, address, (uint32_t)v->n.script_source);
+	uint64_t about = v8_is_pointer(source) ? v8_get(v, source, WIRE_V8_NAME) : 0;
 	int32_t number;
 
 	/* behind the ends of its lines */
 	if (!v8_small(v8_get(v, address, (uint32_t)v->n.script_ends + 8), &number))
 		return 0;
-	return (uint64_t)(uint32_t)number << 1 | 1;
+	return wire_language_v8_script((uint32_t)number, (uint32_t)(about >> 32));
 }
 
 const struct v8_script *v8_script(struct v8 *v, uint64_t address)

@@ -161,10 +161,14 @@ struct v8_key {
 	uint64_t address, id;
 };
 
-/* A function and the place that it executes, -1: not known. */
+/* A function and the place that it executes: a byte of its bytecodes, or one of these. */
 struct v8_at {
 	const struct v8_function *function;
 	int32_t place;
+};
+enum {
+	V8_NOWHERE = -2, /* not known */
+	V8_ENTRY = -1,   /* in front of the first bytecode, as V8 numbers it */
 };
 enum { V8_INLINED_MAX = 256 };
 /* Bytes of a table that are read without a charge to the budget `work`. */
@@ -249,7 +253,7 @@ bool v8_can_name(struct v8 *v);
 const char *v8_text(struct v8 *v, uint64_t object);
 
 /* --- scripts.c --- */
-/* Returns the number of a script, which no other has. 0: it cannot be read. */
+/* Returns the number of a script: wire_language_v8_script(). 0: it cannot be read. */
 uint64_t v8_script_number(const struct v8 *v, uint64_t address);
 const struct v8_script *v8_script(struct v8 *v, uint64_t address);
 /* Returns the line of a position in the script's source, 0: not known. */
@@ -269,7 +273,7 @@ const struct v8_function *v8_function_of(struct v8 *v, uint64_t function);
 /* Returns the id of the function of a SharedFunctionInfo (wire/language.h), 0: there is none. */
 uint64_t v8_function_id(struct v8 *v, uint64_t shared);
 struct runtime_frame v8_frame(struct v8 *v, const struct v8_at *at);
-/* Adds a frame. place < 0: the line is not known. */
+/* Adds a frame. */
 void v8_add(struct v8 *v, const struct v8_function *f, int32_t place, runtime_frame_vec *ret);
 
 /* --- code.c --- */
@@ -277,8 +281,8 @@ void v8_add(struct v8 *v, const struct v8_function *f, int32_t place, runtime_fr
 bool v8_is_code(struct v8 *v, uint64_t addr, bool *ret_made);
 /* Finds the code that V8 has made at an address. */
 bool v8_code_find(struct v8 *v, uint64_t pc, struct v8_code *ret);
-/* Returns the place in the bytecodes that baseline code executes, -1: not known. called: pc is a
- * return address. */
+/* Returns the place in the bytecodes that baseline code executes. called: pc is a return
+ * address. */
 int32_t v8_baseline_place(struct v8 *v, const struct v8_code *c, uint64_t bytecodes, uint64_t pc,
 			  bool called);
 

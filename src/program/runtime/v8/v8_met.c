@@ -16,10 +16,16 @@ struct met {
 /* Returns true when frames and objects are as programs expect. */
 static bool is_usual(const struct v8_numbers *n)
 {
-	const int32_t members[] = { n->function_shared, n->shared_name,     n->shared_script,
-				    n->shared_flags,    n->script_ends + 8, n->array_length };
-	const int32_t ends[] = { WIRE_V8_FUNCTION_WORDS, WIRE_V8_SHARED_WORDS, WIRE_V8_SHARED_WORDS,
-				 WIRE_V8_SHARED_WORDS,   WIRE_V8_OBJECT_WORDS, 2 };
+	const int32_t members[] = { n->function_shared, n->shared_name,   n->shared_script,
+				    n->shared_flags,    n->script_source, n->script_ends + 8,
+				    n->array_length };
+	const int32_t ends[] = { WIRE_V8_FUNCTION_WORDS,
+				 WIRE_V8_SHARED_WORDS,
+				 WIRE_V8_SHARED_WORDS,
+				 WIRE_V8_SHARED_WORDS,
+				 WIRE_V8_OBJECT_WORDS,
+				 WIRE_V8_OBJECT_WORDS,
+				 2 };
 
 	for (size_t i = 0; i < ARRAY_SIZE(members); i++)
 		if (members[i] < 8 || members[i] % 8 || members[i] / 8 >= ends[i])
@@ -48,6 +54,7 @@ bool v8_wire(struct runtime *r, struct wire_language *ret)
 		.shared_name = (uint32_t)n->shared_name,
 		.shared_script = (uint32_t)n->shared_script,
 		.shared_flags = (uint32_t)n->shared_flags,
+		.script_source = (uint32_t)n->script_source,
 		.script_number = (uint32_t)n->script_ends + 8,
 		.bytecodes_length = (uint32_t)n->array_length,
 		.bytecodes_data = (uint32_t)n->bytecodes_data,
@@ -99,7 +106,7 @@ static uint32_t find_functions(struct v8 *v, const struct v8_function *f, uint64
 		n = v8_optimized(v, &code, f, pc, ret);
 	if (n)
 		return n;
-	ret[0] = (struct v8_at){ f, -1 };
+	ret[0] = (struct v8_at){ f, V8_NOWHERE };
 	if (found && code.kind == (uint32_t)v->n.code_baseline && belongs_to(v, &code, f))
 		ret[0].place = v8_baseline_place(v, &code, f->bytecodes, pc, called);
 	return 1;
@@ -120,7 +127,7 @@ const void *v8_learn(struct runtime *r, uint64_t address, uint64_t entry, uint64
 	f = v8_function(v, address);
 	if (!f)
 		return NULL;
-	at[0] = (struct v8_at){ f, -1 };
+	at[0] = (struct v8_at){ f, V8_NOWHERE };
 	if (entry)
 		n = find_functions(v, f, entry, at);
 	if (!v8_afford(v, sizeof(*m) + n * sizeof(m->at[0])))
@@ -143,7 +150,9 @@ uint32_t v8_describe(struct runtime *r, const void *code, uint32_t at, uint32_t 
 		*ret = i < m->n ? v8_frame(v, &m->at[i]) : (struct runtime_frame){ 0 };
 		return m->n;
 	}
-	*ret = v8_frame(v, &(struct v8_at){ m->at[0].function,
-					    at == WIRE_LANGUAGE_BEFORE ? -1 : (int32_t)at });
+	*ret = v8_frame(v,
+			&(struct v8_at){ m->at[0].function, at == WIRE_LANGUAGE_BEFORE ? V8_NOWHERE
+							    : at == WIRE_V8_ENTRY      ? V8_ENTRY
+										  : (int32_t)at });
 	return 1;
 }
