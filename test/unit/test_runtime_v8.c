@@ -447,6 +447,24 @@ static void test_compiled_words(void **state)
 	assert_int_equal(walk_at(&m, &w, V8_INSTRUCTIONS + 0x20, true), 1);
 	check_word(&m, &w, "work", 1, 2);
 	v8_memory_fini(&m);
+
+	/* tables that are being moved are tried again, but not for ever */
+	make_numbered(&m);
+	make_optimized(&m);
+	word(&m, V8_LITERALS + 16, V8_NAME + 1);
+	assert_int_equal(walk_at(&m, &w, V8_INSTRUCTIONS + 0x20, true), 1);
+	assert_null(v8_learn(&m.v8.runtime, w.asks[0].code, w.asks[0].entry, w.asks[0].id));
+	assert_null(v8_learn(&m.v8.runtime, w.asks[0].code, w.asks[0].entry, w.asks[0].id));
+	word(&m, V8_LITERALS + 16, V8_SFI + 1);
+	check_word(&m, &w, "work", 1, 2);
+	word(&m, V8_LITERALS + 16, V8_NAME + 1);
+	for (uint32_t i = 0; i < 2; i++)
+		assert_null(v8_learn(&m.v8.runtime, w.asks[0].code, w.asks[0].entry, w.asks[0].id));
+	check_word(&m, &w, "work", 0, 1);
+	/* a call without tables has only its function */
+	assert_int_equal(walk_at(&m, &w, V8_INSTRUCTIONS + 0x30, true), 1);
+	check_word(&m, &w, "work", 0, 1);
+	v8_memory_fini(&m);
 }
 
 static uint32_t walk_unlisted(struct v8_memory *m, struct machine_made *w, uint64_t pc, bool called)

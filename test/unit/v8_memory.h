@@ -140,6 +140,7 @@ static inline void v8_memory_fini(struct v8_memory *m)
 	hash_fini(&m->v8.types);
 	hash_fini(&m->v8.functions);
 	hash_fini(&m->v8.scripts);
+	hash_fini(&m->v8.doubtful);
 	hash_fini(&m->v8.arrays);
 	hash_fini(&m->v8.lines);
 	vec_fini(&m->v8.ranges);

@@ -175,6 +175,13 @@ static bool find_safepoint(struct v8 *v, const struct v8_code *c, uint64_t pc, u
 	return false;
 }
 
+bool v8_optimized_has(struct v8 *v, const struct v8_code *c, uint64_t pc)
+{
+	uint32_t deopt;
+
+	return find_safepoint(v, c, pc, &deopt);
+}
+
 /* Returns an element of an array, without the mark of a weak pointer. */
 static uint64_t element(const struct v8 *v, uint64_t array, uint32_t index)
 {

@@ -127,6 +127,7 @@ static void v8_free(struct runtime *r)
 	hash_fini(&v->types);
 	hash_fini(&v->functions);
 	hash_fini(&v->scripts);
+	hash_fini(&v->doubtful);
 	hash_fini(&v->arrays);
 	hash_fini(&v->lines);
 	vec_fini(&v->ranges);

@@ -192,6 +192,7 @@ struct v8 {
 	struct arena names;
 	struct hash functions; /* struct v8_key of a SharedFunctionInfo: struct v8_function * */
 	struct hash scripts;   /* struct v8_key of a Script: struct v8_script * */
+	struct hash doubtful;  /* id of a place: how often its tables could not be read */
 	/* Facts that hold only until objects are moved: see v8_pass(). */
 	struct arena passing;
 	size_t passing_size; /* bytes in it and in codes, of the budget */
@@ -291,6 +292,8 @@ int32_t v8_baseline_place(struct v8 *v, const struct v8_code *c, uint64_t byteco
  * their number, 0 when the code's tables do not have the address, or belong to another function. */
 uint32_t v8_optimized(struct v8 *v, const struct v8_code *c, const struct v8_function *f,
 		      uint64_t pc, struct v8_at ret[V8_INLINED_MAX]);
+/* Returns true when optimized code has tables for a return address. */
+bool v8_optimized_has(struct v8 *v, const struct v8_code *c, uint64_t pc);
 
 /* --- frames.c --- */
 bool v8_step(struct runtime *r, const struct space_thread *t, struct unwind_cursor *c,

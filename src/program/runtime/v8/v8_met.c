@@ -4,7 +4,11 @@
 #include "program/runtime/v8/v8.h"
 #include "wire/language.h"
 
-enum { LEARN_WORK = 1 << 26 }; /* bytes that are searched for one function */
+enum {
+	LEARN_WORK = 1 << 26, /* bytes that are searched for one function */
+	DOUBTS = 4,           /* times that tables are tried to be read again */
+	DOUBT_BYTES = 64,     /* of the budget, for a place that is doubtful */
+};
 
 /* A function that is interpreted, whose place a word has, or the functions at a place in code that
  * was compiled. */
@@ -92,9 +96,10 @@ static bool belongs_to(struct v8 *v, const struct v8_code *c, const struct v8_fu
 	return f->bytecodes && data == f->bytecodes;
 }
 
-/* Finds the functions at a place in compiled code, innermost first. Returns their number. */
+/* Finds the functions at a place in compiled code, innermost first. Returns their number. Sets
+ * *ret_doubtful when there is code, or there are tables, that could not be read. */
 static uint32_t find_functions(struct v8 *v, const struct v8_function *f, uint64_t place,
-			       struct v8_at ret[V8_INLINED_MAX])
+			       struct v8_at ret[V8_INLINED_MAX], bool *ret_doubtful)
 {
 	const uint64_t pc = WIRE_JAVA_PLACE_PC(place);
 	const bool called = WIRE_JAVA_PLACE_CALLED(place);
@@ -106,10 +111,28 @@ static uint32_t find_functions(struct v8 *v, const struct v8_function *f, uint64
 		n = v8_optimized(v, &code, f, pc, ret);
 	if (n)
 		return n;
+	*ret_doubtful = !found || (called && code.kind > (uint32_t)v->n.code_baseline &&
+				   v8_optimized_has(v, &code, pc));
 	ret[0] = (struct v8_at){ f, V8_NOWHERE };
 	if (found && code.kind == (uint32_t)v->n.code_baseline && belongs_to(v, &code, f))
 		ret[0].place = v8_baseline_place(v, &code, f->bytecodes, pc, called);
 	return 1;
+}
+
+/* The collector moves tables while they are read, and what was read so stays. So a place without
+ * its functions is tried again a few times. */
+static bool is_tried_again(struct v8 *v, uint64_t id)
+{
+	uint64_t *times = hash_get(&v->doubtful, &id, sizeof(id));
+	bool is_new;
+
+	if (!times) {
+		if (!v8_afford(v, DOUBT_BYTES))
+			return false;
+		times = hash_put(&v->doubtful, &id, sizeof(id), &is_new);
+		*times = 0;
+	}
+	return (*times)++ < DOUBTS;
 }
 
 const void *v8_learn(struct runtime *r, uint64_t address, uint64_t entry, uint64_t id)
@@ -118,6 +141,7 @@ const void *v8_learn(struct runtime *r, uint64_t address, uint64_t entry, uint64
 	struct v8_at at[V8_INLINED_MAX];
 	const struct v8_function *f;
 	struct met *m;
+	bool doubtful = false;
 	uint32_t n = 1;
 
 	v8_pass(v);
@@ -129,7 +153,9 @@ const void *v8_learn(struct runtime *r, uint64_t address, uint64_t entry, uint64
 		return NULL;
 	at[0] = (struct v8_at){ f, V8_NOWHERE };
 	if (entry)
-		n = find_functions(v, f, entry, at);
+		n = find_functions(v, f, entry, at, &doubtful);
+	if (doubtful && is_tried_again(v, id))
+		return NULL;
 	if (!v8_afford(v, sizeof(*m) + n * sizeof(m->at[0])))
 		return NULL;
 	m = arena_alloc(&v->names, sizeof(*m) + n * sizeof(m->at[0]));
