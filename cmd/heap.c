@@ -19,6 +19,7 @@ const struct opt heap_opts[] = {
 	{ OPT_LONG, "histogram", NULL, NULL, "objects and bytes of each class", FLAG(histogram) },
 	{ OPT_LONG, "counts", NULL, NULL, "the number of objects of each class, the most first", FLAG(counts) },
 	{ OPT_LONG, "stacks", NULL, NULL, "also the functions of the language that each thread executes", FLAG(stacks) },
+	{ OPT_LONG, "async", NULL, NULL, "the same, and the tasks of each thread's asyncio loop, with the functions that they await", FLAG(async) },
 	{ OPT_LONG, "retained", NULL, NULL, "what the objects of each class retain", FLAG(retained) },
 	{ OPT_LONG, "unreachable", NULL, NULL, "the classes of what no root reaches", FLAG(unreachable) },
 	{ OPT_LONG, "duplicates", NULL, NULL, "strings and arrays with equal contents", FLAG(duplicates) },
@@ -99,19 +100,20 @@ static uint32_t questions(const struct heap_options *a)
 		asked |= has_ending(a->page, ".hprof")          ? ASK_HPROF
 			 : has_ending(a->page, ".heapsnapshot") ? ASK_SNAPSHOT
 								: ASK_PAGE;
-	return asked || a->stacks ? asked : ASK_SUMMARY;
+	return asked || a->stacks || a->async ? asked : ASK_SUMMARY;
 }
 
-/* Prints the stacks for --stacks, and reads the heap when an answer needs the objects. */
+/* Prints the stacks for --stacks and --async, and reads the heap when an answer needs the
+ * objects. */
 static struct err *read_space(struct heap_options *a, struct space *space, struct memory_stop *p,
 			      const struct graph_wanted *w, struct graph **ret)
 {
 	struct err *e = NULL, *flushed;
 	struct out o;
 
-	if (a->stacks) {
+	if (a->stacks || a->async) {
 		out_init(&o, stdout);
-		e = heap_show_stacks(space, p, a->shown.json, &o);
+		e = heap_show_stacks(space, p, a->shown.json, a->async, &o);
 		flushed = out_flush(&o);
 		out_fini(&o);
 		if (e)
@@ -356,9 +358,10 @@ static int heap_ask(struct heap_options *a, char **files, int nfiles)
 	};
 	a->shown.name = files[0];
 	if (!e)
-		e = live        ? read_process(a, &w, &g)
-		    : a->stacks ? read_core(a, files[0], &w, &g) /* a dump has no threads */
-				: read_path(a, files[0], &w, &g);
+		e = live ? read_process(a, &w, &g)
+		    : a->stacks || a->async
+			    ? read_core(a, files[0], &w, &g) /* a dump has no threads */
+			    : read_path(a, files[0], &w, &g);
 	if (!e && g)
 		e = answer(a, g, &w, &unanswered);
 	failed = unanswered;

@@ -11,7 +11,7 @@ struct heap_options {
 	struct heap_shown shown;
 	bool fork;
 	uint32_t memory; /* --memory: megabytes of the graph that are kept in memory; 0: not given */
-	bool histogram, retained, unreachable, duplicates, counts, stacks, ask;
+	bool histogram, retained, unreachable, duplicates, counts, stacks, async, ask;
 	const char *paths, *refs, *find, *by, *diff, *page;
 	struct heap_find *query; /* of find and by */
 	/* of alloc */
@@ -25,9 +25,10 @@ int heap_alloc(struct heap_options *o);
 /* heap_ask.c: answers questions from standard input until it ends. Sets *ret_failed when one had no
  * answer. */
 struct err *heap_ask_lines(struct graph *g, const struct heap_shown *how, bool *ret_failed);
-/* heap_stacks.c: the functions of the language that each thread executes. ENOENT: it runs none that
- * descry knows. */
-struct err *heap_show_stacks(struct space *space, struct memory_stop *p, bool json, struct out *o);
+/* heap_stacks.c: the functions of the language that each thread executes; with `async` also the
+ * tasks of its loop. ENOENT: it runs none that descry knows. */
+struct err *heap_show_stacks(struct space *space, struct memory_stop *p, bool json, bool async,
+			     struct out *o);
 /* Stops a process, as long as descry waits for that. */
 struct err *heap_process_stop(struct control *c);
 

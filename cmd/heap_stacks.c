@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "memory/heap/heap.h"
+#include "print_tasks.h"
 #include "program/runtime/runtime.h"
 #include "program/space/space.h"
 #include "program/unwind/unwind.h"
@@ -20,12 +21,14 @@ static const uint64_t STACKS_NS = 5000000000;
 
 struct thread_stack {
 	pid_t tid;
+	uint64_t fs_base;
 	uint32_t at, n; /* in frames */
 };
 
 struct thread_stacks {
 	VEC(struct thread_stack) threads;
 	runtime_frame_vec frames;
+	struct runtime_tasks tasks;
 };
 
 /* Adds the frames of a language whose functions have native frames: the runtime steps through those
@@ -42,7 +45,7 @@ static void walk_native(struct runtime *r, struct space *space, struct unwind_pr
 }
 
 static struct err *walk_threads(struct space *space, struct runtime *r,
-				struct unwind_images *images, struct thread_stacks *ret)
+				struct unwind_images *images, bool async, struct thread_stacks *ret)
 {
 	const struct space_thread *t = NULL;
 	struct unwind_process *native = NULL;
@@ -53,7 +56,9 @@ static struct err *walk_threads(struct space *space, struct runtime *r,
 		e = e ?: unwind_process_read(images, space, 0, &native);
 	space_limit(space, STACKS_READS, now_ns() + STACKS_NS);
 	for (uint32_t i = 0; !e && i < n && ret->frames.n < STACKS_FRAMES; i++) {
-		struct thread_stack s = { .tid = t[i].tid, .at = ret->frames.n };
+		struct thread_stack s = { .tid = t[i].tid,
+					  .fs_base = t[i].regs.fs_base,
+					  .at = ret->frames.n };
 
 		if (native)
 			walk_native(r, space, native, &t[i], &ret->frames);
@@ -62,6 +67,8 @@ static struct err *walk_threads(struct space *space, struct runtime *r,
 		s.n = ret->frames.n - s.at;
 		vec_push(&ret->threads, s);
 	}
+	if (!e && async)
+		e = runtime_tasks(r, &ret->tasks);
 	if (!e && space_is_spent(space))
 		e = err_new(EFBIG,
 			    "%s: reading its stacks takes too long, its lists may be endless",
@@ -86,6 +93,49 @@ static void put_frame(const struct runtime_frame *f, bool json, bool first, stru
 	out_char(o, '}');
 }
 
+static pid_t task_thread(const struct thread_stacks *s, const struct runtime_task *t)
+{
+	for (uint32_t i = 0; i < s->threads.n; i++)
+		if (s->threads.v[i].fs_base == t->thread)
+			return s->threads.v[i].tid;
+	return 0;
+}
+
+static void put_task_head(const struct thread_stacks *s, const struct runtime_task *t, bool json,
+			  struct out *o)
+{
+	const struct runtime_await *a = s->tasks.awaits.v + t->await;
+
+	if (!json) {
+		out_printf(o, "  task %s", t->name ?: "?");
+		print_task_state(&s->tasks, t, o);
+		out_char(o, '\n');
+		return;
+	}
+	out_printf(o, "{\"type\":\"task\",\"thread\":%d,\"runs\":%s", (int)task_thread(s, t),
+		   t->runs ? "true" : "false");
+	heap_json_text(o, "name", t->name ?: "");
+	heap_json_text(o, "waits", t->waits ?: "");
+	out_str(o, ",\"tasks\":[");
+	for (uint32_t i = 0; i < t->nawaits; i++)
+		out_printf(o, "%s%u", i ? "," : "", a[i].task);
+	out_str(o, "],\"frames\":[");
+}
+
+/* In JSON, "tasks" has the numbers of the tasks that it waits for: the first one printed is 0. */
+static void put_tasks(const struct thread_stacks *s, bool json, struct out *o)
+{
+	for (uint32_t i = 0; i < s->tasks.v.n; i++) {
+		const struct runtime_task *t = &s->tasks.v.v[i];
+
+		put_task_head(s, t, json, o);
+		for (uint32_t k = 0; k < t->nframes; k++)
+			put_frame(&s->tasks.frames.v[t->frame + k], json, !k, o);
+		if (json)
+			out_str(o, "]}\n");
+	}
+}
+
 static void put_threads(const struct thread_stacks *s, const struct space *space, bool json,
 			struct out *o)
 {
@@ -106,7 +156,8 @@ static void put_threads(const struct thread_stacks *s, const struct space *space
 	}
 }
 
-struct err *heap_show_stacks(struct space *space, struct memory_stop *p, bool json, struct out *o)
+struct err *heap_show_stacks(struct space *space, struct memory_stop *p, bool json, bool async,
+			     struct out *o)
 {
 	struct thread_stacks s = { 0 };
 	struct unwind_images *images = unwind_images_new();
@@ -123,15 +174,18 @@ struct err *heap_show_stacks(struct space *space, struct memory_stop *p, bool js
 	if (!e && p->control)
 		e = heap_process_stop(p->control);
 	if (!e) {
-		e = walk_threads(space, r, images, &s);
+		e = walk_threads(space, r, images, async, &s);
 		again = p->control ? control_resume(p->control) : NULL;
 	}
-	if (!e && !again)
+	if (!e && !again) {
 		put_threads(&s, space, json, o);
+		put_tasks(&s, json, o);
+	}
 	runtime_free(r);
 	unwind_images_free(images);
 	vec_fini(&s.threads);
 	vec_fini(&s.frames);
+	runtime_tasks_fini(&s.tasks);
 	if (e)
 		err_free(again);
 	return e ?: again;

@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "consume/sink.h"
+#include "print_tasks.h"
 #include "program/runtime/runtime.h"
 #include "program/symbol/symbol.h"
 #include "program/target/target.h"
@@ -16,6 +17,7 @@ struct walked {
 	pid_t tid;
 	uint32_t signal, first, n;    /* of stacks.pcs and stacks.sps */
 	uint32_t language, nlanguage; /* of stacks.frames */
+	uint64_t fs_base;
 	enum wire_unwind_end end;
 };
 
@@ -27,8 +29,9 @@ struct stacks {
 	VEC(uint64_t) sps;
 	struct runtime *runtime; /* of the walked space; NULL: none */
 	runtime_frame_vec frames;
+	struct runtime_tasks tasks;
 	pid_t pid; /* 0: core files */
-	bool addresses, native;
+	bool addresses, native, async;
 	bool spent; /* the walk reached READS_MAX or its time */
 };
 #define OPTS_OF struct stacks
@@ -38,14 +41,15 @@ const struct opt stack_opts[] = {
 	{ 'p', NULL, "PID", OPT_PROCESS, "of this process, which is stopped for a moment" },
 	{ 'a', "addresses", NULL, NULL, "the address of each frame in front of its name", FLAG(addresses) },
 	{ 'n', "native", NULL, NULL, "also the frames of an interpreter's own loop, and of the code that Java and Node.js make", FLAG(native) },
+	{ OPT_LONG, "async", NULL, NULL, "also the tasks of each thread's asyncio loop, with the functions that they await", FLAG(async) },
 	OPT_HELP,
 	{ 0 },
 };
 // clang-format on
 
 static const char help[] =
-	"usage: descry stack [-an] CORE...\n"
-	"       descry stack [-an] -p PID\n"
+	"usage: descry stack [-an] [--async] CORE...\n"
+	"       descry stack [-an] [--async] -p PID\n"
 	"\n"
 	"Prints the stacks of all threads of a process, or of one that has ended and left a core file, in which the thread that\n"
 	"got the signal stands first. In the place of the loop of a Python or Ruby interpreter stand the functions that it\n"
@@ -63,6 +67,23 @@ enum {
 	STOP_MS = 2000,
 };
 
+/* Finds the tasks of event loops. The threads' stacks are printed without them when they cannot be
+ * read. */
+static void walk_tasks(struct stacks *st, struct space *space)
+{
+	struct err *e = NULL;
+
+	if (!st->async)
+		return;
+	if (st->runtime)
+		e = runtime_tasks(st->runtime, &st->tasks);
+	else
+		e = err_new(0, "%s: it runs no Python, so there are no tasks", space->name);
+	if (e)
+		tool_wrong("%s", e->text);
+	err_free(e);
+}
+
 static struct err *stack_walk(struct stacks *st, struct space *space)
 {
 	const uint64_t most = space->record ? CORE_WALK_MS : WALK_MS;
@@ -77,6 +98,7 @@ static struct err *stack_walk(struct stacks *st, struct space *space)
 	for (uint32_t i = 0; !e && i < n; i++) {
 		struct walked w = { .tid = t[i].tid,
 				    .signal = t[i].signal,
+				    .fs_base = t[i].regs.fs_base,
 				    .first = st->pcs.n,
 				    .language = st->frames.n };
 		uint32_t left = st->pcs.n < FRAMES_MAX ? FRAMES_MAX - st->pcs.n : 0;
@@ -98,6 +120,8 @@ static struct err *stack_walk(struct stacks *st, struct space *space)
 		w.nlanguage = st->frames.n - w.language;
 		vec_push(&st->threads, w);
 	}
+	if (!e)
+		walk_tasks(st, space);
 	st->spent = space_is_spent(space);
 	space_limit(space, UINT64_MAX, UINT64_MAX); /* names may be read as before */
 	unwind_process_free(p);
@@ -148,8 +172,13 @@ static void print_thread(struct stacks *st, struct sink *sink, struct out *o, pi
 static struct err *cmd_stack_print(struct stacks *st, const struct space *space)
 {
 	struct sink sink = { .symbols = st->symbols };
+	VEC(uint64_t) seen = { 0 };
 	struct err *e;
 	struct out o;
+	struct print_tasks how = { .sink = &sink,
+				   .out = &o,
+				   .pid = (uint32_t)space->pid,
+				   .language = st->runtime ? st->runtime->type->name : NULL };
 
 	out_init(&o, stdout);
 	out_printf(&o, "%s: %u thread%s\n", space->name, st->threads.n,
@@ -162,7 +191,11 @@ static struct err *cmd_stack_print(struct stacks *st, const struct space *space)
 			out_printf(&o, ", signal %u (%s)", w->signal, strsignal((int)w->signal));
 		out_char(&o, '\n');
 		print_thread(st, &sink, &o, space->pid, w);
+		print_tasks(&st->tasks, w->fs_base, &how);
+		vec_push(&seen, w->fs_base);
 	}
+	print_tasks_left(&st->tasks, seen.v, seen.n, &how);
+	vec_fini(&seen);
 	e = out_flush(&o);
 	out_fini(&o);
 	return e;
@@ -181,6 +214,7 @@ static void find_runtime(struct stacks *st, struct space *space)
 
 static void drop_runtime(struct stacks *st)
 {
+	runtime_tasks_fini(&st->tasks);
 	runtime_free(st->runtime);
 	st->runtime = NULL;
 }

@@ -48,4 +48,29 @@ static inline void python_memory_fini(struct python_memory *m)
 	hash_fini(&m->python.codes);
 }
 
+static inline void python_put_text(struct python_memory *m, uint64_t at, const char *s)
+{
+	const struct python_layout *l = &m->python.layout;
+	bool bytes = !l->text_length;
+
+	made_memory_put(&m->made, at + (bytes ? l->bytes_length : l->text_length), strlen(s), 8);
+	if (!bytes)
+		made_memory_put(&m->made, at + l->text_state, 1 << 2 | 0x20 | 0x40, 4);
+	memcpy(m->made.bytes + (at - PYTHON_BASE) + (bytes ? l->bytes_data : l->text_ascii), s,
+	       strlen(s));
+}
+
+static inline void python_put_code(struct python_memory *m)
+{
+	const struct python_layout *l = &m->python.layout;
+
+	made_memory_put(&m->made, PYTHON_CODE + l->object_type, PYTHON_TYPE, 8);
+	made_memory_put(&m->made, PYTHON_CODE + l->code_name, PYTHON_NAME, 8);
+	made_memory_put(&m->made, PYTHON_CODE + l->code_file, PYTHON_FILE, 8);
+	made_memory_put(&m->made, PYTHON_CODE + l->code_first_line, 40, 4);
+	made_memory_put(&m->made, PYTHON_CODE + l->code_lines, PYTHON_TABLE, 8);
+	python_put_text(m, PYTHON_NAME, "handler");
+	python_put_text(m, PYTHON_FILE, "/srv/app.py");
+}
+
 #endif

@@ -10,31 +10,6 @@ enum { DEPTH = 3 };
 static const uint32_t versions[][2] = { { 2, 7 },  { 3, 6 },  { 3, 7 },  { 3, 8 }, { 3, 9 },
 					{ 3, 10 }, { 3, 11 }, { 3, 12 }, { 3, 13 } };
 
-static void put_text(struct python_memory *m, uint64_t at, const char *s)
-{
-	const struct python_layout *l = &m->python.layout;
-	bool bytes = !l->text_length;
-
-	made_memory_put(&m->made, at + (bytes ? l->bytes_length : l->text_length), strlen(s), 8);
-	if (!bytes)
-		made_memory_put(&m->made, at + l->text_state, 1 << 2 | 0x20 | 0x40, 4);
-	memcpy(m->made.bytes + (at - PYTHON_BASE) + (bytes ? l->bytes_data : l->text_ascii), s,
-	       strlen(s));
-}
-
-static void put_code(struct python_memory *m)
-{
-	const struct python_layout *l = &m->python.layout;
-
-	made_memory_put(&m->made, PYTHON_CODE + l->object_type, PYTHON_TYPE, 8);
-	made_memory_put(&m->made, PYTHON_CODE + l->code_name, PYTHON_NAME, 8);
-	made_memory_put(&m->made, PYTHON_CODE + l->code_file, PYTHON_FILE, 8);
-	made_memory_put(&m->made, PYTHON_CODE + l->code_first_line, 40, 4);
-	made_memory_put(&m->made, PYTHON_CODE + l->code_lines, PYTHON_TABLE, 8);
-	put_text(m, PYTHON_NAME, "handler");
-	put_text(m, PYTHON_FILE, "/srv/app.py");
-}
-
 /* A frame before its first instruction has the line of the function. */
 static void put_frame(struct python_memory *m, uint32_t i, bool last)
 {
@@ -76,7 +51,7 @@ static void make(struct python_memory *m, uint32_t major, uint32_t minor)
 	made_memory_put(&m->made, PYTHON_THREAD + l->thread_frame,
 			by_cframe ? PYTHON_CFRAME : PYTHON_FRAMES, 8);
 	made_memory_put(&m->made, PYTHON_CFRAME + l->cframe_frame, PYTHON_FRAMES, 8);
-	put_code(m);
+	python_put_code(m);
 	for (uint32_t i = 0; i < DEPTH + shims; i++)
 		put_frame(m, i, i + 1 == DEPTH + shims);
 }
@@ -167,7 +142,7 @@ static void test_hostile(void **state)
 	python_memory_fini(&m);
 	f.n = 0;
 	make(&m, 3, 11);
-	put_text(&m, PYTHON_NAME, "a\n\033[1mb");
+	python_put_text(&m, PYTHON_NAME, "a\n\033[1mb");
 	python_frames(&m.python.runtime, &m.made.thread, &f);
 	assert_string_equal(f.v[0].function, "a??[1mb");
 	python_memory_fini(&m);

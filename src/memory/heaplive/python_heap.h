@@ -8,30 +8,6 @@
 #include "memory/leaks/leaks.h"
 #include "program/runtime/python/python.h"
 
-/* PyTypeObject: the same in 3.6 to 3.13. */
-enum {
-	PYTHON_TYPE_NAME = 24,
-	PYTHON_TYPE_BASIC = 32,
-	PYTHON_TYPE_ITEM = 40,
-	PYTHON_TYPE_FLAGS = 168,
-	PYTHON_TYPE_BASE = 256,
-	PYTHON_TYPE_DICT_OFFSET = 288,
-	PYTHON_TYPE_SIZE = 408,
-};
-/* Of its flags. */
-#define PYTHON_FLAG_VALUES (1ull << 4) /* 3.11 on: the variables are in front of the object */
-#define PYTHON_FLAG_HEAP (1ull << 9)
-#define PYTHON_FLAG_GC (1ull << 14)
-#define PYTHON_FLAG_LONG (1ull << 24)
-#define PYTHON_FLAG_LIST (1ull << 25)
-#define PYTHON_FLAG_TUPLE (1ull << 26)
-#define PYTHON_FLAG_BYTES (1ull << 27)
-#define PYTHON_FLAG_STR (1ull << 28)
-#define PYTHON_FLAG_DICT (1ull << 29)
-#define PYTHON_FLAG_TYPE (1ull << 31)
-
-enum { PYTHON_3_11 = 0x030b, PYTHON_3_12 = 0x030c, PYTHON_3_13 = 0x030d };
-
 /* What the memory of a type's objects is like. */
 enum python_kind {
 	PYTHON_OTHER,

@@ -20,8 +20,31 @@ struct runtime_frame {
 	bool entry;
 	/* With `entry`: an address in the native stack frame of that run. 0: not known. */
 	uint64_t anchor;
+	uint64_t frame; /* address of the language's own frame; 0: not known */
 };
 typedef VEC(struct runtime_frame) runtime_frame_vec;
+
+/* A task of an event loop, as asyncio of Python has them: functions of which each awaits the one
+ * in front of it. */
+struct runtime_task {
+	uint64_t object;
+	const char *name; /* lives as long as the runtime; NULL: it cannot be read */
+	uint64_t thread;  /* fs base of the thread that runs its loop; 0: no thread does */
+	bool runs;        /* the thread executes it, its functions are on the thread's stack, too */
+	/* Type of the object that it waits for, as name. NULL: it runs, or it is ready to run. */
+	const char *waits;
+	uint32_t frame, nframes; /* of runtime_tasks.frames: its functions, innermost first */
+	uint32_t await, nawaits; /* of runtime_tasks.awaits: the tasks that it waits for */
+};
+/* The task `by` waits for the task `task`: numbers in runtime_tasks.v. */
+struct runtime_await {
+	uint32_t by, task;
+};
+struct runtime_tasks {
+	VEC(struct runtime_task) v; /* a task stands behind all those that it waits for */
+	runtime_frame_vec frames;
+	VEC(struct runtime_await) awaits;
+};
 
 enum { RUNTIME_FRAMES_MAX = 1 << 16 };
 
@@ -41,6 +64,9 @@ struct runtime_type {
 	struct err *(*open)(struct space *s, struct object *o, uint64_t bias, struct runtime **ret);
 	/* Adds the frames of a thread, innermost first. NULL: step() adds them. */
 	void (*frames)(struct runtime *r, const struct space_thread *t, runtime_frame_vec *ret);
+	/* Adds the tasks that have not ended, and `awaits`, in any order. Does not set await and
+	 * nawaits. NULL: the language has none that descry knows. */
+	struct err *(*tasks)(struct runtime *r, struct runtime_tasks *ret);
 	/* For languages whose functions have native frames, else NULL. Goes from a frame in code
 	 * that the runtime has made to its caller, and adds the functions that the frame executes.
 	 * Returns false when the code is not the runtime's. A frame without a known caller
@@ -123,6 +149,12 @@ struct runtime_walk {
 };
 struct unwind_code runtime_code(struct runtime_walk *w);
 void runtime_free(struct runtime *r);
+
+/* --- tasks.c --- */
+/* Finds the tasks that have not ended, in true order. ENOTSUP: descry knows none of this
+ * language. */
+struct err *runtime_tasks(struct runtime *r, struct runtime_tasks *ret);
+void runtime_tasks_fini(struct runtime_tasks *t);
 
 /* --- merge.c --- */
 /* A frame of the merged stack: the native stack and the language's frames, innermost first. */

@@ -67,8 +67,7 @@ static const char *characters(struct python *p, uint64_t addr, uint32_t n, uint3
 	return text;
 }
 
-/* Returns the text of a str, or of a bytes object in 2.7, or NULL when it cannot be read. */
-static const char *text(struct python *p, uint64_t addr)
+const char *python_text(struct python *p, uint64_t addr)
 {
 	const struct python_layout *l = &p->layout;
 	bool bytes = !l->text_length;
@@ -121,8 +120,8 @@ static struct python_code *read_code(struct python *p, uint64_t address)
 	c = arena_new(&p->names, struct python_code);
 	c->address = address;
 	c->first_line = (uint32_t)member(p, c, l->code_first_line);
-	c->function = text(p, member(p, c, l->code_name));
-	c->file = text(p, member(p, c, l->code_file));
+	c->function = python_text(p, member(p, c, l->code_name));
+	c->file = python_text(p, member(p, c, l->code_file));
 	read_lines(p, c, member(p, c, l->code_lines));
 	return c;
 }

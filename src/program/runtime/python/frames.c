@@ -24,15 +24,56 @@ static bool byte(const struct python *p, uint64_t addr, uint8_t *ret)
 	return space_read_some(p->runtime.space, addr, ret, 1) == 1;
 }
 
-/* Adds a frame. at: the byte of the code; below 0: the function has not begun. */
-static void add(struct chain *c, const struct python_code *code, int64_t at)
+/* Finds the code object of a frame and the place in it. *ret_at: the byte of the code; below 0: the
+ * function has not begun. Up to 3.10, f_lasti is -1 before the first instruction. */
+static bool place(const struct python *p, uint64_t frame, uint64_t *ret_code, int64_t *ret_at)
 {
-	vec_push(c->ret,
-		 (struct runtime_frame){ .code = code->address,
-					 .function = code->function,
-					 .file = code->file,
-					 .line = at < 0 ? code->first_line
-							: python_line(c->p, code, (uint32_t)at) });
+	const struct python_layout *l = &p->layout;
+	uint64_t instruction;
+	int32_t at;
+
+	if (!word(p, frame + l->frame_code, ret_code))
+		return false;
+	if (l->frames == PYTHON_OBJECTS) {
+		if (space_read_some(p->runtime.space, frame + l->frame_instruction, &at, 4) != 4)
+			return false;
+		*ret_at = (int64_t)at * (l->wordcode ? 2 : 1);
+		return true;
+	}
+	if (!word(p, frame + l->frame_instruction, &instruction))
+		return false;
+	*ret_at = (int64_t)(instruction - *ret_code - l->code_instructions);
+	return true;
+}
+
+bool python_frame_at(struct python *p, uint64_t frame, struct runtime_frame *ret)
+{
+	const struct python_code *code;
+	uint64_t object;
+	int64_t at;
+
+	if (!place(p, frame, &object, &at))
+		return false;
+	code = python_code(p, object);
+	if (!code)
+		return false;
+	*ret = (struct runtime_frame){ .code = code->address,
+				       .function = code->function,
+				       .file = code->file,
+				       .line = at < 0 ? code->first_line
+						      : python_line(p, code, (uint32_t)at),
+				       .frame = frame };
+	return true;
+}
+
+static bool add(struct chain *c, uint64_t frame)
+{
+	struct runtime_frame f;
+
+	if (!python_frame_at(c->p, frame, &f))
+		return false;
+	vec_push(c->ret, f);
+	return true;
 }
 
 /* Marks the last frame added as the entry of its run: native code called it. */
@@ -44,40 +85,12 @@ static void end_run(struct chain *c, uint32_t first, uint64_t anchor)
 	vec_last(c->ret)->anchor = anchor;
 }
 
-/* Adds a frame of a version up to 3.10. Each frame has its own run of the loop. f_lasti is -1
- * before the first instruction. */
+/* Adds a frame of a version up to 3.10. Each frame has its own run of the loop. */
 static bool object_frame(struct chain *c, uint64_t frame)
 {
-	const struct python_layout *l = &c->p->layout;
-	const struct python_code *code;
-	uint64_t object;
-	int32_t at;
-
-	if (!word(c->p, frame + l->frame_code, &object) ||
-	    space_read_some(c->p->runtime.space, frame + l->frame_instruction, &at, 4) != 4)
+	if (!add(c, frame))
 		return false;
-	code = python_code(c->p, object);
-	if (!code)
-		return false;
-	add(c, code, (int64_t)at * (l->wordcode ? 2 : 1));
 	end_run(c, c->ret->n - 1, 0);
-	return true;
-}
-
-/* Adds a frame of 3.11 or later. */
-static bool interpreter_frame(struct chain *c, uint64_t frame)
-{
-	const struct python_layout *l = &c->p->layout;
-	const struct python_code *code;
-	uint64_t object, instruction;
-
-	if (!word(c->p, frame + l->frame_code, &object) ||
-	    !word(c->p, frame + l->frame_instruction, &instruction))
-		return false;
-	code = python_code(c->p, object);
-	if (!code)
-		return false;
-	add(c, code, (int64_t)(instruction - object - l->code_instructions));
 	return true;
 }
 
@@ -88,7 +101,7 @@ static bool step_cframes(struct chain *c, uint64_t frame, uint32_t *first)
 	uint8_t owner, entry;
 
 	if (!byte(c->p, frame + l->frame_owner, &owner) ||
-	    !byte(c->p, frame + l->frame_is_entry, &entry) || !interpreter_frame(c, frame))
+	    !byte(c->p, frame + l->frame_is_entry, &entry) || !add(c, frame))
 		return false;
 	if (!entry)
 		return true;
@@ -105,7 +118,7 @@ static bool step_shims(struct chain *c, uint64_t frame, uint32_t *first)
 	if (!byte(c->p, frame + c->p->layout.frame_owner, &owner))
 		return false;
 	if (owner != c->p->layout.shim)
-		return interpreter_frame(c, frame);
+		return add(c, frame);
 	end_run(c, *first, frame);
 	*first = c->ret->n;
 	return true;
@@ -169,9 +182,8 @@ static void walk_thread(struct chain *c, uint64_t interpreter, uint64_t id)
 	}
 }
 
-void python_frames(struct runtime *r, const struct space_thread *t, runtime_frame_vec *ret)
+void python_frames_of(struct python *p, uint64_t id, runtime_frame_vec *ret)
 {
-	struct python *p = (struct python *)r;
 	struct chain c = { .p = p, .ret = ret };
 	uint32_t before = ret->n;
 	struct circle circle = { 0 };
@@ -182,8 +194,13 @@ void python_frames(struct runtime *r, const struct space_thread *t, runtime_fram
 	for (uint32_t i = 0; interpreter && !circle_closed(&circle, interpreter) &&
 			     i < INTERPRETERS_MAX && ret->n == before;
 	     i++) {
-		walk_thread(&c, interpreter, t->regs.fs_base);
+		walk_thread(&c, interpreter, id);
 		if (!word(p, interpreter + p->layout.interpreter_next, &interpreter))
 			break;
 	}
+}
+
+void python_frames(struct runtime *r, const struct space_thread *t, runtime_frame_vec *ret)
+{
+	python_frames_of((struct python *)r, t->regs.fs_base, ret);
 }

@@ -35,31 +35,32 @@ static const struct python_layout layouts[] = {
 	LAYOUT(3, 7, PYTHON_LNOTAB, OBJECT_FRAMES, .runtime_interpreters = 24, .finalizing = 16,
 	       .thread_id = 176, .frame_instruction = 104, .code_name = 104, .code_file = 96,
 	       .code_first_line = 36, .code_lines = 112, STRINGS_WIDE),
-	LAYOUT(3, 8, PYTHON_LNOTAB, OBJECT_FRAMES, CODE_3_8, .frame_instruction = 104,
-	       STRINGS_WIDE),
-	LAYOUT(3, 9, PYTHON_LNOTAB, OBJECT_FRAMES, CODE_3_8, .frame_instruction = 104,
-	       STRINGS_WIDE),
+	LAYOUT(3, 8, PYTHON_LNOTAB, OBJECT_FRAMES, CODE_3_8, .frame_instruction = 104, STRINGS_WIDE,
+	       .interpreter_modules = 56),
+	LAYOUT(3, 9, PYTHON_LNOTAB, OBJECT_FRAMES, CODE_3_8, .frame_instruction = 104, STRINGS_WIDE,
+	       .interpreter_modules = 856),
 	LAYOUT(3, 10, PYTHON_LINETABLE, OBJECT_FRAMES, CODE_3_8, .frame_instruction = 96,
-	       .wordcode = true, STRINGS_WIDE),
+	       .wordcode = true, STRINGS_WIDE, .interpreter_modules = 856),
 	LAYOUT(3, 11, PYTHON_LOCATIONS, .frames = PYTHON_CFRAMES, .runtime_interpreters = 40,
 	       .finalizing = 16, .interpreter_threads = 16, .thread_next = 8,
 	       .thread_interpreter = 16, .thread_id = 152, .thread_frame = 56, .cframe_frame = 8,
 	       .cframe_previous = 16, .frame_previous = 48, .frame_code = 32,
 	       .frame_instruction = 56, .frame_is_entry = 68, .code_name = 128, .code_file = 112,
 	       .code_first_line = 72, .code_lines = 136, .code_instructions = 184, .object_type = 8,
-	       STRINGS_WIDE),
+	       STRINGS_WIDE, .interpreter_modules = 888),
 	LAYOUT(3, 12, PYTHON_LOCATIONS, .frames = PYTHON_SHIMS, .shim = 3,
 	       .runtime_interpreters = 40, .finalizing = 16, .interpreter_threads = 72,
 	       .thread_next = 8, .thread_interpreter = 16, .thread_id = 136, .thread_frame = 56,
 	       .cframe_frame = 0, .frame_previous = 8, .frame_instruction = 56, .frame_owner = 70,
 	       .code_name = 128, .code_file = 112, .code_first_line = 68, .code_lines = 136,
-	       .code_instructions = 192, .object_type = 8, STRINGS_3_12),
+	       .code_instructions = 192, .object_type = 8, STRINGS_3_12,
+	       .interpreter_modules = 944),
 	LAYOUT(3, 13, PYTHON_LOCATIONS, .frames = PYTHON_SHIMS, .shim = 3,
 	       .runtime_interpreters = 632, .interpreter_next = 7264, .interpreter_threads = 7344,
 	       .thread_next = 8, .thread_interpreter = 16, .thread_id = 152, .thread_frame = 72,
 	       .frame_previous = 8, .frame_instruction = 56, .frame_owner = 70, .code_name = 128,
 	       .code_file = 112, .code_first_line = 68, .code_lines = 136, .code_instructions = 200,
-	       .object_type = 8, STRINGS_3_12),
+	       .object_type = 8, STRINGS_3_12, .interpreter_modules = 7656),
 };
 
 const struct python_layout *python_layout(uint32_t major, uint32_t minor)
@@ -86,7 +87,7 @@ struct published {
 	uint64_t object_size, ob_type;
 };
 
-enum { OFFSET_MAX = 1 << 20, PYTHON_3_13 = 0x030d };
+enum { OFFSET_MAX = 1 << 20 };
 
 bool python_published(struct space *s, uint64_t runtime, struct python_layout *l)
 {
@@ -108,6 +109,7 @@ bool python_published(struct space *s, uint64_t runtime, struct python_layout *l
 				: 0;
 	l->interpreter_next = (uint32_t)d.interpreter_next;
 	l->interpreter_threads = (uint32_t)d.threads_head;
+	l->interpreter_modules = (uint32_t)d.modules;
 	l->thread_next = (uint32_t)d.thread_next;
 	l->thread_interpreter = (uint32_t)d.thread_interp;
 	l->thread_id = (uint32_t)d.thread_id;

@@ -212,6 +212,7 @@ const struct runtime_type runtime_python = {
 	.is_library = is_library,
 	.open = python_open,
 	.frames = python_frames,
+	.tasks = python_tasks,
 	.is_loop = is_loop,
 	.loop = loop_range,
 	.wire = python_wire,

@@ -21,6 +21,38 @@ enum python_frames {
 	PYTHON_SHIMS,   /* 3.12 on: a _PyInterpreterFrame on the C stack for each run */
 };
 
+/* Versions, as python_layout.version has them. */
+enum {
+	PYTHON_3_9 = 0x0309,
+	PYTHON_3_10 = 0x030a,
+	PYTHON_3_11 = 0x030b,
+	PYTHON_3_12 = 0x030c,
+	PYTHON_3_13 = 0x030d,
+};
+
+/* PyTypeObject: the same in 3.6 to 3.13. */
+enum {
+	PYTHON_TYPE_NAME = 24,
+	PYTHON_TYPE_BASIC = 32,
+	PYTHON_TYPE_ITEM = 40,
+	PYTHON_TYPE_FLAGS = 168,
+	PYTHON_TYPE_BASE = 256,
+	PYTHON_TYPE_DICT_OFFSET = 288,
+	PYTHON_TYPE_SIZE = 408,
+};
+/* Of its flags. */
+#define PYTHON_FLAG_INLINE (1ull << 2) /* 3.13: the variables are behind the object */
+#define PYTHON_FLAG_VALUES (1ull << 4) /* 3.11 on: the variables are in front of the object */
+#define PYTHON_FLAG_HEAP (1ull << 9)
+#define PYTHON_FLAG_GC (1ull << 14)
+#define PYTHON_FLAG_LONG (1ull << 24)
+#define PYTHON_FLAG_LIST (1ull << 25)
+#define PYTHON_FLAG_TUPLE (1ull << 26)
+#define PYTHON_FLAG_BYTES (1ull << 27)
+#define PYTHON_FLAG_STR (1ull << 28)
+#define PYTHON_FLAG_DICT (1ull << 29)
+#define PYTHON_FLAG_TYPE (1ull << 31)
+
 /* Byte offsets. A member that the version does not have is 0, and so is a first member. */
 struct python_layout {
 	uint16_t version; /* major << 8 | minor */
@@ -30,6 +62,7 @@ struct python_layout {
 	uint32_t runtime_interpreters;
 	uint32_t finalizing; /* so far below that is a word that is 0 until Python ends; 0: ... */
 	uint32_t interpreter_next, interpreter_threads;
+	uint32_t interpreter_modules; /* the dict sys.modules */
 	uint32_t thread_next, thread_interpreter, thread_id;
 	uint32_t thread_frame; /* PYTHON_CFRAMES: the pointer to the thread's _PyCFrame */
 	uint32_t cframe_frame, cframe_previous;
@@ -77,6 +110,8 @@ static inline bool python_by_cframe(const struct python_layout *l)
 bool python_published(struct space *s, uint64_t runtime, struct python_layout *l);
 
 /* --- code.c --- */
+/* Returns the text of a str, or of a bytes object in 2.7, or NULL when it cannot be read. */
+const char *python_text(struct python *p, uint64_t addr);
 /* Returns the function of the code object at `address`, or NULL when there is no code object. */
 const struct python_code *python_code(struct python *p, uint64_t address);
 /* Returns the line of the instruction at byte `at` of the code, or 0 when it has none. */
@@ -111,6 +146,13 @@ bool python_has_entries(struct object *o);
 
 /* --- frames.c --- */
 void python_frames(struct runtime *r, const struct space_thread *t, runtime_frame_vec *ret);
+/* The same of the thread with this thread_id. */
+void python_frames_of(struct python *p, uint64_t id, runtime_frame_vec *ret);
+/* Reads function, file and line of a frame. Returns false when it has no code object. */
+bool python_frame_at(struct python *p, uint64_t frame, struct runtime_frame *ret);
+
+/* --- tasks.c --- */
+struct err *python_tasks(struct runtime *r, struct runtime_tasks *ret);
 
 /* --- allocations.c --- */
 /* A place in the code that makes an object: its address is at `moved` behind the value of the
