@@ -367,12 +367,12 @@ static const char *matching_name(struct match *m, const struct object_usdt *u)
 	return name && glob_match(m->pd->name, name) ? name : NULL;
 }
 
-/* Adds the probe of CPython that is passed at its note only while line is enabled, or has none. */
+/* Adds a probe of CPython that is passed at its note only while line is enabled, or has none. */
 static void add_python_entry(struct match *m, pid_t pid, const struct process_object *po,
 			     const char *prov, const char *name, const struct object_usdt *u)
 {
 	const char *reason;
-	const struct usdt_python *places = usdt_python_places(m->ps, po, &reason);
+	const struct usdt_python *places = usdt_python_places(m->ps, po, u, &reason);
 
 	if (!places) {
 		if (!u->addr) {
@@ -485,15 +485,15 @@ static void match_object(struct match *m, pid_t pid, const struct process_object
 {
 	uint32_t n;
 	const struct object_usdt *u = object_usdts(po->object, &n);
-	const struct object_usdt *python = usdt_python_unnoted(po->object);
-	uint32_t nruby;
+	uint32_t npython, nruby;
+	const struct object_usdt *python = usdt_python_unnoted(po->object, &npython);
 	const struct object_usdt *ruby = usdt_ruby_unnoted(po->object, &nruby);
 	bool methods[USDT_RUBY_RETURN + 1] = { false };
 
 	for (uint32_t k = 0; k < n; k++)
 		match_note(m, pid, po, named, &u[k], methods);
-	if (python)
-		match_note(m, pid, po, named, python, methods);
+	for (uint32_t k = 0; k < npython; k++)
+		match_note(m, pid, po, named, &python[k], methods);
 	for (uint32_t k = 0; k < nruby; k++)
 		match_note(m, pid, po, named, &ruby[k], methods);
 	m->names = NULL;

@@ -39,11 +39,11 @@ void usdt_questions_free(struct usdt_questions *q);
 /* --- usdt_python.c --- */
 /* Returns true for a probe that CPython passes only while another one is enabled. */
 bool usdt_is_python_entry(struct object *o, const struct object_usdt *u);
-/* Returns what stands for the note of function__entry that a Python lacks: it has no address. NULL:
- * nothing is missing. */
-const struct object_usdt *usdt_python_unnoted(struct object *o);
+/* Returns what stands for the notes of functions that a Python lacks: they have no address. *ret_n
+ * of them. */
+const struct object_usdt *usdt_python_unnoted(struct object *o, uint32_t *ret_n);
 /* Places that are always passed instead, by link-time address: file, function and line. */
-enum { USDT_PYTHON_PLACES = 3, USDT_PYTHON_ARGS = 3 };
+enum { USDT_PYTHON_PLACES = 8, USDT_PYTHON_ARGS = 3 };
 struct usdt_python_place {
 	uint64_t addr;
 	struct usdt_operand args[USDT_PYTHON_ARGS];
@@ -55,7 +55,7 @@ struct usdt_python {
 /* Finds them, once for each file and probe set. Returns NULL and sets *ret_reason when they are not
  * known. */
 const struct usdt_python *usdt_python_places(struct probe_set *ps, const struct process_object *po,
-					     const char **ret_reason);
+					     const struct object_usdt *u, const char **ret_reason);
 
 /* --- usdt_names.c --- */
 struct usdt_names {
@@ -112,9 +112,6 @@ enum usdt_ruby_kind usdt_ruby_kind(const struct object_usdt *u);
 const char *usdt_ruby_refusal(const struct object_usdt *u);
 /* Returns the name that a probe had in other systems, NULL: none. */
 const char *usdt_ruby_old_name(const struct object_usdt *u);
-/* Returns what stands for the note of function__entry that a Python lacks: it has no address. NULL:
- * nothing is missing. */
-const struct object_usdt *usdt_python_unnoted(struct object *o);
 /* Places that are always passed instead: class, method, file and line. The first nentries begin a
  * method. At the others a frame of any kind ends, whose flags are there. */
 enum { USDT_RUBY_ARGS = 4, USDT_RUBY_LINE_ARGS = 2 };

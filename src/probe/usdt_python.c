@@ -1,6 +1,6 @@
-/* function-entry of CPython 3.11, whose own note is passed only while line is enabled, too, and of
- * 3.13, which has no note: places in the interpreter's loop instead, and arguments from the
- * frame. */
+/* function-entry of CPython 3.11, whose own note is passed only while line is enabled, too, and
+ * function-entry and function-return of 3.13, which has no notes: places in the interpreter's loop
+ * instead, and arguments from the frame. */
 #include <string.h>
 
 #include "probe/process.h"
@@ -11,25 +11,28 @@ enum { STATE = 32 }; /* in a str: its kind */
 
 bool usdt_is_python_entry(struct object *o, const struct object_usdt *u)
 {
-	return !strcmp(u->provider, "python") && !strcmp(u->name, "function__entry") &&
-	       (!u->addr || python_has_entries(o));
+	return !strcmp(u->provider, "python") &&
+	       (!u->addr || (!strcmp(u->name, "function__entry") && python_has_entries(o)));
 }
 
-const struct object_usdt *usdt_python_unnoted(struct object *o)
+const struct object_usdt *usdt_python_unnoted(struct object *o, uint32_t *ret_n)
 {
-	static const struct object_usdt entry = {
-		.provider = "python", .name = "function__entry", .args = "", .func = ""
+	static const struct object_usdt unnoted[] = {
+		{ .provider = "python", .name = "function__entry", .args = "", .func = "" },
+		{ .provider = "python", .name = "function__return", .args = "", .func = "" },
 	};
 	uint32_t n;
 	uint64_t addr;
 	const struct object_usdt *u = object_usdts(o, &n);
 
+	*ret_n = 0;
 	if (!object_symbol_value(o, "PyInterpreterState_Head", &addr))
 		return NULL;
 	for (uint32_t i = 0; i < n; i++)
-		if (!strcmp(u[i].provider, entry.provider) && !strcmp(u[i].name, entry.name))
+		if (!strcmp(u[i].provider, "python") && !strncmp(u[i].name, "function__", 10))
 			return NULL;
-	return &entry;
+	*ret_n = ARRAY_SIZE(unnoted);
+	return unnoted;
 }
 
 /* Returns the operand for a member of the frame's code object. */
@@ -56,11 +59,11 @@ static struct usdt_operand text_of_code(const struct python_layout *l, const str
 	return u;
 }
 
-static const char *find_places(struct object *o, struct usdt_python *ret)
+static const char *find_places(struct object *o, bool returns, struct usdt_python *ret)
 {
 	struct python_entries entries;
 	const struct python_layout *l;
-	const char *reason = python_entries(o, &entries);
+	const char *reason = returns ? python_returns(o, &entries) : python_entries(o, &entries);
 
 	_Static_assert((int)USDT_PYTHON_PLACES == PYTHON_ENTRIES_MAX, "one each");
 	if (reason)
@@ -84,23 +87,27 @@ static const char *find_places(struct object *o, struct usdt_python *ret)
  * a script asks for each process. */
 struct usdt_python_file {
 	uint64_t dev, inode;
+	bool returns;
 	struct usdt_python places;
 	const char *reason; /* NULL: places are known */
 	struct usdt_python_file *next;
 };
 
 const struct usdt_python *usdt_python_places(struct probe_set *ps, const struct process_object *po,
-					     const char **ret_reason)
+					     const struct object_usdt *u, const char **ret_reason)
 {
+	const bool returns = !strcmp(u->name, "function__return");
 	struct usdt_python_file *known = ps->pythons;
 
-	while (known && (known->dev != po->dev || known->inode != po->inode))
+	while (known &&
+	       (known->dev != po->dev || known->inode != po->inode || known->returns != returns))
 		known = known->next;
 	if (!known) {
 		known = arena_new(&ps->arena, struct usdt_python_file);
 		known->dev = po->dev;
 		known->inode = po->inode;
-		known->reason = find_places(po->object, &known->places);
+		known->returns = returns;
+		known->reason = find_places(po->object, returns, &known->places);
 		known->next = ps->pythons;
 		ps->pythons = known;
 	}

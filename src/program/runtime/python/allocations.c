@@ -1,4 +1,4 @@
-/* Finds the interpreter's code that makes an object.
+/* Finds the code of CPython 3.9 to 3.11 that makes an object.
  *
  * Each object, also one that a list of free ones had, gets its first reference in
  * _Py_NewReference(), which first looks whether tracemalloc is on. A build with optimization at
@@ -9,7 +9,7 @@
 
 #include <Zydis/Zydis.h>
 
-#include "program/runtime/python/python.h"
+#include "program/runtime/python/allocations.h"
 
 enum {
 	PROGRAM_MAX = 64 << 20,
@@ -135,14 +135,14 @@ static uint64_t reads_variable(const struct reference_search *x, uint32_t at, ui
 	return next + (uint64_t)(int64_t)distance == variable ? next : 0;
 }
 
-/* Returns true for 3.9 to 3.11. Before 3.11 exported functions show the version. */
-static bool is_known(struct object *o)
+/* Before 3.11 exported functions show the version: those of 3.9 and 3.10 have the code. */
+static uint32_t version_of(struct object *o)
 {
 	uint64_t v;
 
 	if (object_symbol_value(o, "Py_Version", &v))
-		return object_read(o, v, &v, 8) == 8 && v >> 16 == 0x030b;
-	return object_symbol_value(o, "PyObject_CallNoArgs", &v);
+		return object_read(o, v, &v, 8) == 8 ? (uint32_t)v >> 16 : 0;
+	return object_symbol_value(o, "PyObject_CallNoArgs", &v) ? PYTHON_3_9 : 0;
 }
 
 static const char *find_references(struct reference_search *x, struct object *o)
@@ -152,8 +152,6 @@ static const char *find_references(struct reference_search *x, struct object *o)
 	uint32_t reads = 0;
 	bool known = false;
 
-	if (!is_known(o))
-		return "descry does not know where this version makes objects";
 	if (!object_symbol_value(o, "_Py_tracemalloc_config", &config) || !exported ||
 	    !object_text_segment(o, 0, &off, &n, &x->addr) || n > PROGRAM_MAX)
 		return "its code is not as in other builds";
@@ -173,10 +171,16 @@ static const char *find_references(struct reference_search *x, struct object *o)
 
 const char *python_allocations(struct object *o, struct python_allocations *ret)
 {
-	struct reference_search *x = xcalloc(1, sizeof(*x));
+	const uint32_t version = version_of(o);
+	struct reference_search *x;
 	const char *reason;
 
 	ret->n = 0;
+	if (version == PYTHON_3_13)
+		return python_traced_references(o, ret);
+	if (version != PYTHON_3_9 && version != PYTHON_3_11)
+		return "descry does not know where this version makes objects";
+	x = xcalloc(1, sizeof(*x));
 	x->ret = ret;
 	ZydisDecoderInit(&x->decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
 	reason = find_references(x, o);

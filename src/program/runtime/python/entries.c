@@ -1,29 +1,33 @@
-/* Finds the interpreter's code for the instruction RESUME, with which each function begins.
+/* Finds the interpreter's code for the instruction RESUME, with which each function begins, and for
+ * those with which it ends.
  *
  * CPython 3.11 passes its probe function__entry only while the probe line is enabled, too, and
- * 3.13 has none. So probes are placed on the code itself. The table of the loop's jumps has its
- * address. The code stores the address of the next instruction in the frame; this shows the
+ * 3.13 has no probes. So probes are placed on the code itself. The table of the loop's jumps has
+ * its address. The code stores the address of the next instruction in the frame; this shows the
  * register that has the frame. */
 #include <string.h>
 
 #include <Zydis/Zydis.h>
 
-#include "program/runtime/python/python.h"
+#include "program/runtime/python/allocations.h"
 
 enum {
 	TARGETS = 256, /* words of the table, one for each instruction */
 	IN_LOOP = 128, /* so many of them lead into the loop at least: others to its cold part */
 	SEARCH_MAX = 1 << 30, /* comparisons of a word with a part of the code */
-	CODE_BYTES = 64,      /* of an instruction that are looked at */
-	CODE_MAX = 8,         /* machine instructions */
+	CODE_BYTES = 96,      /* of an instruction that are looked at */
+	CODE_MAX = 16,        /* machine instructions */
 };
 
-/* The numbers of RESUME, of its quickened form and of the one for monitored code (Include/opcode.h,
+/* The numbers of RESUME, of its quickened form and of the one for monitored code; of RETURN_VALUE,
+ * RETURN_CONST and YIELD_VALUE and their forms for monitored code (Include/opcode.h,
  * Include/opcode_ids.h): the same in all releases of a minor version. */
 static const struct resume {
 	uint16_t version;
 	uint8_t n, instructions[PYTHON_ENTRIES_MAX];
-} resumes[] = { { 0x030b, 2, { 151, 150 } }, { 0x030d, 3, { 149, 207, 236 } } };
+	uint8_t nreturns, returns[PYTHON_ENTRIES_MAX];
+} resumes[] = { { PYTHON_3_11, 2, { 151, 150 } },
+		{ PYTHON_3_13, 3, { 149, 207, 236 }, 6, { 36, 103, 118, 239, 240, 241 } } };
 
 static bool version(struct object *o, uint32_t *ret_major, uint32_t *ret_minor)
 {
@@ -134,27 +138,42 @@ static const struct resume *find_resume(struct object *o)
 	return NULL;
 }
 
-const char *python_entries(struct object *o, struct python_entries *ret)
+static const char *find_places(struct object *o, bool returns, struct python_entries *ret)
 {
 	const struct resume *r = find_resume(o);
 	const struct object_symbol *loop = object_find_name(o, "_PyEval_EvalFrameDefault");
 	uint64_t targets[TARGETS];
 
-	if (!r)
+	if (!r || (returns && !r->nreturns))
 		return "descry does not know this version's instructions";
 	if (!loop || !find_targets(o, loop, targets))
 		return "descry does not find the interpreter's table of instructions";
-	ret->n = r->n;
+	ret->n = returns ? r->nreturns : r->n;
 	ret->layout = python_layout(r->version >> 8, r->version & 255);
-	for (uint32_t i = 0; i < r->n; i++) {
-		uint64_t addr = targets[r->instructions[i]];
+	for (uint32_t i = 0; i < ret->n; i++) {
+		uint64_t addr = targets[returns ? r->returns[i] : r->instructions[i]];
 		int reg = frame_register(o, addr, ret->layout->frame_instruction);
 
 		if (reg < 0 || addr - loop->addr >= loop->size)
-			return "the code of the interpreter's instruction RESUME is not as in other builds";
+			return returns ? "the code of the interpreter's instruction RETURN_VALUE "
+					 "is not as in other builds"
+				       : "the code of the interpreter's instruction RESUME is not "
+					 "as in other builds";
 		ret->v[i] = (struct python_entry){ addr, (uint8_t)reg };
 	}
+	if (returns && !python_unwound(o, loop->addr, loop->size, ret->layout, &ret->v[ret->n++]))
+		return "the interpreter's code for exceptions is not as in other builds";
 	return NULL;
+}
+
+const char *python_entries(struct object *o, struct python_entries *ret)
+{
+	return find_places(o, false, ret);
+}
+
+const char *python_returns(struct object *o, struct python_entries *ret)
+{
+	return find_places(o, true, ret);
 }
 
 bool python_has_entries(struct object *o)

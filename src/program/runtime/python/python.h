@@ -126,23 +126,32 @@ uint32_t python_lines_find(enum python_lines how, const uint8_t *table, uint32_t
 			   uint32_t first_line, uint32_t at);
 
 /* --- entries.c --- */
-/* A place in the interpreter's loop that is passed whenever a function begins, or a generator goes
- * on: link-time address, and the register that then has the frame's address (x86's number). */
+/* A place in the interpreter's loop: link-time address, and the register that then has the frame's
+ * address (x86's number). */
 struct python_entry {
 	uint64_t addr;
 	uint8_t frame;
 };
-enum { PYTHON_ENTRIES_MAX = 3 };
+enum { PYTHON_ENTRIES_MAX = 8 };
 struct python_entries {
 	struct python_entry v[PYTHON_ENTRIES_MAX]; /* exactly one of them is passed */
 	uint32_t n;
 	const struct python_layout *layout;
 };
-/* Finds them. Returns NULL, or the reason why they are not known. */
+/* Finds the places that are passed whenever a function begins, or a generator goes on. Returns
+ * NULL, or the reason why they are not known. */
 const char *python_entries(struct object *o, struct python_entries *ret);
+/* The same for the end of functions, also by an exception, and for generators that yield. */
+const char *python_returns(struct object *o, struct python_entries *ret);
 /* Returns true for a version whose places are known. Its own probe function__entry does not exist,
  * or is passed only while the probe line is enabled. */
 bool python_has_entries(struct object *o);
+
+/* --- unwound.c --- */
+/* Finds the place that is passed when an exception ends a function. Returns false when it is not
+ * known. loop: link-time address. */
+bool python_unwound(struct object *o, uint64_t loop, uint64_t size, const struct python_layout *l,
+		    struct python_entry *ret);
 
 /* --- frames.c --- */
 void python_frames(struct runtime *r, const struct space_thread *t, runtime_frame_vec *ret);
