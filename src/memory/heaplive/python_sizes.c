@@ -17,9 +17,10 @@ enum {
 	STR_IS_ASCII = 0x40,
 	LONG_HEAD = 24,
 	LONG_DIGIT = 4,
-	KEYS_HEAD = 32,     /* of 3.11; 40 before */
-	KEYS_LOG2_MAX = 32, /* of the number of slots */
-	CACHED_KEYS = 872,  /* of a class of 3.11 */
+	LONG_COUNT_SHIFT = 3, /* 3.12 on: of the number of digits */
+	KEYS_HEAD = 32,       /* of 3.11; 40 before */
+	KEYS_LOG2_MAX = 32,   /* of the number of slots */
+	CACHED_KEYS = 872,    /* of a class of 3.11 */
 	HEAP_TYPE = 904,
 };
 
@@ -128,6 +129,17 @@ static uint64_t items_size(struct python_reader *x, uint64_t addr, const struct 
 	return t->basic + (uint64_t)n * t->item;
 }
 
+/* An int of 3.12 or later. */
+static uint64_t long_size(struct python_reader *x, uint64_t addr, const struct python_type *t,
+			  const uint8_t *p)
+{
+	uint64_t n = python_at(p, ITEMS) >> LONG_COUNT_SHIFT;
+
+	if (n > ITEMS_MAX || !python_memory(x, addr, LONG_HEAD + n * LONG_DIGIT))
+		n = 0;
+	return t->basic + (n ?: 1) * LONG_DIGIT;
+}
+
 uint64_t python_size(struct python_reader *x, uint64_t addr, const struct python_type *t)
 {
 	const uint8_t *p = python_memory(x, addr, t->basic);
@@ -157,7 +169,9 @@ uint64_t python_size(struct python_reader *x, uint64_t addr, const struct python
 	case PYTHON_WEAK:
 	case PYTHON_TUPLE: break;
 	}
-	if (t->flags & PYTHON_FLAG_LONG && x->python->layout.version < PYTHON_3_12)
+	if (t->flags & PYTHON_FLAG_LONG && x->python->layout.version >= PYTHON_3_12)
+		return size + long_size(x, addr, t, p);
+	if (t->flags & PYTHON_FLAG_LONG)
 		return size + LONG_HEAD +
 		       (python_at(p, ITEMS) ? items_size(x, addr, t, p) - t->basic : LONG_DIGIT);
 	return size + items_size(x, addr, t, p);
