@@ -30,16 +30,21 @@ static const char *add_exits(const struct probe *p, struct text *t, exits_t *ret
 	return reason;
 }
 
-const char *exits_find(const struct probe *p, exits_t *ret)
+const char *exits_find(const struct probe *p, struct exits_text *held, exits_t *ret)
 {
 	const char *reason = "its code cannot be read";
-	struct text *t = NULL;
 
-	if (!object_reopen(p->file) || err_drop(text_open(p->file, &t)))
+	if (held->file != p->file)
+		exits_text_free(held);
+	if (!object_reopen(p->file) || (!held->text && err_drop(text_open(p->file, &held->text))))
 		return reason;
-	reason = add_exits(p, t, ret);
-	if (reason == TEXT_NEVER_RETURNS)
-		reason = NULL;
-	text_free(t);
-	return reason;
+	held->file = p->file;
+	reason = add_exits(p, held->text, ret);
+	return reason == TEXT_NEVER_RETURNS ? NULL : reason;
+}
+
+void exits_text_free(struct exits_text *held)
+{
+	text_free(held->text);
+	*held = (struct exits_text){ 0 };
 }

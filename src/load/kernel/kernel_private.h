@@ -154,9 +154,15 @@ void progs_close(struct kernel_engine *k);
 
 /* exits.c: where a function ends */
 typedef VEC(uint64_t) exits_t; /* file offsets, by address */
+/* The file of the last probe, whose budget of decoding is one for all of its probes. Zero: none. */
+struct exits_text {
+	const struct object *file;
+	struct text *text;
+};
 /* Appends the returns and tail jumps of a probe's function, if it has any. Returns why not all of
  * them can be probed, or NULL. The caller frees ret with vec_fini(). */
-const char *exits_find(const struct probe *p, exits_t *ret);
+const char *exits_find(const struct probe *p, struct exits_text *held, exits_t *ret);
+void exits_text_free(struct exits_text *held);
 
 /* kernel_attach.c, uprobe.c: append to k->links */
 struct err *attach_all(struct kernel_engine *k);

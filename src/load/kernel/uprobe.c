@@ -283,7 +283,7 @@ struct left_out {
 
 /* Adds the places of a probe. */
 static void add_places(struct kernel_engine *k, struct group *g, uint32_t probe, bool flags,
-		       struct left_out *left)
+		       struct exits_text *held, struct left_out *left)
 {
 	const struct image *img = k->e.image;
 	const struct probe *p = img->probes[probe].probe;
@@ -294,7 +294,7 @@ static void add_places(struct kernel_engine *k, struct group *g, uint32_t probe,
 		add_place(g, p->offset, flags ? semaphore_at(img, p) : 0, probe);
 		return;
 	}
-	reason = exits_find(p, &exits);
+	reason = exits_find(p, held, &exits);
 	if (reason && !left->n++) {
 		left->first = probe;
 		left->reason = reason;
@@ -324,6 +324,7 @@ struct err *attach_uprobes(struct kernel_engine *k, struct instance *in)
 	/* the program itself checks whose child the process is, or its number */
 	bool checks = img->compares || (img->options && opt_on(img->options, OPT_FOLLOW));
 	bool flags = has_flags(img);
+	struct exits_text held = { 0 };
 	struct left_out left = { 0 };
 	struct err *e = NULL;
 
@@ -354,13 +355,14 @@ struct err *attach_uprobes(struct kernel_engine *k, struct instance *in)
 				note_flag(k, p->probes[j]);
 			if (q->semaphore_shares_page)
 				note_shared_page(k, p->probes[j]);
-			add_places(k, &g, p->probes[j], flags, &left);
+			add_places(k, &g, p->probes[j], flags, &held, &left);
 		}
 		if (g.offsets.n)
 			note_moved(k, &g, first->pid);
 		e = g.offsets.n ? attach_group(k, in, &g) : NULL;
 		group_fini(&g);
 	}
+	exits_text_free(&held);
 	if (left.n)
 		note_left_out(k, &left);
 	return e;

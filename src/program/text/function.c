@@ -257,6 +257,25 @@ bool text_may_work(struct text *t, uint64_t n)
 	return t->work_left > 0;
 }
 
+/* Keeps c, in place of the oldest, and so many of the others as have CODE_INSNS with it. */
+static void cache_put(struct text *t, struct text_code *c)
+{
+	uint64_t n = 0;
+
+	text_code_put(t->cache[t->next]);
+	t->cache[t->next] = c;
+	for (uint32_t i = 0; i < CODE_CACHE; i++) { /* the newest first */
+		struct text_code **old = &t->cache[(t->next + CODE_CACHE - i) % CODE_CACHE];
+
+		n += *old ? (*old)->insns.n : 0;
+		if (i && n > CODE_INSNS) {
+			text_code_put(*old);
+			*old = NULL;
+		}
+	}
+	t->next = (t->next + 1) % CODE_CACHE;
+}
+
 struct text_code *text_code(struct text *t, struct text_range *r)
 {
 	const struct text_segment *g = text_segment_at(t, r->start);
@@ -292,9 +311,7 @@ struct text_code *text_code(struct text *t, struct text_range *r)
 	r->decoded = true;
 	r->unresolved = c->unresolved;
 	r->irregular = c->irregular;
-	text_code_put(t->cache[t->next]);
-	t->cache[t->next] = c;
-	t->next = (t->next + 1) % CODE_CACHE;
+	cache_put(t, c);
 	return c;
 }
 

@@ -333,6 +333,7 @@ struct returns {
 	bool any;     /* there is one */
 	struct text_code *parts[MAX_PARTS];
 	uint32_t nparts;
+	uint64_t insns; /* of the parts */
 	struct text_sites sites;
 	const char *reason;
 };
@@ -354,10 +355,14 @@ static void add_part(struct returns *r, struct text_range *range)
 		return;
 	}
 	c = text_code(r->t, range);
-	if (!c)
+	if (!c) {
 		r->reason = no_code(r->t, range);
-	else
-		r->parts[r->nparts++] = c;
+		return;
+	}
+	r->parts[r->nparts++] = c;
+	r->insns += c->insns.n;
+	if (r->insns > CODE_INSNS)
+		r->reason = "the function and its parts have more than 4 million instructions";
 }
 
 /* Returns true for a function's start as the target of a jump, which may be behind endbr64. */

@@ -113,7 +113,10 @@ struct text_code {
 	bool falls_off;                   /* its last instruction continues behind its end */
 };
 
-enum { CODE_CACHE = 32 };
+enum {
+	CODE_CACHE = 32,      /* functions that are kept, */
+	CODE_INSNS = 4 << 20, /* with at most so many instructions: 24 bytes each */
+};
 struct text {
 	uint32_t users; /* besides the first */
 	struct object *object;
