@@ -9,10 +9,10 @@
 
 /* Bytes that jansson 2.14 and malloc(3) take, about: an object with its table, an array with its
  * first eight places, and any other value with its place; a text has its bytes besides. */
-enum { OBJECT = 240, ARRAY = 136, VALUE = 48 };
-/* A document of n bytes may take ROOM_FREE + n * ROOM_PER_BYTE. A profile takes up to 36 times its
+enum { OBJECT = 240, ARRAY = 136, VALUE = 48, TEXT = 44 };
+/* A document of n bytes may take ROOM_FREE + n * ROOM_PER_BYTE. A profile takes up to 43 times its
  * size, for stacks of two frames. */
-enum { ROOM_FREE = 256 << 20, ROOM_PER_BYTE = 40 };
+enum { ROOM_FREE = 256 << 20, ROOM_PER_BYTE = 48 };
 
 /* Returns the position of a text's last quote, from that of its first. */
 static size_t skip_text(const char *text, size_t n, size_t at)
@@ -35,7 +35,7 @@ static uint64_t memory_of(const char *text, size_t n)
 		case '"': {
 			const size_t end = skip_text(text, n, i);
 
-			ret += end - i;
+			ret += TEXT + (end - i);
 			i = end;
 			break;
 		}

@@ -185,14 +185,19 @@ with tempfile.TemporaryDirectory() as tmp:  # a long line that takes few bytes i
     r = subprocess.run(["sh", "-c", 'ulimit -d 100000; exec "$1" flame --folded "$2"', "sh", DESCRY, tmp + "/long.gz"], capture_output=True, text=True)
     check(r.stdout == "a;b 1\nc;d 2\n" and "line 2" in r.stderr, "a long line of gzipped text", r)
 
-# A line of folded text is never put together in memory: a name of 64 kB in each of 3,000 frames makes one of 196 MB.
-with tempfile.TemporaryDirectory() as tmp:
-    with open(tmp + "/deep.json", "w") as f:
-        json.dump({"$schema": "https://www.speedscope.app/file-format-schema.json", "shared": {"frames": [{"name": "A" * 65536}]},
-                   "profiles": [{"type": "sampled", "name": "p", "unit": "none", "startValue": 0, "endValue": 1, "samples": [[0] * 3000],
-                                 "weights": [1]}]}, f)
-    r = subprocess.run(["sh", "-c", 'ulimit -d 100000; "$1" flame --folded "$2" | wc -c', "sh", DESCRY, tmp + "/deep.json"],
-                       capture_output=True, text=True)
-    check(int(r.stdout) == 3000 * 65537 + 2 and not r.stderr, "a long line in little memory", r)
+# A line of folded text is never put together in memory: a name of 64 kB in each of 1,500 frames makes one of 98 MB. More than 64 MB and 512
+# times the input is refused.
+for frames in (1500, 3000):
+    with tempfile.TemporaryDirectory() as tmp:
+        with open(tmp + "/deep.json", "w") as f:
+            json.dump({"$schema": "https://www.speedscope.app/file-format-schema.json", "shared": {"frames": [{"name": "A" * 65536}]},
+                       "profiles": [{"type": "sampled", "name": "p", "unit": "none", "startValue": 0, "endValue": 1, "samples": [[0] * frames],
+                                     "weights": [1]}]}, f)
+        r = subprocess.run(["sh", "-c", 'ulimit -d 60000; "$1" flame --folded "$2" | wc -c', "sh", DESCRY, tmp + "/deep.json"],
+                           capture_output=True, text=True)
+    if frames == 1500:
+        check(int(r.stdout) == frames * 65537 + 2 and not r.stderr, "a long line in little memory", r)
+    else:
+        check(int(r.stdout) == 0 and "MB of text" in r.stderr, "too much text", r)
 
 done()

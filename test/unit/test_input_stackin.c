@@ -630,6 +630,31 @@ static void test_pprof_names(void **state)
 	}
 }
 
+/* An entry of a table is two bytes of a profile and 40 of memory: tables have a budget. */
+static void test_pprof_tables(void **state)
+{
+	(void)state;
+	for (int many = 0; many < 2; many++) {
+		struct out o = long_locations(1, 1);
+		struct stackin in;
+		struct stacktree t;
+		struct err *e;
+
+		for (uint32_t i = 0; i < (many ? 4u << 20 : 1u << 20); i++)
+			put_message(&o, 4, "", 0);
+		stacktree_init(&t);
+		stackin_init(&in, &t, NULL);
+		stackin_feed(&in, o.v, o.n);
+		e = stackin_end(&in);
+		assert_int_equal(in.format, STACKIN_PPROF);
+		assert_int_equal(e ? e->code : 0, many ? ENOMEM : 0);
+		err_free(e);
+		stackin_fini(&in);
+		stacktree_fini(&t);
+		out_fini(&o);
+	}
+}
+
 /* Makes a pprof profile of one location, in a file with a long name: `samples` equal samples in
  * which it stands `frames` times. */
 static struct out one_location(uint32_t frames, uint32_t samples)
@@ -971,6 +996,7 @@ int main(void)
 		cmocka_unit_test(test_perf_ksymbols),
 		cmocka_unit_test(test_perf_data_ids),
 		cmocka_unit_test(test_pprof_names),
+		cmocka_unit_test(test_pprof_tables),
 		cmocka_unit_test(test_pprof_text),
 		cmocka_unit_test(test_perf_unwind_follows),
 		cmocka_unit_test(test_perf_data_pipe),

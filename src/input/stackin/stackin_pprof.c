@@ -7,6 +7,7 @@
 #include <errno.h>
 
 #include "base/bytes.h"
+#include "base/meminfo.h"
 #include "input/stackin/stackin_reader.h"
 
 /* A location with many inlined functions is a few bytes of a sample, but many frames of its stack.
@@ -15,6 +16,10 @@ enum { FRAMES_FREE = 1 << 20, FRAMES_PER_BYTE = 16 };
 /* A location refers to its names by number, and each may make a name of the tree of its own. The
  * locations of samples have at most TEXTS_FREE + n * TEXTS_PER_BYTE bytes of names. */
 enum { TEXTS_FREE = 32 << 20, TEXTS_PER_BYTE = 16 };
+
+/* A location of two bytes takes 40 of memory. The tables of a profile of n bytes may take
+ * TABLES_FREE + n * TABLES_PER_BYTE, and half of the memory that is free. */
+enum { TABLES_FREE = 64 << 20, TABLES_PER_BYTE = 8 };
 
 struct span {
 	const uint8_t *p;
@@ -61,6 +66,7 @@ struct pprof {
 	uint64_t default_type;
 	uint64_t frames; /* frames that samples may still have */
 	uint64_t texts;  /* bytes of names that locations may still have */
+	uint64_t tables; /* bytes that the tables may still take */
 };
 
 static bool next_field(struct bytes *b, struct field *ret)
@@ -110,6 +116,16 @@ static void push_numbers(struct pprof *p, const struct field *f)
 	}
 }
 
+/* Takes memory for n more entries of a table. */
+static struct err *pprof_room(struct pprof *p, uint64_t n, size_t size)
+{
+	if (n * size > p->tables)
+		return err_new(ENOMEM, "the tables of a pprof profile take more memory than its "
+				       "size allows");
+	p->tables -= n * size;
+	return NULL;
+}
+
 static struct err *read_location(struct pprof *p, struct span s)
 {
 	struct bytes b = pprof_message(s);
@@ -135,7 +151,7 @@ static struct err *read_location(struct pprof *p, struct span s)
 		}
 	}
 	vec_push(&p->locations, l);
-	return bytes_err(&b);
+	return bytes_err(&b) ?: pprof_room(p, l.nlines, sizeof(struct line));
 }
 
 /* Reads two numbers of a message, by their fields. */
@@ -162,7 +178,10 @@ static struct err *read_tables(struct pprof *p, struct bytes b)
 	struct field f;
 	struct err *e = NULL;
 
-	while (!e && next_field(&b, &f))
+	while (!e && next_field(&b, &f)) {
+		/* an entry of any table takes no more than a location */
+		if (f.id != 2 && (e = pprof_room(p, 1, sizeof(struct location))))
+			break;
 		switch (f.id) {
 		case 1: vec_push(&p->types, f.span); break;
 		case 3:
@@ -177,6 +196,7 @@ static struct err *read_tables(struct pprof *p, struct bytes b)
 		case 6: vec_push(&p->strings, f.span); break;
 		case 14: p->default_type = f.number; break;
 		}
+	}
 	return e ? e : bytes_err(&b);
 }
 
@@ -348,11 +368,16 @@ static struct err *read_sample(struct stackin *in, struct pprof *p, struct span 
 
 static struct err *read_profile(struct stackin *in, struct pprof *p, const uint8_t *data, size_t n)
 {
+	const uint64_t free = meminfo_available();
 	struct bytes b = bytes_of(data, n, "pprof");
-	struct err *e = read_tables(p, b);
+	struct err *e;
 	uint32_t type = 0;
 	struct field f;
 
+	p->tables = TABLES_FREE + (uint64_t)n * TABLES_PER_BYTE;
+	if (free && p->tables > free / 2)
+		p->tables = free / 2;
+	e = read_tables(p, b);
 	p->frames = FRAMES_FREE + (uint64_t)n * FRAMES_PER_BYTE;
 	p->texts = TEXTS_FREE + (uint64_t)n * TEXTS_PER_BYTE;
 	e = e ?: choose_type(in, p, &type);
