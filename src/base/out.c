@@ -139,7 +139,8 @@ struct err *out_flush(struct out *o)
 void out_fill(struct out *o, char c, size_t n)
 {
 	out_room(o, n);
-	memset(o->v + o->n, c, n);
+	if (n)
+		memset(o->v + o->n, c, n);
 	o->n += n;
 }
 

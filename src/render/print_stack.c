@@ -209,7 +209,7 @@ static bool end_text(struct sink *s, uint32_t end, uint32_t pid, uint64_t pc, ch
 {
 	const char *path;
 
-	switch ((int)end - 1) {
+	switch ((int)(end - 1)) {
 	case WIRE_UNWIND_END_NO_TABLE:
 		path = pid && s->symbols ? symbols_user_path(s->symbols, (pid_t)pid, s->time, pc)
 					 : NULL;

@@ -30,10 +30,25 @@ static void sites_many_classes(void **state)
 	sites_fini(&s);
 }
 
+/* A name from the process makes no row of its own. */
+static void sites_name_of_lines(void **state)
+{
+	static const char name[] = "LA\n12:3:B;";
+	struct sites s;
+
+	(void)state;
+	sites_init(&s);
+	sites_sample_add(&s, 0, name, sizeof(name) - 1, 16, 16);
+	assert_int_equal(s.samples.n, 1);
+	assert_null(strchr(intern_text(&s.classes, s.samples.v[0].class), '\n'));
+	sites_fini(&s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(sites_many_classes),
+		cmocka_unit_test(sites_name_of_lines),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

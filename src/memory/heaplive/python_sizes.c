@@ -121,12 +121,13 @@ static uint64_t type_size(struct python_reader *x, uint64_t addr, const struct p
 static uint64_t items_size(struct python_reader *x, uint64_t addr, const struct python_type *t,
 			   const uint8_t *p)
 {
-	int64_t n = t->item ? (int64_t)python_at(p, ITEMS) : 0;
+	uint64_t n = t->item ? python_at(p, ITEMS) : 0;
 
-	n = n < 0 ? -n : n;
-	if (n > ITEMS_MAX || !python_memory(x, addr, t->basic + (uint64_t)n * t->item))
+	if ((int64_t)n < 0)
+		n = -n;
+	if (n > ITEMS_MAX || !python_memory(x, addr, t->basic + n * t->item))
 		n = 0;
-	return t->basic + (uint64_t)n * t->item;
+	return t->basic + n * t->item;
 }
 
 /* An int of 3.12 or later. */

@@ -21,9 +21,7 @@ static void int_add(struct python_reader *x, const uint8_t *p)
 {
 	const uint64_t head = python_at(p, SIZE_AT);
 	const bool tagged = x->python->layout.version >= PYTHON_3_12;
-	const int64_t count = (int64_t)head;
-	uint64_t n = tagged ? head >> COUNT_SHIFT : (uint64_t)(count < 0 ? -count : count),
-		 value = 0;
+	uint64_t n = tagged ? head >> COUNT_SHIFT : (int64_t)head < 0 ? -head : head, value = 0;
 
 	if (tagged && (head & SIGN_MASK) == SIGN_ZERO)
 		n = 0;
@@ -35,7 +33,7 @@ static void int_add(struct python_reader *x, const uint8_t *p)
 		memcpy(&digit, p + DIGITS_AT + i * 4, sizeof(digit));
 		value = value << DIGIT_BITS | (digit & ((1u << DIGIT_BITS) - 1));
 	}
-	if (tagged ? (head & SIGN_MASK) == SIGN_MINUS : count < 0)
+	if (tagged ? (head & SIGN_MASK) == SIGN_MINUS : (int64_t)head < 0)
 		value = 0 - value;
 	graph_number(x->graph, GRAPH_LABEL_NONE, 'J', value);
 }

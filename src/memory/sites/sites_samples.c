@@ -26,6 +26,8 @@ static uint32_t class_number(struct sites *s, const char *text, size_t n, uint64
 	if (n) {
 		cleanup_free char *copy = xstrndup(text, n);
 
+		for (char *c = copy; *c; c++) /* a row is a line */
+			*c = *c == '\n' ? ' ' : *c;
 		java_name(&name, copy);
 	} else {
 		out_printf(&name, "(%llu bytes)", (unsigned long long)size);
