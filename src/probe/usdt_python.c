@@ -59,7 +59,7 @@ static struct usdt_operand text_of_code(const struct python_layout *l, const str
 	return u;
 }
 
-static const char *find_places(struct object *o, bool returns, struct usdt_python *ret)
+static const char *places_of_file(struct object *o, bool returns, struct usdt_python *ret)
 {
 	struct python_entries entries;
 	const struct python_layout *l;
@@ -107,7 +107,7 @@ const struct usdt_python *usdt_python_places(struct probe_set *ps, const struct 
 		known->dev = po->dev;
 		known->inode = po->inode;
 		known->returns = returns;
-		known->reason = find_places(po->object, returns, &known->places);
+		known->reason = places_of_file(po->object, returns, &known->places);
 		known->next = ps->pythons;
 		ps->pythons = known;
 	}

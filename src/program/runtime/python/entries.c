@@ -138,7 +138,7 @@ static const struct resume *find_resume(struct object *o)
 	return NULL;
 }
 
-static const char *find_places(struct object *o, bool returns, struct python_entries *ret)
+static const char *places_of_loop(struct object *o, bool returns, struct python_entries *ret)
 {
 	const struct resume *r = find_resume(o);
 	const struct object_symbol *loop = object_find_name(o, "_PyEval_EvalFrameDefault");
@@ -168,12 +168,12 @@ static const char *find_places(struct object *o, bool returns, struct python_ent
 
 const char *python_entries(struct object *o, struct python_entries *ret)
 {
-	return find_places(o, false, ret);
+	return places_of_loop(o, false, ret);
 }
 
 const char *python_returns(struct object *o, struct python_entries *ret)
 {
-	return find_places(o, true, ret);
+	return places_of_loop(o, true, ret);
 }
 
 bool python_has_entries(struct object *o)
