@@ -22,7 +22,7 @@ struct state {
 };
 
 /* Up to 3.9 a frame that runs has no end of its values, and 3.10 has a state. */
-static bool old_state(const struct python_objects *o, uint64_t coroutine, struct state *ret)
+static bool old_state(struct python_objects *o, uint64_t coroutine, struct state *ret)
 {
 	uint64_t depth;
 	int8_t state;
@@ -37,8 +37,7 @@ static bool old_state(const struct python_objects *o, uint64_t coroutine, struct
 			return false;
 		ret->runs = !depth;
 	} else {
-		if (space_read_some(o->p->runtime.space, ret->frame + o->l->frame_state, &state,
-				    1) != 1)
+		if (!python_bytes(o, ret->frame + o->l->frame_state, &state, 1))
 			return false;
 		ret->runs = state == EXECUTING;
 		ret->ended = state >= COMPLETED;
@@ -47,14 +46,14 @@ static bool old_state(const struct python_objects *o, uint64_t coroutine, struct
 	return true;
 }
 
-static bool state_of(const struct python_objects *o, uint64_t coroutine, struct state *ret)
+static bool state_of(struct python_objects *o, uint64_t coroutine, struct state *ret)
 {
 	int8_t state;
 
 	*ret = (struct state){ 0 };
 	if (!o->l->coroutine_state)
 		return old_state(o, coroutine, ret);
-	if (space_read_some(o->p->runtime.space, coroutine + o->l->coroutine_state, &state, 1) != 1)
+	if (!python_bytes(o, coroutine + o->l->coroutine_state, &state, 1))
 		return false;
 	ret->frame = coroutine + o->l->coroutine_frame;
 	ret->ended = state >= COMPLETED;
@@ -65,10 +64,9 @@ static bool state_of(const struct python_objects *o, uint64_t coroutine, struct 
 
 /* Returns true when the instruction at which a frame goes on is one that awaits. 3.13 has a state
  * for that. */
-static bool awaits(const struct python_objects *o, uint64_t frame)
+static bool awaits(struct python_objects *o, uint64_t frame)
 {
 	const struct python_layout *l = &o->p->layout;
-	struct space *s = o->p->runtime.space;
 	uint64_t code, at;
 	uint8_t next[2];
 	int32_t last;
@@ -77,22 +75,22 @@ static bool awaits(const struct python_objects *o, uint64_t frame)
 		return true;
 	if (l->frames != PYTHON_OBJECTS)
 		return python_word(o, frame + l->frame_instruction, &at) &&
-		       space_read_some(s, at + 2, next, 2) == 2 &&
+		       python_bytes(o, at + 2, next, 2) &&
 		       (next[0] == RESUME ||
 			next[0] ==
 				(o->l->version == PYTHON_3_11 ? RESUME_QUICK : RESUME_MONITORED)) &&
 		       next[1] >= RESUME_AWAIT;
 	if (!python_word(o, frame + l->frame_code, &code) ||
 	    !python_word(o, code + o->l->code_bytes, &at) ||
-	    space_read_some(s, frame + l->frame_instruction, &last, 4) != 4 || last < 0)
+	    !python_bytes(o, frame + l->frame_instruction, &last, 4) || last < 0)
 		return false;
-	return space_read_some(s, at + BYTES_DATA + ((uint64_t)last * (l->wordcode ? 2 : 1)) + 2,
-			       next, 1) == 1 &&
+	return python_bytes(o, at + BYTES_DATA + ((uint64_t)last * (l->wordcode ? 2 : 1)) + 2, next,
+			    1) &&
 	       next[0] == YIELD_FROM;
 }
 
 /* Returns the object that a suspended frame awaits: the last of its values. 0: it is not known. */
-static uint64_t awaited(const struct python_objects *o, uint64_t frame)
+static uint64_t awaited(struct python_objects *o, uint64_t frame)
 {
 	uint64_t values, end;
 	int32_t depth;
@@ -110,9 +108,8 @@ static uint64_t awaited(const struct python_objects *o, uint64_t frame)
 	} else {
 		values = frame + o->l->frame_values;
 	}
-	if (space_read_some(o->p->runtime.space, frame + o->l->frame_depth, &depth, 4) != 4 ||
-	    depth < 1 || depth > DEPTH_MAX ||
-	    !python_word(o, values + ((uint64_t)depth - 1) * 8, &end))
+	if (!python_bytes(o, frame + o->l->frame_depth, &depth, 4) || depth < 1 ||
+	    depth > DEPTH_MAX || !python_word(o, values + ((uint64_t)depth - 1) * 8, &end))
 		return 0;
 	return end;
 }

@@ -25,11 +25,6 @@ enum {
 	MANAGED_VALUES = 32 /* 3.11: its values */
 };
 
-static bool items_read(struct python_objects *o, uint64_t addr, void *buf, uint32_t n)
-{
-	return space_read_some(o->p->runtime.space, addr, buf, n) == n;
-}
-
 static uint64_t at_word(const uint8_t *p, uint32_t offset)
 {
 	uint64_t v;
@@ -45,7 +40,7 @@ static bool old_keys(struct python_objects *o, uint64_t keys, struct python_item
 	uint64_t slots, n;
 	uint32_t index;
 
-	if (!items_read(o, keys, p, sizeof(p)))
+	if (!python_bytes(o, keys, p, sizeof(p)))
 		return false;
 	slots = at_word(p, KEYS_OLD_SLOTS);
 	n = at_word(p, KEYS_OLD_N);
@@ -62,7 +57,7 @@ static bool new_keys(struct python_objects *o, uint64_t keys, struct python_item
 {
 	uint8_t p[KEYS_HEAD];
 
-	if (!items_read(o, keys, p, sizeof(p)) || p[KEYS_LOG2_INDEX] > LOG2_MAX ||
+	if (!python_bytes(o, keys, p, sizeof(p)) || p[KEYS_LOG2_INDEX] > LOG2_MAX ||
 	    at_word(p, KEYS_N) > ITEMS_MAX)
 		return false;
 	ret->entries = keys + KEYS_HEAD + (1ull << p[KEYS_LOG2_INDEX]);
@@ -148,8 +143,9 @@ bool python_item(struct python_objects *o, const struct python_items *items, uin
 {
 	uint64_t pair[2];
 
-	if (!items_read(o, items->entries + (uint64_t)i * items->size + items->size - sizeof(pair),
-			pair, sizeof(pair)) ||
+	if (!python_bytes(o,
+			  items->entries + (uint64_t)i * items->size + items->size - sizeof(pair),
+			  pair, sizeof(pair)) ||
 	    (items->values && !python_word(o, items->values + i * 8ull, &pair[1])))
 		return false;
 	*ret_key = pair[0];
@@ -167,7 +163,8 @@ static bool is_text(struct python_objects *o, uint64_t object, const char *text)
 
 	return n <= sizeof(found) && python_word(o, object + l->text_length, &length) &&
 	       length == n && python_is(o, object) == PYTHON_IS_STR &&
-	       items_read(o, object + l->text_ascii, found, (uint32_t)n) && !memcmp(found, text, n);
+	       python_bytes(o, object + l->text_ascii, found, (uint32_t)n) &&
+	       !memcmp(found, text, n);
 }
 
 bool python_value(struct python_objects *o, const struct python_items *items, const char *name,
@@ -194,7 +191,7 @@ void python_each_in_set(struct python_objects *o, uint64_t set,
 	for (uint64_t i = 0; i <= mask; i += SET_PART) {
 		const uint64_t n = mask + 1 - i < SET_PART ? mask + 1 - i : SET_PART;
 
-		if (!items_read(o, table + i * SET_ENTRY, part, (uint32_t)(n * SET_ENTRY)))
+		if (!python_bytes(o, table + i * SET_ENTRY, part, (uint32_t)(n * SET_ENTRY)))
 			return;
 		for (uint64_t k = 0; k < n; k++)
 			if (part[k][0])

@@ -34,9 +34,47 @@ static const struct {
 	{ "weakref.ReferenceType", PYTHON_IS_WEAK },
 };
 
-bool python_word(const struct python_objects *o, uint64_t addr, uint64_t *ret)
+static const struct python_part *part_at(struct python_objects *o, uint64_t addr)
 {
-	return space_word(o->p->runtime.space, addr, ret);
+	const uint64_t first = addr & ~(PYTHON_PART - 1ull);
+	struct python_part *part;
+
+	if (!o->parts)
+		o->parts = xcalloc(PYTHON_PARTS, sizeof(*o->parts));
+	part = &o->parts[first / PYTHON_PART % PYTHON_PARTS];
+	if (part->addr != first || !part->n) {
+		part->addr = first;
+		part->n = space_read_some(o->p->runtime.space, first, part->bytes, PYTHON_PART);
+	}
+	return part;
+}
+
+bool python_bytes(struct python_objects *o, uint64_t addr, void *buf, uint32_t n)
+{
+	for (uint8_t *to = buf; n;) {
+		const struct python_part *part = part_at(o, addr);
+		const uint32_t at = (uint32_t)(addr - part->addr);
+		const uint32_t here = PYTHON_PART - at < n ? PYTHON_PART - at : n;
+
+		if (at + here > part->n)
+			return false;
+		memcpy(to, part->bytes + at, here);
+		addr += here;
+		to += here;
+		n -= here;
+	}
+	return true;
+}
+
+bool python_word(struct python_objects *o, uint64_t addr, uint64_t *ret)
+{
+	return python_bytes(o, addr, ret, sizeof(*ret));
+}
+
+void python_reader_fini(struct python_objects *o)
+{
+	hash_fini(&o->kinds);
+	free(o->parts);
 }
 
 /* Returns false when the text has PYTHON_NAME_MAX characters or more. */

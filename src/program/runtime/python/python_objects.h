@@ -38,11 +38,20 @@ struct python_async {
 	uint32_t function_closure;
 };
 
-/* A reader, for one walk. */
+/* A part of the memory, read at once: objects that belong together are near each other. */
+enum { PYTHON_PART = 4096, PYTHON_PARTS = 1024 };
+struct python_part {
+	uint64_t addr;
+	uint32_t n; /* bytes that can be read */
+	uint8_t bytes[PYTHON_PART];
+};
+
+/* A reader, for one walk of a process that is stopped meanwhile. */
 struct python_objects {
 	struct python *p;
 	const struct python_async *l;
-	struct hash kinds; /* address of a type -> enum python_is */
+	struct hash kinds;         /* address of a type -> enum python_is */
+	struct python_part *parts; /* PYTHON_PARTS; NULL: none is read */
 };
 
 /* --- objects.c --- */
@@ -50,7 +59,10 @@ enum {
 	PYTHON_HEAD_WORD = 16, /* the first word behind an object's head */
 	PYTHON_NAME_MAX = 64,
 };
-bool python_word(const struct python_objects *o, uint64_t addr, uint64_t *ret);
+/* Reads all n bytes, which are less than PYTHON_PART. */
+bool python_bytes(struct python_objects *o, uint64_t addr, void *buf, uint32_t n);
+bool python_word(struct python_objects *o, uint64_t addr, uint64_t *ret);
+void python_reader_fini(struct python_objects *o);
 enum python_is python_is(struct python_objects *o, uint64_t object);
 /* Reads the name of an object's type. Returns false when it has none. */
 bool python_type_name(struct python_objects *o, uint64_t object, char ret[PYTHON_NAME_MAX]);

@@ -71,7 +71,7 @@ struct finder {
 	bool unlike;             /* structures are not as the layout has them */
 };
 
-static bool task_word(const struct finder *f, uint64_t addr, uint64_t *ret)
+static bool task_word(struct finder *f, uint64_t addr, uint64_t *ret)
 {
 	return python_word(&f->o, addr, ret);
 }
@@ -88,25 +88,24 @@ static const char *name_of(struct finder *f, uint64_t task)
 	if (python_is(&f->o, name) != PYTHON_IS_INT)
 		return python_is(&f->o, name) == PYTHON_IS_STR ? python_text(p, name) : NULL;
 	if (!task_word(f, name + INT_3_12, &head) ||
-	    space_read_some(p->runtime.space, name + INT_DIGIT, digits, 8) != 8 ||
+	    !python_bytes(&f->o, name + INT_DIGIT, digits, 8) ||
 	    !runtime_afford(&p->runtime, &p->budget, 32))
 		return NULL;
 	n = digits[0] + ((head >> INT_SIZE_SHIFT) > 1 ? (uint64_t)digits[1] << INT_BITS : 0);
 	return arena_printf(&p->names, "Task-%llu", (unsigned long long)n);
 }
 
-static bool is_pending(const struct finder *f, uint64_t task)
+static bool is_pending(struct finder *f, uint64_t task)
 {
 	uint32_t state;
 
-	return space_read_some(f->o.p->runtime.space, task + f->o.l->future_state, &state, 4) ==
-		       4 &&
+	return python_bytes(&f->o, task + f->o.l->future_state, &state, 4) &&
 	       state == STATE_PENDING;
 }
 
 /* Checks the layout: an object of the type has the size that the members need. A class that is
  * derived from it may have more. */
-static bool is_like(const struct finder *f, uint64_t task)
+static bool is_like(struct finder *f, uint64_t task)
 {
 	uint64_t type, size;
 
@@ -118,7 +117,6 @@ static bool is_like(const struct finder *f, uint64_t task)
 static void see_task(void *arg, uint64_t object)
 {
 	struct finder *f = arg;
-	uint64_t *number;
 	bool new;
 
 	if (python_is(&f->o, object) == PYTHON_IS_WEAK &&
@@ -130,11 +128,9 @@ static void see_task(void *arg, uint64_t object)
 		f->unlike = true;
 	if (f->unlike || !is_pending(f, object))
 		return;
-	number = hash_put(&f->tasks, &object, sizeof(object), &new);
-	if (!new)
-		return;
-	*number = f->ret->v.n;
-	vec_push(&f->ret->v, (struct runtime_task){ .object = object });
+	hash_put(&f->tasks, &object, sizeof(object), &new);
+	if (new)
+		vec_push(&f->ret->v, (struct runtime_task){ .object = object });
 }
 
 /* Adds the current task of each loop. */
@@ -372,6 +368,23 @@ static void find_awaits(struct finder *f)
 	}
 }
 
+static int compare_objects(const void *a, const void *b)
+{
+	const struct runtime_task *x = a, *y = b;
+
+	return COMPARE(x->object, y->object);
+}
+
+/* Numbers the tasks by their addresses: a set has them in any order, and the reader keeps only some
+ * parts of the memory. */
+static void sort_tasks(struct finder *f)
+{
+	if (f->ret->v.n)
+		qsort(f->ret->v.v, f->ret->v.n, sizeof(*f->ret->v.v), compare_objects);
+	for (uint32_t i = 0; i < f->ret->v.n; i++)
+		*hash_put(&f->tasks, &f->ret->v.v[i].object, sizeof(uint64_t), NULL) = i;
+}
+
 static void find_all_tasks(struct finder *f)
 {
 	struct python *p = f->o.p;
@@ -386,6 +399,7 @@ static void find_all_tasks(struct finder *f)
 		if (!task_word(f, interpreter + p->layout.interpreter_next, &interpreter))
 			break;
 	}
+	sort_tasks(f);
 	for (uint32_t i = 0; i < f->ret->v.n; i++)
 		read_task(f, &f->ret->v.v[i]);
 	find_awaits(f);
@@ -405,7 +419,7 @@ struct err *python_tasks(struct runtime *r, struct runtime_tasks *ret)
 			       "descry: it knows those of 3.8 to 3.13",
 			       r->space->name, r->version);
 	find_all_tasks(&f);
-	hash_fini(&f.o.kinds);
+	python_reader_fini(&f.o);
 	hash_fini(&f.tasks);
 	hash_fini(&f.waits);
 	hash_fini(&f.loops);
