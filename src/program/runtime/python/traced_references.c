@@ -67,10 +67,9 @@ static int register_of(const ZydisDecodedOperand *op)
 	return op->type == ZYDIS_OPERAND_TYPE_REGISTER ? python_x86_register(op->reg.value) : -1;
 }
 
-/* Returns the address of an operand that is a variable. */
-static uint64_t variable_of(const struct decoded *d, const ZydisDecodedOperand *op, uint64_t next)
+/* Returns the address of an operand that is a variable, else 0. next: of the next instruction. */
+static uint64_t variable_of(const ZydisDecodedOperand *op, uint64_t next)
 {
-	(void)d;
 	return op->type == ZYDIS_OPERAND_TYPE_MEMORY && op->mem.base == ZYDIS_REGISTER_RIP
 		       ? next + (uint64_t)op->mem.disp.value
 		       : 0;
@@ -86,7 +85,7 @@ static struct value value_of(const struct tracer_search *x, const struct way *w,
 		return op->size == 64 || w->regs[reg].is == VALUE_NUMBER ? w->regs[reg] : v;
 	if (op->type == ZYDIS_OPERAND_TYPE_IMMEDIATE)
 		return (struct value){ VALUE_NUMBER, 0, op->imm.value.s };
-	if (w->at == w->place && variable_of(d, op, w->at + d->z.length) == x->variable)
+	if (w->at == w->place && variable_of(op, w->at + d->z.length) == x->variable)
 		v.is = VALUE_TRACER;
 	return v;
 }
@@ -257,8 +256,8 @@ static enum said follow_read(const struct tracer_search *x, uint64_t from,
 	enum said all = SAID_NOTHING;
 	uint32_t n = 1;
 
-	for (uint8_t i = 0; i < GENERAL; i++)
-		ways[0].regs[i] = (struct value){ VALUE_FROM, i, 0 };
+	for (uint32_t i = 0; i < GENERAL; i++)
+		ways[0].regs[i] = (struct value){ VALUE_FROM, (uint8_t)i, 0 };
 	for (uint32_t i = 0; i < n; i++) {
 		struct python_allocation a = { 0 };
 		enum said said = follow_way(x, ways[i], ways, &n, &a);
@@ -283,7 +282,7 @@ static bool find_variable(struct tracer_search *x, const struct object_symbol *g
 	x->variable = 0;
 	for (uint32_t i = 0; i < GETTER_MAX && decode(x, at, &d); i++) {
 		uint64_t v = d.z.mnemonic == ZYDIS_MNEMONIC_MOV && d.ops[1].size == 64
-				     ? variable_of(&d, &d.ops[1], at + d.z.length)
+				     ? variable_of(&d.ops[1], at + d.z.length)
 				     : 0;
 
 		if (v && (!x->variable || v < x->variable))
@@ -305,7 +304,7 @@ static bool reads_variable(const struct tracer_search *x, uint32_t at)
 		return false;
 	for (uint32_t i = 0; i < 2; i++)
 		if (d.ops[i].size == 64 &&
-		    variable_of(&d, &d.ops[i], x->addr + at + d.z.length) == x->variable)
+		    variable_of(&d.ops[i], x->addr + at + d.z.length) == x->variable)
 			return true;
 	return 0;
 }
