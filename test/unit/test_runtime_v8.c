@@ -17,6 +17,10 @@ static const uint8_t places[] = { 0x10, 8, 8, 8 };
 static const uint8_t translations[] = { 14, 0, 4, 4, 0, 4, 0,  0,  0, 0, 0,     39,
 					1,  1, 0, 2, 0, 0, 14, 18, 4, 4, 45 + 3 };
 
+/* The same with a frame of arguments that the inlined function does not take, between them. */
+static const uint8_t extra_arguments[] = { 14, 0, 6,  4, 0, 4, 0, 0, 0, 0, 0,
+					   39, 1, 10, 0, 2, 2, 1, 0, 2, 0, 0 };
+
 static void word(struct v8_memory *m, uint64_t addr, uint64_t v)
 {
 	made_memory_put(&m->made, addr, v, 8);
@@ -190,6 +194,11 @@ static void test_optimized(void **state)
 	/* tables of another function are not believed */
 	word(&m, V8_LITERALS + 16, V8_SFI_INLINED + 1);
 	check_step(&m, at(V8_INSTRUCTIONS + 0x20, true), "work", 0, 1);
+	v8_memory_fini(&m);
+	make(&m);
+	make_optimized(&m);
+	v8_memory_array(&m, V8_TRANSLATIONS, extra_arguments, sizeof(extra_arguments), 1);
+	check_step(&m, at(V8_INSTRUCTIONS + 0x20, true), "work", 1, 2);
 	v8_memory_fini(&m);
 }
 

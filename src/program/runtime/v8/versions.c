@@ -40,7 +40,7 @@ static const struct v8_version versions[] = {
 			.interpreted = 2,
 			.begin_frames = 2 },
 		.opcodes = 203),
-	VERSION(13, 6, "24", "643321343321003311101111111111111111101111121", .stream_code = 8,
+	VERSION(13, 6, "24", "643321343331003311101111111111111111101111121", .stream_code = 8,
 		.stream_start = 32, .code_data = 8, .code_places = 16, .code_start = 40,
 		.code_flags = 52, .code_size = 56, .bytecodes_positions = 24, .shared_data = 8,
 		.safepoints = 4, .maglev = 12, .deopt_literals = 3, .deopt_first = 12,
