@@ -329,6 +329,34 @@ static void test_many_symbols(void **state)
 	object_free(o);
 }
 
+/* Decoded functions are kept as far as they have 4 million instructions together. */
+static void test_kept_functions(void **state)
+{
+	const uint32_t size = 3 << 20, n = 6;
+	uint8_t *code = xmalloc(size);
+	uint64_t kept = 0;
+	struct object *o;
+	struct text *t;
+
+	(void)state;
+	memset(code, 0x90, size);
+	o = make_overlapping(size, n, code);
+	free(code);
+	assert_null(text_open(o, &t));
+	for (uint32_t i = 1; i < n; i++) {
+		struct text_site s;
+
+		assert_null(text_entry(t, 0x100000 + i * 2ull, &s));
+		assert_string_not_equal(s.reason ?: "",
+					"to decode the functions of this file takes too long");
+	}
+	for (uint32_t i = 0; i < CODE_CACHE; i++)
+		kept += t->cache[i] ? t->cache[i]->insns.n : 0;
+	assert_in_range(kept, size - 2 * n, CODE_INSNS);
+	text_free(t);
+	object_free(o);
+}
+
 /* Only the runtime of OCaml 5 defines this name. */
 static void test_ocaml(void **state)
 {
@@ -357,7 +385,7 @@ int main(void)
 		cmocka_unit_test(test_biased_table), cmocka_unit_test(test_restartable),
 		cmocka_unit_test(test_overlapping),  cmocka_unit_test(test_ocaml),
 		cmocka_unit_test(test_many_jumps),   cmocka_unit_test(test_many_returns),
-		cmocka_unit_test(test_many_symbols),
+		cmocka_unit_test(test_many_symbols), cmocka_unit_test(test_kept_functions),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -5,6 +5,7 @@
 enum {
 	REACH = 130,             /* a short branch and its instruction, in bytes */
 	FUNCTION_MAX = 16 << 20, /* bytes; each takes up to 24 when it is decoded */
+	INSN_BYTES = 4,          /* of an instruction, about */
 };
 
 void text_classify(const ZydisDecodedInstruction *z, uint64_t addr, struct insn *ret)
@@ -299,6 +300,9 @@ struct text_code *text_code(struct text *t, struct text_range *r)
 	c->end = r->end;
 	c->bytes = g->bytes + (r->start - g->addr);
 	sweep(t, c);
+	/* instructions take the time, and can have a byte each */
+	if ((uint64_t)c->insns.n * INSN_BYTES > r->end - r->start)
+		text_may_work(t, (uint64_t)c->insns.n * INSN_BYTES - (r->end - r->start));
 	text_reach(t, c);
 	text_resolve(t, c);
 	reach_certain(c);
