@@ -23,7 +23,7 @@ static struct err *check_limit(const char *name, size_t size)
 }
 
 /* Returns false with errno. */
-static bool write_all(int fd, const char *data, size_t size)
+static bool sealed_write(int fd, const char *data, size_t size)
 {
 	while (size) {
 		ssize_t n = write(fd, data, size);
@@ -47,7 +47,7 @@ struct err *sealed_file(const char *name, const void *data, size_t size, int *re
 	fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	/* A kernel that makes such files without execute permission lets nobody change that. Others
 	 * may read: a command's process may belong to another user. */
-	if (fd >= 0 && write_all(fd, data, size) && !fstat(fd, &st) &&
+	if (fd >= 0 && sealed_write(fd, data, size) && !fstat(fd, &st) &&
 	    !fchmod(fd, st.st_mode & 0555) &&
 	    !fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)) {
 		*ret_fd = fd;

@@ -5,7 +5,6 @@
  * The kernel does not report munmap(), so a mapping stays until another replaces it, or until there
  * are too many: any process can make mappings without end. */
 #include <errno.h>
-#include <signal.h>
 #include <time.h>
 
 #include "base/clock.h"
@@ -19,15 +18,12 @@ enum {
 	FIRST_PAGE = 4096,  /* bytes */
 	TIDY_EVENTS = 4096, /* the kernel's events between two runs of process_tidy() */
 	PID_END = 1 << 22,  /* limit of pids in all kernels */
-	PATHS_FEW = 4096,
 	/* Mappings of a process that events may add to. Each event moves those behind it. */
 	FOLLOWED_MAX = 8192,
 	FORKED_MAX = 4096, /* mappings that a child gets from its parent's list */
 	/* Mappings that a query looks at one by one. Lists may have 65,000. */
 	LOOKS_FEW = 64,
 };
-/* Records not read yet may still name a process that ended a moment ago. */
-#define RECENT_NS 10000000000ull
 /* See may_read_dropped(): nine times a fifth of a second. */
 #define DROPPED_NS 1800000000ull
 
@@ -40,8 +36,7 @@ void process_drop(struct symbols *s, struct process *p)
 	free(p);
 }
 
-/* To be called at each change of p->maps. */
-static void maps_changed(struct process *p)
+void process_maps_changed(struct process *p)
 {
 	p->firsts_known = p->begins_known = false;
 }
@@ -127,7 +122,7 @@ static void replace(struct process *p, struct live_mapping *new, uint64_t now)
 		if (!new->m.time || (old->m.time && old->m.time < new->m.time))
 			new->m.time = old->m.time;
 	}
-	maps_changed(p);
+	process_maps_changed(p);
 	if (from == to)
 		(void)vec_add(&p->maps);
 	else
@@ -184,7 +179,7 @@ static void take_read(struct symbols *s, struct process *p, const struct mapping
 	}
 	while (next < n)
 		all[total++] = list[next++];
-	maps_changed(p);
+	process_maps_changed(p);
 	vec_fini(&p->maps);
 	p->maps.v = total ? xrealloc(all, total * sizeof(*all)) : all;
 	p->maps.n = p->maps.cap = total;
@@ -199,7 +194,7 @@ static void process_clear(struct symbols *s, struct process *p)
 	p->told = false;
 	p->start_time = 0;
 	p->read_ns = 0;
-	maps_changed(p);
+	process_maps_changed(p);
 	p->maps.n = 0;
 	p->past.n = 0;
 	p->crowded = false;
@@ -211,7 +206,7 @@ static void process_clear(struct symbols *s, struct process *p)
 	jit_drop(s, p);
 }
 
-static void set_gone(struct symbols *s, pid_t pid, bool gone)
+void process_set_gone(struct symbols *s, pid_t pid, bool gone)
 {
 	if (pid < 0 || pid >= PID_END || (!s->gone && !gone))
 		return;
@@ -259,7 +254,7 @@ static void read_proc(struct symbols *s, struct process *p)
 	if (maps.n) {
 		if (p->start_time && p->start_time != start)
 			process_clear(s, p);
-		set_gone(s, p->pid, false);
+		process_set_gone(s, p->pid, false);
 		p->read_ns = read_ns;
 		p->exists = true;
 		take_read(s, p, &maps);
@@ -565,7 +560,7 @@ void symbols_refresh(struct symbols *s, pid_t pid)
 	if (!slot)
 		return;
 	p = (struct process *)(uintptr_t)*slot;
-	maps_changed(p);
+	process_maps_changed(p);
 	p->maps.n = 0;
 	p->past.n = 0;
 	p->told = false;
@@ -580,7 +575,7 @@ static struct process *watched(struct symbols *s, pid_t pid)
 	struct process *p = process_of(s, pid, NULL);
 
 	p->used_ns = now_ns();
-	set_gone(s, pid, false);
+	process_set_gone(s, pid, false);
 	return p;
 }
 
@@ -675,7 +670,7 @@ void process_exec(struct symbols *s, pid_t pid, uint64_t time)
 		else
 			keep_past(p, l, time);
 	}
-	maps_changed(p);
+	process_maps_changed(p);
 	p->maps.n = kept;
 	p->crowded = false;
 	p->told = s->watch != NULL;
@@ -683,129 +678,4 @@ void process_exec(struct symbols *s, pid_t pid, uint64_t time)
 		p->read_ns = 0;
 	jit_drop(s, p);
 	p->home.noted_ns = p->home.wait_ns = 0; /* its user may have changed */
-}
-
-/* --- dropping --- */
-
-static bool is_gone(const struct process *p)
-{
-	return !p->space && kill(p->pid, 0) && errno == ESRCH;
-}
-
-struct candidate {
-	struct process *p;
-	bool wanted; /* it was queried, or may be */
-};
-
-static int compare_candidate(const void *pa, const void *pb)
-{
-	const struct candidate *a = pa, *b = pb;
-
-	if (a->wanted != b->wanted)
-		return a->wanted ? 1 : -1;
-	return COMPARE(a->p->used_ns, b->p->used_ns);
-}
-
-static uint32_t mappings_of(const struct process *p)
-{
-	return p->maps.n + p->past.n;
-}
-
-static int compare_live(const void *pa, const void *pb)
-{
-	const struct candidate *a = pa, *b = pb;
-
-	if (a->wanted != b->wanted)
-		return a->wanted ? 1 : -1;
-	return COMPARE(mappings_of(b->p), mappings_of(a->p));
-}
-
-/* Drops lists of live processes when all have too many mappings: first the longest of those never
- * queried. A later query reads its list again. */
-static void tidy_live(struct symbols *s, struct candidate *v, uint32_t n, uint64_t nmappings)
-{
-	if (nmappings <= s->limits.live_mappings)
-		return;
-	qsort(v, n, sizeof(*v), compare_live);
-	for (uint32_t i = 0; i < n && nmappings > s->limits.live_mappings / 4 * 3; i++) {
-		struct process *p = v[i].p;
-
-		nmappings -= mappings_of(p);
-		maps_changed(p);
-		vec_fini(&p->maps);
-		vec_fini(&p->past);
-		vec_fini(&p->begins);
-		p->told = false;
-		p->cut = p->dropped = true;
-	}
-}
-
-/* Drops the paths that no mapping has. */
-static void tidy_paths(struct symbols *s)
-{
-	struct intern kept;
-	uint32_t pos = 0;
-	const void *key;
-	uint64_t *val;
-	size_t len;
-
-	if (s->paths.n < PATHS_FEW || s->paths.n < 2 * s->npaths)
-		return;
-	intern_init(&kept);
-	while (hash_next(&s->processes, &pos, &key, &len, &val)) {
-		struct process *p = (struct process *)(uintptr_t)*val;
-
-		for (uint32_t i = 0; i < mappings_of(p); i++) {
-			struct mapping *m = i < p->maps.n ? &p->maps.v[i].m
-							  : &p->past.v[i - p->maps.n].at.m;
-
-			m->path = intern_text(&kept, intern_str(&kept, m->path));
-		}
-	}
-	intern_fini(&s->paths);
-	s->paths = kept;
-	s->npaths = kept.n;
-}
-
-void process_tidy(struct symbols *s)
-{
-	VEC(struct candidate) gone = { 0 }, live = { 0 };
-	uint64_t *val, now = now_ns(), nlive = 0;
-	uint32_t pos = 0, nmappings = 0, left;
-	const void *key;
-	size_t len;
-
-	while (hash_next(&s->processes, &pos, &key, &len, &val)) {
-		struct process *p = (struct process *)(uintptr_t)*val;
-		bool busy = p == s->asked || p->pid == s->told_of;
-
-		if (busy || !is_gone(p)) {
-			nlive += mappings_of(p);
-			if (!busy && !p->space && mappings_of(p))
-				vec_push(&live, (struct candidate){ p, p->asked });
-			continue;
-		}
-		nmappings += mappings_of(p);
-		vec_push(&gone, (struct candidate){ p, p->asked || now - p->used_ns < RECENT_NS });
-	}
-	left = gone.n;
-	if (left > s->limits.processes || nmappings > s->limits.mappings) {
-		qsort(gone.v, gone.n, sizeof(*gone.v), compare_candidate);
-		for (uint32_t i = 0;
-		     left > s->limits.processes / 4 * 3 || nmappings > s->limits.mappings / 4 * 3;
-		     i++, left--) {
-			struct process *p = gone.v[i].p;
-
-			nmappings -= mappings_of(p);
-			set_gone(s, p->pid, true);
-			hash_del(&s->processes, &p->pid, sizeof(p->pid));
-			process_drop(s, p);
-		}
-	}
-	tidy_live(s, live.v, live.n, nlive);
-	s->tidy_at = s->processes.n + s->limits.processes / 4 + 1;
-	s->grown = 0;
-	vec_fini(&gone);
-	vec_fini(&live);
-	tidy_paths(s);
 }

@@ -222,6 +222,10 @@ void process_drop(struct symbols *s, struct process *p);
  * then those with the oldest last query. Drops the longest lists of processes that live, when they
  * are too long together. Drops paths that no mapping has any more. */
 void process_tidy(struct symbols *s);
+/* To be called at each change of p->maps. */
+void process_maps_changed(struct process *p);
+/* Notes that process_tidy() has dropped pid, or that it is known again. */
+void process_set_gone(struct symbols *s, pid_t pid, bool gone);
 /* Returns true when process_tidy() has dropped pid and no event has come from pid since. */
 bool process_was_dropped(const struct symbols *s, pid_t pid);
 /* The mapping at an address at some time (0: now), its file's object and where the object begins in

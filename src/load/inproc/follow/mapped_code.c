@@ -51,9 +51,9 @@ static int code_order(const void *pa, const void *pb)
 {
 	const struct mapped_code *a = pa, *b = pb;
 
-	return a->dev != b->dev       ? COMPARE(a->dev, b->dev)
-	       : a->inode != b->inode ? COMPARE(a->inode, b->inode)
-				      : COMPARE(a->lo, b->lo);
+	return a->dev != b->dev   ? COMPARE(a->dev, b->dev)
+	       : a->ino != b->ino ? COMPARE(a->ino, b->ino)
+				  : COMPARE(a->lo, b->lo);
 }
 
 struct err *mapped_codes_read(struct mapped_codes *c, pid_t pid)
@@ -89,10 +89,10 @@ const struct mapped_code *mapped_codes_of(const struct mapped_codes *c, uint64_t
 					  uint64_t inode, uint32_t *ret_n)
 {
 	const struct mapped_code *v = c->v.v;
-	const uint32_t from = partition_point(
-		c->v.n, i, v[i].dev < dev || (v[i].dev == dev && v[i].inode < inode));
+	const uint32_t from =
+		partition_point(c->v.n, i, v[i].dev < dev || (v[i].dev == dev && v[i].ino < inode));
 	const uint32_t to = partition_point(
-		c->v.n, i, v[i].dev < dev || (v[i].dev == dev && v[i].inode <= inode));
+		c->v.n, i, v[i].dev < dev || (v[i].dev == dev && v[i].ino <= inode));
 
 	*ret_n = to - from;
 	return v + from;

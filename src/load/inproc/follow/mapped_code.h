@@ -13,7 +13,7 @@
 #include "base/mem.h"
 
 struct mapped_code {
-	uint64_t dev, inode; /* as stat(2) has them */
+	uint64_t dev, ino; /* as stat(2) has them */
 	uint64_t lo, hi, offset;
 };
 
