@@ -615,10 +615,33 @@ static void values(void **state)
 	graph_free(g);
 }
 
+/* An array for which spare pages are enough, to the last one, has zeros and no more. */
+static void spare_pages(void **state)
+{
+	enum { HUGE = 2 << 20, PAGE = 4096 };
+
+	(void)state;
+	for (size_t n = 2 * HUGE - PAGE - 100; n <= 4 * HUGE; n += HUGE) {
+		struct graph_memory m = { 0 };
+		char *p = graph_alloc(&m, 4 * HUGE);
+
+		memset(p, 1, 4 * HUGE);
+		graph_release(p);
+		assert_true(m.spared >= 4 * HUGE);
+		p = graph_alloc(&m, n);
+		assert_int_equal(m.used, n);
+		for (size_t i = 0; i < n; i++)
+			assert_false(p[i]);
+		graph_release(p);
+		graph_spare_free(&m);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(values),
+		cmocka_unit_test(spare_pages),
 		cmocka_unit_test(random_graphs),
 		cmocka_unit_test(deep),
 		cmocka_unit_test(weak_and_unreachable),

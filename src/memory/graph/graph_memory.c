@@ -86,7 +86,8 @@ static void pages_move(char *from, size_t bytes, char *to, bool pieces)
 /* Gives an array addresses that have no pages yet. */
 static bool pages_fresh(char *at, size_t bytes)
 {
-	return mmap(at, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1,
+	return !bytes ||
+	       mmap(at, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1,
 		    0) != MAP_FAILED;
 }
 
@@ -134,8 +135,10 @@ static void *pages_map(struct graph_memory *m, size_t n, size_t *ret_used)
 	if (!to)
 		return NULL;
 	*ret_used = spare_take(m, to, bytes);
-	if (!pages_fresh(to + *ret_used, bytes - *ret_used))
+	if (!pages_fresh(to + *ret_used, bytes - *ret_used)) {
+		*ret_used = 0;
 		return NULL;
+	}
 	(void)!madvise(to, bytes, MADV_HUGEPAGE);
 	*header_of(to + PAGE) = (struct header){ m, n, MAPPED, *ret_used > 0 };
 	return to + PAGE;
