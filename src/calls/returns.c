@@ -429,13 +429,10 @@ static bool closure_add_named(struct returns *r, struct closure *c, const struct
 /* Adds the function at a run-time address. */
 static bool closure_add_loaded(struct returns *r, struct closure *c, uint64_t at)
 {
-	const struct mapping *m = NULL;
+	const struct mapping *m = mappings_find(&r->maps, at);
 	uint64_t addr;
 
-	for (uint32_t i = 0; i < r->maps.n && !m; i++)
-		if (at >= r->maps.v[i].start && at < r->maps.v[i].end && r->maps.v[i].exec)
-			m = &r->maps.v[i];
-	for (uint32_t k = 0; m && m->inode && k < r->objects->n; k++) {
+	for (uint32_t k = 0; m && m->exec && m->inode && k < r->objects->n; k++) {
 		const struct process_object *in = &r->objects->v[k];
 
 		if (in->inode == m->inode &&

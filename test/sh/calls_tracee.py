@@ -229,6 +229,8 @@ def text_is_its_own(pid):
     if "/memfd:descry" in maps:
         return False
     m = re.search(r"^(\w+)-(\w+) r-xp (\w+) \S+ \d+ +(/\S*libc\.so\.6)$", maps, re.M)
+    if not m:  # the list was read while the text was changed
+        return False
     lo, hi, off = (int(m[i], 16) for i in (1, 2, 3))
     with open("/proc/%d/mem" % pid, "rb") as f:
         f.seek(lo)

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
+#include "base/hash.h"
 #include "base/io.h"
 #include "base/shield.h"
 #include "program/object/object.h"
@@ -243,28 +244,33 @@ static struct err *attach_group(struct kernel_engine *k, const struct instance *
 	return err_wrap(sys_err(o.error, "attaching uprobes"), "%s", g->path);
 }
 
+/* Lists the semaphores of probes by their places. */
+static void semaphores_list(const struct image *img, struct hash *ret)
+{
+	for (uint32_t i = 0; i < img->nprobes; i++) {
+		const struct probe *o = img->probes[i].probe;
+		bool is_new;
+		uint64_t *at;
+
+		if (!o || !o->semaphore)
+			continue;
+		at = hash_put(ret, (uint64_t[]){ (uintptr_t)o->file, o->offset }, 16, &is_new);
+		if (is_new)
+			*at = o->semaphore;
+	}
+}
+
 /* Returns the semaphore to name at q's place. The kernel keeps one counter for each place of a
  * file, and refuses (EINVAL) a second program there with another counter or none. So a pid probe on
  * the instruction of a USDT probe takes this probe's semaphore. */
-static uint64_t semaphore_at(const struct image *img, const struct probe *q)
+static uint64_t semaphore_at(const struct hash *semaphores, const struct probe *q)
 {
-	if (q->semaphore)
+	const uint64_t *at;
+
+	if (q->semaphore || !semaphores->n)
 		return q->semaphore;
-	for (uint32_t i = 0; i < img->nprobes; i++) {
-		const struct probe *o = img->probes[i].probe;
-
-		if (o && o->semaphore && o->offset == q->offset && o->file == q->file)
-			return o->semaphore;
-	}
-	return 0;
-}
-
-static bool has_flags(const struct image *img)
-{
-	for (uint32_t i = 0; i < img->nprobes; i++)
-		if (img->probes[i].probe && img->probes[i].probe->semaphore)
-			return true;
-	return false;
+	at = hash_get(semaphores, (uint64_t[]){ (uintptr_t)q->file, q->offset }, 16);
+	return at ? *at : 0;
 }
 
 static void add_place(struct group *g, uint64_t offset, uint64_t semaphore, uint32_t probe)
@@ -282,8 +288,9 @@ struct left_out {
 };
 
 /* Adds the places of a probe. */
-static void add_places(struct kernel_engine *k, struct group *g, uint32_t probe, bool flags,
-		       struct exits_text *held, struct left_out *left)
+static void add_places(struct kernel_engine *k, struct group *g, uint32_t probe,
+		       const struct hash *semaphores, struct exits_text *held,
+		       struct left_out *left)
 {
 	const struct image *img = k->e.image;
 	const struct probe *p = img->probes[probe].probe;
@@ -291,7 +298,7 @@ static void add_places(struct kernel_engine *k, struct group *g, uint32_t probe,
 	const char *reason;
 
 	if (!p->by_exits) {
-		add_place(g, p->offset, flags ? semaphore_at(img, p) : 0, probe);
+		add_place(g, p->offset, semaphore_at(semaphores, p), probe);
 		return;
 	}
 	reason = exits_find(p, held, &exits);
@@ -323,11 +330,12 @@ struct err *attach_uprobes(struct kernel_engine *k, struct instance *in)
 	cleanup_free bool *done = xcalloc(p->nprobes, sizeof(*done));
 	/* the program itself checks whose child the process is, or its number */
 	bool checks = img->compares || (img->options && opt_on(img->options, OPT_FOLLOW));
-	bool flags = has_flags(img);
+	struct hash semaphores = { 0 };
 	struct exits_text held = { 0 };
 	struct left_out left = { 0 };
 	struct err *e = NULL;
 
+	semaphores_list(img, &semaphores);
 	for (uint32_t i = 0; i < p->nprobes && !e; i++) {
 		if (done[i] || (in->probe != UINT32_MAX && in->probe != p->probes[i]))
 			continue;
@@ -355,7 +363,7 @@ struct err *attach_uprobes(struct kernel_engine *k, struct instance *in)
 				note_flag(k, p->probes[j]);
 			if (q->semaphore_shares_page)
 				note_shared_page(k, p->probes[j]);
-			add_places(k, &g, p->probes[j], flags, &held, &left);
+			add_places(k, &g, p->probes[j], &semaphores, &held, &left);
 		}
 		if (g.offsets.n)
 			note_moved(k, &g, first->pid);
@@ -363,6 +371,7 @@ struct err *attach_uprobes(struct kernel_engine *k, struct instance *in)
 		group_fini(&g);
 	}
 	exits_text_free(&held);
+	hash_fini(&semaphores);
 	if (left.n)
 		note_left_out(k, &left);
 	return e;
