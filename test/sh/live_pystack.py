@@ -98,7 +98,7 @@ def judge(name, all_stacks, r):
     print("%s: %d samples, %d wrong, %d without a name" % (name, seen, len(wrong), unknown))
     check(seen > 10, name, "has samples", seen, r)
     check(not wrong, name, "calls as the program makes them", wrong[:3])
-    check(unknown <= seen * 0.05, name, "names", unknown, "of", seen)
+    check(unknown <= seen * 0.05 + 3, name, "names", unknown, "of", seen)  # a busy machine has few samples
     return seen
 
 

@@ -376,7 +376,8 @@ def compare_busy(ruby):
         while done < SAMPLES:
             for tid, rest in threads(stack("-p", str(p.pid))).items():
                 ours = [[f, unqualified(n), line] for f, n, line in frames_of(rest)]
-                if not ours or ours[-1][1] == "<main>":
+                # or a thread is still in the block of the TracePoint
+                if not ours or ours[-1][1] == "<main>" or any(f[1] == "block in <main>" for f in ours):
                     continue
                 if ours[0][1] in ("lambda", "proc"):
                     del ours[0]
