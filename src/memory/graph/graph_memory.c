@@ -86,9 +86,8 @@ static void pages_move(char *from, size_t bytes, char *to, bool pieces)
 /* Gives an array addresses that have no pages yet. */
 static bool pages_fresh(char *at, size_t bytes)
 {
-	return !bytes ||
-	       mmap(at, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1,
-		    0) != MAP_FAILED;
+	return !bytes || mmap(at, bytes, PROT_READ | PROT_WRITE,
+			      MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) != MAP_FAILED;
 }
 
 /* Moves spare pages to an array that has none yet. Returns how many of its bytes have them. The
