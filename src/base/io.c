@@ -78,6 +78,23 @@ bool io_disk_has(int fd, uint64_t n)
 	       (uint64_t)s.f_bavail * s.f_frsize / DISK_PART * (DISK_PART - 1) >= n;
 }
 
+bool io_write(int fd, const void *p, size_t n)
+{
+	const char *at = p;
+
+	while (n) {
+		ssize_t done = write(fd, at, n);
+
+		if (done < 0 && errno == EINTR)
+			continue;
+		if (done <= 0)
+			return false;
+		at += done;
+		n -= (size_t)done;
+	}
+	return true;
+}
+
 struct err *io_flush(FILE *f, const char *name)
 {
 	if (fflush(f))

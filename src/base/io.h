@@ -13,6 +13,8 @@
  * is NUL-terminated. The caller frees it. */
 struct err *io_read_file(const char *path, char **ret_text, size_t *ret_len);
 struct err *io_read_at(int dirfd, const char *path, char **ret_text, size_t *ret_len);
+/* Writes all n bytes. Returns false with errno. */
+bool io_write(int fd, const void *p, size_t n);
 /* Flushes and checks f, so that a full disk is an error. */
 struct err *io_flush(FILE *f, const char *name);
 /* Has the disk of a file room for n more bytes? A sixteenth of its room is left to others. */

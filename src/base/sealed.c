@@ -9,7 +9,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* The limit of a file's size is one of files in memory, too. Beyond it write(2) sends a signal. */
+#include "base/io.h"
+
+/* RLIMIT_FSIZE also limits files in memory: write(2) beyond it sends SIGXFSZ. */
 static struct err *check_limit(const char *name, size_t size)
 {
 	struct rlimit most;
@@ -20,20 +22,6 @@ static struct err *check_limit(const char *name, size_t size)
 		       "a file in memory: %s: it has %zu bytes, more than a file may have (ulimit "
 		       "-f)",
 		       name, size);
-}
-
-/* Returns false with errno. */
-static bool sealed_write(int fd, const char *data, size_t size)
-{
-	while (size) {
-		ssize_t n = write(fd, data, size);
-
-		if (n <= 0)
-			return false;
-		data += n;
-		size -= (size_t)n;
-	}
-	return true;
 }
 
 struct err *sealed_file(const char *name, const void *data, size_t size, int *ret_fd)
@@ -47,7 +35,7 @@ struct err *sealed_file(const char *name, const void *data, size_t size, int *re
 	fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	/* A kernel that makes such files without execute permission lets nobody change that. Others
 	 * may read: a command's process may belong to another user. */
-	if (fd >= 0 && sealed_write(fd, data, size) && !fstat(fd, &st) &&
+	if (fd >= 0 && io_write(fd, data, size) && !fstat(fd, &st) &&
 	    !fchmod(fd, st.st_mode & 0555) &&
 	    !fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)) {
 		*ret_fd = fd;

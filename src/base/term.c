@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 
+#include "base/io.h"
 #include "base/mem.h"
 #include "base/utf8.h"
 
@@ -58,26 +59,11 @@ static size_t escape(const char *p, size_t n, char *to)
 	return len;
 }
 
-static bool write_all(int fd, const char *p, size_t n)
-{
-	while (n) {
-		ssize_t done = write(fd, p, n);
-
-		if (done < 0 && errno == EINTR)
-			continue;
-		if (done < 0)
-			return false;
-		p += done;
-		n -= (size_t)done;
-	}
-	return true;
-}
-
 static bool write_escaped(struct filter *f, const char *p, size_t n)
 {
 	cleanup_free char *to = xmalloc(n * ESCAPED + 1);
 
-	return write_all(f->fd, to, escape(p, n, to));
+	return io_write(f->fd, to, escape(p, n, to));
 }
 
 /* Writes the kept bytes of a character that was never completed. */
@@ -105,7 +91,7 @@ static ssize_t filter_write(void *cookie, const char *buf, size_t n)
 	size_t len = n, keep;
 
 	if (f->raw)
-		return write_rest(f) && write_all(f->fd, buf, n) ? (ssize_t)n : 0;
+		return write_rest(f) && io_write(f->fd, buf, n) ? (ssize_t)n : 0;
 	if (f->nrest) {
 		joined = xmalloc(f->nrest + n);
 		memcpy(joined, f->rest, f->nrest);

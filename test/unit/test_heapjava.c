@@ -126,7 +126,7 @@ static void java_zgc_pages(void **state)
 	g = read_zgc(&x);
 	assert_int_equal(graph_totals(g)->objects, JM_NCLASSES + 8);
 	graph_free(g);
-	/* marks of another size: none, and it is said */
+	/* java_zgc_marks() uses no bitmap of another size, and adds a remark */
 	heap_memory_put(&mem, JM_Z_PAGE + 72, 4096);
 	g = read_zgc(&x);
 	assert_int_equal(graph_totals(g)->objects, JM_NCLASSES + 8);

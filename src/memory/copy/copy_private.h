@@ -10,7 +10,8 @@
 void copy_list_regions(memory_region_vec *ret, const struct mappings *maps);
 
 /* Returns true for memory that may be a heap, or whose words may be pointers into one. Device
- * memory is none, and reading it may have effects. java_end: copy_java_end() of the list. */
+ * memory is no heap, and reading it may have effects. java_end: what copy_java_end() returns for
+ * the list of mappings. */
 bool copy_wants(const struct mapping *m, uint64_t java_end);
 /* Reads the mappings and the registers. *ret: the mappings, valid until the next call that reads
  * them. */

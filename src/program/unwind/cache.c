@@ -135,21 +135,6 @@ static struct unwind_image *cache_read(const char *path, const struct object *o)
 	return u;
 }
 
-static bool write_all(int fd, const void *p, size_t n)
-{
-	const uint8_t *at = p;
-
-	while (n) {
-		ssize_t done = write(fd, at, n);
-
-		if (done <= 0)
-			return false;
-		at += done;
-		n -= (size_t)done;
-	}
-	return true;
-}
-
 /* Writes an image. A cache that cannot be written is no error: the next run builds the image
  * again. */
 static void cache_write(const char *dir, const char *path, const struct object *o,
@@ -180,7 +165,7 @@ static void cache_write(const char *dir, const char *path, const struct object *
 	fd = mkostemp(tmp, O_CLOEXEC);
 	if (fd < 0)
 		return;
-	good = write_all(fd, u->head, u->size) && write_all(fd, &source, sizeof(source)) &&
+	good = io_write(fd, u->head, u->size) && io_write(fd, &source, sizeof(source)) &&
 	       !fchmod(fd, 0644);
 	if (close(fd) || !good || rename(tmp, path))
 		unlink(tmp);

@@ -79,7 +79,7 @@ bool python_variables(struct python_objects *o, uint64_t object, struct python_i
 /* Reads the i-th item. Returns false when it cannot. *ret_value 0: it is no longer in use. */
 bool python_item(struct python_objects *o, const struct python_items *items, uint32_t i,
 		 uint64_t *ret_key, uint64_t *ret_value);
-/* Finds the value of a name. Returns false when there is none. */
+/* Finds the value that a dict has under a name. Returns false when the dict lacks the name. */
 bool python_value(struct python_objects *o, const struct python_items *items, const char *name,
 		  uint64_t *ret);
 /* Calls fn for each object of a set. */
@@ -88,8 +88,9 @@ void python_each_in_set(struct python_objects *o, uint64_t set,
 
 /* --- coroutines.c --- */
 /* Adds the frames of a coroutine and of all that it awaits, innermost first. *ret_end: the object
- * that the innermost of them waits for, 0: it is none, or not known. *ret_runs: the address of the
- * outermost coroutine's frame when a thread executes it, else 0; then no frame is added. */
+ * that the innermost coroutine waits for; 0 when it waits for nothing, or descry does not know.
+ * *ret_runs: the address of the outermost coroutine's frame when a thread executes it, else 0; then
+ * no frame is added. */
 void python_coroutine(struct python_objects *o, uint64_t coroutine, runtime_frame_vec *ret,
 		      uint64_t *ret_end, uint64_t *ret_runs);
 

@@ -26,7 +26,8 @@ struct change {
 	uint32_t since; /* instructions */
 };
 
-/* Returns the base register of an operand that is a member at this offset, -1: it is none. */
+/* Returns the base register when the operand reads or writes memory at this offset from it, else
+ * -1. */
 static int member_of(const ZydisDecodedOperand *op, uint32_t offset, uint16_t size)
 {
 	return op->type == ZYDIS_OPERAND_TYPE_MEMORY && op->size == size &&
