@@ -143,8 +143,12 @@ static inline int32_t jvmti_run_thread(jvm_handle jvmti, jvm_ref thread,
 /* Has a function called at each event of a kind from now on. An environment has one kind. */
 static inline int32_t jvmti_follow(jvm_handle jvmti, int32_t event, void *call)
 {
-	void *callbacks[JVMTI_SAMPLED_OBJECT - JVMTI_FIRST_EVENT + 1] = { 0 };
+	void *callbacks[JVMTI_SAMPLED_OBJECT - JVMTI_FIRST_EVENT + 1];
 
+	for (uint32_t i = 0; i < sizeof(callbacks) / sizeof(callbacks[0]); i++) {
+		callbacks[i] = 0;
+		__asm__ volatile("" ::: "memory"); /* clang makes a call of memset(3) of it */
+	}
 	callbacks[event - JVMTI_FIRST_EVENT] = call;
 	return JVM_CALL(jvmti, JVMTI_SET_EVENT_CALLBACKS, int32_t(*)(jvm_handle, void **, int32_t))(
 		       jvmti, callbacks, sizeof(callbacks)) ||
