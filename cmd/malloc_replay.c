@@ -11,6 +11,7 @@
 #include <sys/prctl.h>
 #include <sys/wait.h>
 
+#include "base/limits.h"
 #include "memory/alloc/replay.h"
 #include "render/json.h"
 #include "tool.h"
@@ -70,6 +71,7 @@ static struct err *play(struct replayer *r, const struct replay_allocator *a, en
 	int pipes[2], status = 0, error;
 	size_t n = 0;
 	ssize_t got = 0;
+	bool changed;
 	pid_t pid;
 
 	snprintf(fd, sizeof(fd), "%d", r->fd);
@@ -82,7 +84,10 @@ static struct err *play(struct replayer *r, const struct replay_allocator *a, en
 	}
 	posix_spawn_file_actions_init(&files);
 	posix_spawn_file_actions_adddup2(&files, pipes[1], 1);
+	changed = limits_restore();
 	error = posix_spawn(&pid, "/proc/self/exe", &files, NULL, argv, env);
+	if (changed)
+		limits_return();
 	posix_spawn_file_actions_destroy(&files);
 	close(pipes[1]);
 	while (!error && n < sizeof(*ret) &&
@@ -429,6 +434,7 @@ int malloc_play(struct malloc_options *o)
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) ||
 	    (poll(&reader, 1, 0) == 1 && reader.revents & POLLERR))
 		return 1;
+	limits_restore(); /* allocators reserve far more memory than they use */
 	e = replay_play((int)fd, (enum replay_mode)mode, (uint32_t)flags, &result);
 	if (e) {
 		tool_failed(e);

@@ -11,8 +11,7 @@
 #include <sys/resource.h>
 #include <time.h>
 
-#include "base/clock.h"
-#include "base/nofile.h"
+#include "base/limits.h"
 #include "base/procdir.h"
 #include "base/term.h"
 #include "show_stability.h"
@@ -24,31 +23,20 @@ static volatile sig_atomic_t interrupted;
 static volatile sig_atomic_t interrupted_by; /* the first signal */
 static struct session *volatile traced;      /* the session that this thread traces now */
 
-/* The second ^C skips the output at the end. Ignores a signal that comes with the first, because
- * timeout(1) signals both this process and its process group. */
+/* The second ^C skips the output at the end. */
 static void on_signal(int sig)
 {
-	enum { APART_NS = 200000000 };
-	static uint64_t last;
-	uint64_t now;
-	int before = errno;
-
 	if (sig == SIGCHLD)
 		return;
-	now = clock_ns(CLOCK_MONOTONIC);
 	if (!interrupted)
 		interrupted_by = sig;
-	if (!interrupted || now - last >= APART_NS) {
-		/* Tracing has ended. Naming the collected addresses may take long, so the signal
-		 * ends descry as any other program. */
-		if (traced && traced->finishing) {
-			signal(sig, SIG_DFL);
-			raise(sig);
-		}
-		interrupted++;
+	/* Tracing has ended. Naming the collected addresses may take long, so the signal ends
+	 * descry as any other program. */
+	if (traced && traced->finishing) {
+		signal(sig, SIG_DFL);
+		raise(sig);
 	}
-	last = now;
-	errno = before;
+	interrupted++;
 }
 
 bool cmd_interrupted(void)
@@ -420,7 +408,7 @@ void run_init(struct run *r)
 
 	r->out = r->to ? r->to : stdout;
 	r->command_status = -1;
-	nofile_raise();
+	limits_raise_files();
 	session_init(&r->session, &o);
 	/* -d and -S without -x engine use this engine; otherwise plan.c chooses. */
 	if (c->dump)

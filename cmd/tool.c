@@ -14,7 +14,9 @@
 #include <sys/wait.h>
 
 #include "base/changed.h"
+#include "base/clock.h"
 #include "base/io.h"
+#include "base/limits.h"
 #include "base/mem.h"
 #include "base/number.h"
 #include "base/term.h"
@@ -136,10 +138,36 @@ void tool_ignore(int sig)
 	sigaction(sig, &sa, NULL);
 }
 
+static void (*end_handler)(int);
+
+/* A signal that comes with another one does not count, because timeout(1) signals both this process
+ * and its process group. The third signal ends descry as any other program, whatever it does: it
+ * may wait for a reader of its output, or look at a large file. */
+static void on_end(int sig)
+{
+	enum { APART_NS = 200000000, AT_ONCE = 3 };
+	static volatile sig_atomic_t n;
+	static uint64_t last;
+	const uint64_t now = clock_ns(CLOCK_MONOTONIC);
+	const bool apart = !n || now - last >= APART_NS;
+	const int before = errno;
+
+	last = now;
+	if (apart && ++n == AT_ONCE) {
+		signal(sig, SIG_DFL);
+		raise(sig);
+	}
+	if (apart)
+		end_handler(sig);
+	errno = before;
+}
+
 void tool_catch_ends(void (*fn)(int))
 {
-	struct sigaction sa = { .sa_handler = fn }, before; /* no SA_RESTART: signals end waits */
+	struct sigaction sa = { .sa_handler = on_end },
+			 before; /* no SA_RESTART: signals end waits */
 
+	end_handler = fn;
 	sigaction(SIGINT, &sa, NULL);
 	sigaction(SIGTERM, &sa, NULL);
 	/* nohup(1): neither descry nor the command ends with the terminal */
@@ -171,6 +199,7 @@ void tool_start(void)
 {
 	hold_closed();
 	tool_ignore(SIGXFSZ);
+	limits_hold_memory();
 	term_begin();
 }
 

@@ -50,8 +50,8 @@ void tool_start(void);
 /* Makes the signal interrupt a system call from now on and not end the program. Started programs
  * have the signal as it was. */
 void tool_ignore(int sig);
-/* Calls fn for the signals that end a run, and for SIGCHLD: each interrupts a wait. A closed pipe
- * only makes writes fail. */
+/* Calls fn for the signals that end a run, and for SIGCHLD: each interrupts a wait. Signals within
+ * 0.2 s count once, and the third ends this process. A closed pipe only makes writes fail. */
 void tool_catch(void (*fn)(int));
 /* The same without SIGCHLD. */
 void tool_catch_ends(void (*fn)(int));

@@ -1,6 +1,6 @@
 /* Drives the consumer: drains the rings, orders the records, runs their actions. */
 #include "base/clock.h"
-#include "base/nofile.h"
+#include "base/limits.h"
 #include "consume/consume_private.h"
 
 #include <sys/resource.h>
@@ -173,11 +173,11 @@ static struct err *do_system(struct consumer *c, const struct record_view *r,
 	if (e)
 		return e;
 	command = c->sink->ops->format(c->sink, r, a);
-	raised = nofile_restore();
+	raised = limits_restore();
 	if (run_shell(command, c->sink->output) == -1)
 		e = say(c, r, "system(): cannot run /bin/sh");
 	if (raised)
-		nofile_raise();
+		limits_return();
 	free(command);
 	return e;
 }

@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 # Programs far beyond what anyone writes: they run, or are refused with a message; never a crash, never minutes.
 # serial
+import resource
+
 from live import *
 
 
@@ -67,4 +69,24 @@ if shutil.which("python3"):
     tracee.communicate()
 r = finish(start("-q", "-n", "sdt:::, rawtp:::, syscall::: { @ = count(); } tick-500ms { exit(0); }"), 100)
 sane(r, 60, "every tracepoint and system call")
+
+# memory: descry holds itself to less than the machine has; programs that it starts have the limits as they were
+own = resource.getrlimit(resource.RLIMIT_DATA)
+text = lambda limit: "unlimited" if limit == resource.RLIM_INFINITY else str(limit // 1024)
+s = start("-x", "engine=interp", "-qn", 'BEGIN { printf("begun\\n"); }')
+s[1].stdout.readline()
+limits = open("/proc/%d/limits" % s[1].pid).read()
+s[1].send_signal(signal.SIGINT)
+finish(s)
+most = int(re.search(r"^Max data size +(\d+)", limits, re.M).group(1))
+check(64 << 20 < most < os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") + (64 << 20), "descry's own limit", limits)
+r = descry("-x", "engine=interp", "-qwn", 'BEGIN { system("ulimit -Sd; ulimit -Hd"); exit(0); }')
+check(r.out.split() == [text(limit) for limit in own], "limits of system()", r)
+r = finish(start("-x", "engine=interp", "-qn", "tick-10ms { }", c="sh -c 'ulimit -Sd; ulimit -Hd'"))
+check(r.out.split() == [text(limit) for limit in own], "limits of a command", r)
+with open(TMP + "/stacks", "w") as f:
+    f.writelines("a;b%d;c%d %d\n" % (i, i, i + 1) for i in range(300000))
+r = subprocess.run([DESCRY, "flame", "--folded", TMP + "/stacks"], capture_output=True, text=True,
+                   preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_DATA, (60 << 20, own[1])))
+check(r.returncode == 1 and "out of memory" in r.stderr and len(r.stderr.splitlines()) == 1, "a limit of the user's", r)
 done()

@@ -73,6 +73,30 @@ except subprocess.TimeoutExpired:
 r = sh("%s -q -n 'tick-5ms { printf(\"%%d\\n\", timestamp); }' | head -3 | wc -l" % DESCRY, timeout=20)
 check(r.stdout.strip() == "3", "| head -3", r)
 
+# a reader that does not read: two ^C ask for the end, the third one ends descry
+read, write = os.pipe()
+p = subprocess.Popen([DESCRY, "-x", "engine=interp", "-qn", 'tick-1ms { printf("%4000d", 1); }'], stdout=write, stderr=subprocess.PIPE)
+
+
+def wait_for(what, holds):
+    end = time.monotonic() + 60
+    while not holds() and time.monotonic() < end:
+        time.sleep(0.01)
+    check(holds(), what, p.pid)
+
+
+wait_for("the pipe is full", lambda: "pipe_write" in open("/proc/%d/wchan" % p.pid).read())
+for n in (1, 2, 3):
+    sent = time.monotonic()
+    p.send_signal(signal.SIGINT)
+    if n < 3:  # the handler has run, and the next one is not taken for the same
+        wait_for("signal %d is delivered" % n, lambda: re.search(r"ShdPnd:\s*0+\nSigBlk", open("/proc/%d/status" % p.pid).read()))
+        wait_for("apart", lambda: time.monotonic() - sent > 0.5)
+        check(p.poll() is None, "ends with the third signal alone", n, p.returncode)
+p.stderr.read()
+check(p.wait() == -signal.SIGINT, "the third ^C", p.returncode)
+os.close(read), os.close(write)
+
 # standard output and error closed from the start
 check(sh("%s -q -n 'BEGIN { exit(5); }' >&- 2>&-" % DESCRY).returncode in (1, 5), "closed descriptors")
 

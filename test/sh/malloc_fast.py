@@ -167,15 +167,15 @@ def begin(*command):
     return d
 
 
-def wait_for_blocks(d):
-    while not (os.path.exists(FILE) and os.stat(FILE).st_size > 5000) and d.poll() is None:
+def wait_for_blocks(d, size=5000):
+    while not (os.path.exists(FILE) and os.stat(FILE).st_size > size) and d.poll() is None:
         time.sleep(0.002)
 
 
 # the tracer is killed, DESCRY_TORTURE times: the program goes on to its end, and the file is valid up to its last block
 for i in range(int(os.environ.get("DESCRY_TORTURE", "3"))):
-    d = begin(TRACEE, "busy", "2000000")
-    wait_for_blocks(d)
+    d = begin(TRACEE, "busy", "20000000")
+    wait_for_blocks(d, 50000)  # beyond the names of files
     time.sleep(i % 50 / 1000)  # at another instant each time
     d.kill()
     check(d.communicate()[0] == "end\n", "the program ends", i)

@@ -21,7 +21,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/nofile.h"
+#include "base/limits.h"
 #include "base/sealed.h"
 #include "memory/alloc/shim.h"
 #include "program/object/object.h"
@@ -311,7 +311,7 @@ static void child(const struct alloc_shims *s, char *const argv[], int report)
 			    s->name, (unsigned long long)st.st_dev, (unsigned long long)st.st_ino,
 			    (unsigned long long)s->secret, (unsigned long long)s->proof);
 	signal(SIGINT, SIG_DFL);
-	nofile_restore();
+	limits_restore();
 	setenv("LD_PRELOAD", preload, 1);
 	setenv(WIRE_ALLOC_ENV, numbers, 1);
 	fcntl(s->object, F_SETFD, 0);

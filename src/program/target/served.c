@@ -12,7 +12,7 @@
 #include <sys/socket.h>
 #include <sys/wait.h>
 
-#include "base/nofile.h"
+#include "base/limits.h"
 #include "base/procstatus.h"
 #include "base/sealed.h"
 #include "target_private.h"
@@ -73,7 +73,7 @@ static void served_child(char *const argv[], const struct control_as *as, const 
 	int code;
 
 	signal(SIGINT, SIG_DFL);
-	nofile_restore();
+	limits_restore();
 	control_become(as);
 	setenv("LD_PRELOAD", preload, 1);
 	setenv(PRELOAD_ENV, numbers, 1);

@@ -10,7 +10,7 @@
 #include <sys/wait.h>
 
 #include "base/clock.h"
-#include "base/nofile.h"
+#include "base/limits.h"
 #include "target_private.h"
 
 enum { START_OPTIONS = PTRACE_O_TRACEEXEC | PTRACE_O_EXITKILL | PTRACE_O_TRACESYSGOOD };
@@ -35,7 +35,7 @@ static void start_child(char *const argv[], const struct control_as *as, int go,
 	int code;
 
 	signal(SIGINT, SIG_DFL);
-	nofile_restore();
+	limits_restore();
 	control_become(as);
 	if (read(go, &byte, 1) == 1)
 		execvp(argv[0], argv);

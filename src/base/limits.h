@@ -1,0 +1,26 @@
+/* Limits of this process (setrlimit(2)), and those that programs get which it starts.
+ *
+ * Open files (RLIMIT_NOFILE): tracing a whole system takes many thousand. Programs that descry
+ * starts get the original limit, because select(2) handles at most 1024.
+ *
+ * Memory (RLIMIT_DATA: writable memory of its own, in bytes): no file and no traced process can
+ * make descry take the memory that the machine needs. An allocation beyond the limit fails, and
+ * descry ends with a message (base/mem.h).
+ */
+#ifndef DESCRY_BASE_LIMITS_H
+#define DESCRY_BASE_LIMITS_H
+
+#include <stdbool.h>
+
+/* Raises the limit of open files to the hard limit. */
+void limits_raise_files(void);
+/* Lets this process take seven eighths of the memory that is available now, beside what it has. A
+ * lower limit that the user has set stays. */
+void limits_hold_memory(void);
+/* Restores the original limits. Async-signal-safe. Open files stay open. Returns false, and changes
+ * nothing, when no limit was changed: a program embeds descry. */
+bool limits_restore(void);
+/* Sets the limits again after limits_restore() has returned true. */
+void limits_return(void);
+
+#endif
