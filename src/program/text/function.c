@@ -6,6 +6,8 @@ enum {
 	REACH = 130,             /* a short branch and its instruction, in bytes */
 	FUNCTION_MAX = 16 << 20, /* bytes; each takes up to 24 when it is decoded */
 	INSN_BYTES = 4,          /* of an instruction, about */
+	DECODE_BYTES = 64,       /* that take as long as to begin a function, */
+	AROUND_BYTES = 8,        /* and to look around a place */
 };
 
 void text_classify(const ZydisDecodedInstruction *z, uint64_t addr, struct insn *ret)
@@ -289,7 +291,7 @@ struct text_code *text_code(struct text *t, struct text_range *r)
 		}
 	if (!g || r->end <= r->start || r->end - g->addr > g->size)
 		return NULL;
-	if (text_is_too_large(r) || !text_may_work(t, r->end - r->start)) {
+	if (text_is_too_large(r) || !text_may_work(t, r->end - r->start + DECODE_BYTES)) {
 		r->irregular = true; /* any of its bytes may be a short branch */
 		return NULL;
 	}
@@ -335,9 +337,10 @@ static void scan_gap(struct text *t, uint64_t lo, uint64_t hi)
 
 void text_mark_around(struct text *t, uint64_t lo, uint64_t hi)
 {
-	uint64_t from = lo < REACH ? 0 : lo - REACH, to = hi + REACH, at = from;
+	uint64_t from = lo < REACH ? 0 : lo - REACH, to = hi + REACH, at = from, scanned = from;
 	uint32_t i = text_range_from(t, from);
 
+	(void)text_may_work(t, AROUND_BYTES);
 	/* Go back to the range that covers `from`, and to all ranges inside it. */
 	while (i && t->ranges.v[i - 1].inner && text_may_work(t, 1))
 		i--;
@@ -354,8 +357,12 @@ void text_mark_around(struct text *t, uint64_t lo, uint64_t hi)
 			continue;
 		if (!r->decoded)
 			text_code_put(text_code(t, r));
-		if (r->irregular)
-			scan_gap(t, r->start > from ? r->start : from, r->end < to ? r->end : to);
+		/* each byte once: many ranges may be one inside another */
+		if (r->irregular && r->end > scanned) {
+			scanned = r->start > scanned ? r->start : scanned;
+			scan_gap(t, scanned, r->end < to ? r->end : to);
+			scanned = r->end;
+		}
 		if (r->inner)
 			continue;
 		if (r->start > at)

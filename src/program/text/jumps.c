@@ -14,6 +14,7 @@ enum {
 	TABLE_ENTRIES = 1 << 20, /* read at most */
 	TABLE_BASES = 8,
 	TABLE_OUTSIDE = 64, /* words in a row behind a table that do not lead into the function */
+	PARTS_OUTSIDE = 64, /* parts that are kept; site.c refuses a function of so many */
 	TRACE_STEPS = 100000,
 	TRACE_DEPTH = 1000,
 	COMPARED_AT_ONCE = 16,    /* tables whose comparison takes as long as a step of decoding */
@@ -28,7 +29,8 @@ struct trace {
 	struct text_code *c;
 	struct edge *edges; /* direct branches inside the function, sorted by `to` */
 	uint32_t nedges;
-	uint16_t *seen; /* by instruction: registers traced from there */
+	uint16_t *seen;      /* by instruction: registers traced from there */
+	uint16_t from_jumps; /* registers traced from all indirect jumps */
 	uint32_t steps, depth;
 	uint64_t left;                                  /* steps of all jumps */
 	enum { NOT_KNOWN, NO, YES } taken_label, frame; /* has_taken_label(), has_frame() */
@@ -130,9 +132,12 @@ static bool follow_before(struct trace *tr, const struct follow *f, uint32_t i, 
 		/* An indirect jump of this function leads here, or an unknown one. */
 		if (tr->strict && !c->insns.v[i].table_target)
 			return false;
-		for (uint32_t j = 0; j < c->jumps.n; j++)
-			if (!follow_from(tr, f, c->jumps.v[j].insn, reg))
-				return false;
+		if (!(tr->from_jumps >> reg & 1)) {
+			tr->from_jumps |= (uint16_t)(1 << reg);
+			for (uint32_t j = 0; j < c->jumps.n; j++)
+				if (!follow_from(tr, f, c->jumps.v[j].insn, reg))
+					return false;
+		}
 	}
 	return !falls || follow_from(tr, f, i - 1, reg);
 }
@@ -166,6 +171,7 @@ static bool trace_before(struct trace *tr, const struct follow *f, uint32_t i, i
 {
 	cleanup_free uint16_t *seen = NULL;
 	const uint64_t cost = tr->c->insns.n / 64;
+	const uint16_t outer_jumps = tr->from_jumps;
 	uint16_t *outer = tr->seen;
 	bool ok;
 
@@ -175,8 +181,10 @@ static bool trace_before(struct trace *tr, const struct follow *f, uint32_t i, i
 	seen = xcalloc(tr->c->insns.n, sizeof(*seen));
 
 	tr->seen = seen;
+	tr->from_jumps = 0;
 	ok = follow_before(tr, f, i, reg);
 	tr->seen = outer;
+	tr->from_jumps = outer_jumps;
 	return ok;
 }
 
@@ -247,7 +255,8 @@ static bool add_outside(struct trace *tr, uint64_t addr)
 	for (uint32_t i = 0; i < c->outside.n; i++)
 		if (c->outside.v[i] >= r->start && c->outside.v[i] < r->end)
 			return true;
-	vec_push(&c->outside, addr);
+	if (c->outside.n < PARTS_OUTSIDE)
+		vec_push(&c->outside, addr);
 	return true;
 }
 
@@ -314,7 +323,8 @@ static bool read_table(struct trace *tr, uint64_t table, uint64_t base)
 	return true;
 }
 
-/* Returns the last definition of reg on the straight path before i, or UINT32_MAX. */
+/* Returns the last definition of reg on the straight path before i, or UINT32_MAX. Many jumps may
+ * have this path before them, so its steps count. */
 static uint32_t straight_definition(struct trace *tr, uint32_t i, int reg,
 				    ZydisDecodedInstruction *z, ZydisDecodedOperand *ops)
 {
@@ -323,8 +333,9 @@ static uint32_t straight_definition(struct trace *tr, uint32_t i, int reg,
 		const struct insn *n = &tr->c->insns.v[i - 1];
 
 		if (text_marked(tr->t, addr, MARK_BRANCH) || text_marked(tr->t, addr, MARK_TAKEN) ||
-		    !text_falls_through(n) || n->kind == INSN_CALL)
+		    !text_falls_through(n) || n->kind == INSN_CALL || !tr->left)
 			return UINT32_MAX;
+		tr->left--;
 		i--;
 		if (!decode_full(tr, i, z, ops))
 			return UINT32_MAX;

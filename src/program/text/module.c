@@ -291,7 +291,7 @@ static void scan_dynamic(struct text *t)
 	for (uint32_t i = 0; object_segment(t->object, i, &s); i++) {
 		if (s.type != PT_DYNAMIC)
 			continue;
-		for (uint64_t at = 0; at + 16 <= s.filesz; at += 16) {
+		for (uint64_t at = 0; at + 16 <= s.filesz && text_may_work(t, 1); at += 16) {
 			if (!text_bytes(t, s.addr + at, entry, sizeof(entry)) ||
 			    entry[0] == DT_NULL)
 				break;
@@ -386,7 +386,8 @@ static void mark_landing_pads(struct text *t, uint64_t start, uint64_t lsda)
 		return;
 	struct bytes table = bytes_of(b.pos, len, "call sites");
 
-	while (bytes_left(&table) && sites++ < MAX_LSDA_SITES) {
+	/* Functions may share one table. */
+	while (bytes_left(&table) && sites++ < MAX_LSDA_SITES && text_may_work(t, 1)) {
 		uint64_t pad;
 
 		if (!lsda_value(&table, enc, 0, &v) || !lsda_value(&table, enc, 0, &v) ||
@@ -654,6 +655,7 @@ struct err *text_open(struct object *o, struct text **ret)
 	mark_symtab(t, ".symtab");
 	mark_symtab(t, ".dynsym");
 	text_tables_mark(t);
+	t->too_many_tables |= !t->work_left; /* a mark may be missing */
 	*object_text(o) = *ret = t;
 	return NULL;
 }

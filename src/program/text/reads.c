@@ -87,7 +87,7 @@ bool text_is_read(struct text *t, uint64_t lo, uint64_t hi)
 	uint32_t i = partition_point(t->reads.n, k, t->reads.v[k].target <= from);
 
 	for (; i < t->reads.n && t->reads.v[i].target < hi; i++)
-		if (is_read_by(t, &t->reads.v[i], lo, hi))
+		if (!text_may_work(t, 1) || is_read_by(t, &t->reads.v[i], lo, hi))
 			return true;
 	return false;
 }

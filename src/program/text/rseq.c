@@ -5,6 +5,7 @@
 #include <elf.h>
 
 #include "base/bytes.h"
+#include "base/sorted.h"
 #include "program/text/text_private.h"
 
 enum { RECORD = 32, START_AT = 8, ABORT_AT = 24, SIGNATURE = 4, SPANS_MAX = 1 << 11 };
@@ -22,6 +23,29 @@ static void add_span(struct text *t, uint64_t start, uint64_t n)
 {
 	if (t->restartable.n < SPANS_MAX && start && n && start <= UINT64_MAX - n)
 		vec_push(&t->restartable, (struct text_span){ start, start + n });
+}
+
+static int by_start(const void *a, const void *b)
+{
+	const struct text_span *x = a, *y = b;
+
+	return COMPARE(x->start, y->start);
+}
+
+/* Sorts the spans, and joins those that overlap. */
+static void join_spans(struct text *t)
+{
+	struct text_span *v = t->restartable.v;
+	uint32_t n = 0;
+
+	if (t->restartable.n)
+		qsort(v, t->restartable.n, sizeof(*v), by_start);
+	for (uint32_t i = 0; i < t->restartable.n; i++)
+		if (n && v[i].start <= v[n - 1].end)
+			v[n - 1].end = v[i].end > v[n - 1].end ? v[i].end : v[n - 1].end;
+		else
+			v[n++] = v[i];
+	t->restartable.n = n;
 }
 
 void text_restartable_read(struct text *t, uint64_t rela, uint64_t relasz)
@@ -48,12 +72,12 @@ void text_restartable_read(struct text *t, uint64_t rela, uint64_t relasz)
 		/* The kernel compares these bytes before it goes to abort_ip. */
 		add_span(t, word[2] - SIGNATURE, SIGNATURE);
 	}
+	join_spans(t);
 }
 
 bool text_is_restartable(const struct text *t, uint64_t lo, uint64_t hi)
 {
-	for (uint32_t i = 0; i < t->restartable.n; i++)
-		if (lo < t->restartable.v[i].end && hi > t->restartable.v[i].start)
-			return true;
-	return false;
+	uint32_t i = partition_point(t->restartable.n, k, t->restartable.v[k].end <= lo);
+
+	return i < t->restartable.n && hi > t->restartable.v[i].start;
 }

@@ -3,13 +3,19 @@
 #include "base/sorted.h"
 #include "program/text/text_private.h"
 
-enum { MAX_PARTS = 16, MAX_BACK = 8 /* instructions moved before the probed instruction */ };
+enum {
+	MAX_PARTS = 16,
+	MAX_BACK = 8,        /* instructions moved before the probed instruction */
+	MAX_EXITS = 1 << 20, /* of one function: each takes 150 bytes */
+	LOOKED_AT_ONCE = 8,  /* instructions that take as long as a step of decoding */
+};
 
 const char TEXT_GO[] =
 	"built by Go, whose runtime walks its own stacks and would meet an address it does not know";
 static const char TEXT_OCAML[] =
 	"built by OCaml 5, whose functions run on small stacks in its heap without room for a probe";
 static const char NO_START[] = "no function is known to start there";
+static const char TOO_LONG[] = "to decode the functions of this file takes too long";
 static const char NO_BYTES[] = "its code is not in the file";
 static const char RESTARTABLE[] = "a restartable sequence, which the kernel knows by its addresses";
 static const char READ_AS_DATA[] = "instructions read its bytes as data";
@@ -42,7 +48,7 @@ static const char *no_code(const struct text *t, const struct text_range *r)
 		return NO_START;
 	if (text_is_too_large(r))
 		return "the function is larger than 16 MB";
-	return t->work_left ? NO_BYTES : "to decode the functions of this file takes too long";
+	return t->work_left ? NO_BYTES : TOO_LONG;
 }
 
 static bool falls_through(const struct insn *n)
@@ -415,7 +421,10 @@ static void find_parts(struct returns *r)
 	for (uint32_t p = 0; p < r->nparts && !r->reason; p++) {
 		const struct text_code *c = r->parts[p];
 
-		if (c->irregular)
+		/* The same function is asked for again for each of its offsets. */
+		if (!text_may_work(r->t, c->insns.n / LOOKED_AT_ONCE + 1))
+			r->reason = TOO_LONG;
+		else if (c->irregular)
 			r->reason = IRREGULAR;
 		else if (c->unresolved)
 			r->reason = UNRESOLVED;
@@ -458,7 +467,7 @@ static enum jump_kind jump_of(const struct text_code *c, uint32_t i)
 
 static void find_exits(struct returns *r, const struct text_code *c)
 {
-	for (uint32_t i = 0; i < c->insns.n; i++) {
+	for (uint32_t i = 0; i < c->insns.n && !r->reason; i++) {
 		const struct insn *n = &c->insns.v[i];
 		enum wire_stub_kind kind = WIRE_STUB_TAIL;
 		struct text_site s;
@@ -491,6 +500,10 @@ static void find_exits(struct returns *r, const struct text_code *c)
 		}
 		s.conditional = n->kind == INSN_JCC || n->kind == INSN_LOOP;
 		vec_push(&r->sites.v, s);
+		if (!r->t->work_left || r->sites.v.n > MAX_EXITS) {
+			r->reason = r->t->work_left ? "it has more than a million exits" : TOO_LONG;
+			r->sites.v.n = 0;
+		}
 	}
 }
 
@@ -765,7 +778,7 @@ struct err *text_syscalls(struct text *t, uint64_t func, struct text_syscall **r
 		if ((r->inner && !func) || t->refused || !holds_syscall(t, r))
 			continue;
 		c = text_code(t, r);
-		for (uint32_t i = 0; c && i < c->insns.n; i++) {
+		for (uint32_t i = 0; c && i < c->insns.n && t->work_left; i++) {
 			struct text_syscall s = { .addr = c->start + c->insns.v[i].off };
 
 			if (c->insns.v[i].kind != INSN_SYSCALL || !c->insns.v[i].reached)

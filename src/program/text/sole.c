@@ -127,16 +127,23 @@ static bool is_own_way(struct text *t, const struct text_code *c, uint64_t from)
 	return r == c->range && text_is_branch(n);
 }
 
+/* Returns true when the first of the symbols at the address, by rank, is global. */
+static bool is_global(struct text *t, uint64_t addr)
+{
+	uint32_t n, i;
+	const struct object_symbol *s = object_symbols(t->object, &n);
+
+	i = partition_point(n, k, s[k].addr < addr);
+	return i < n && s[i].addr == addr && s[i].is_global;
+}
+
 bool text_is_sole(struct text *t, const struct text_code *c, uint64_t addr)
 {
 	const struct text_range *r = text_range_at(t, addr);
-	const struct object_symbol *s;
 	const struct text_ways *w;
 
-	if (!r || r->inner || r == c->range || text_marked(t, addr, MARK_TAKEN))
-		return false;
-	s = object_find_addr(t->object, addr);
-	if (s && s->addr == addr && s->is_global)
+	if (!r || r->inner || r == c->range || text_marked(t, addr, MARK_TAKEN) ||
+	    is_global(t, addr))
 		return false;
 	if (!t->ways)
 		find_ways(t);

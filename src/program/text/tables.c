@@ -14,7 +14,7 @@ enum {
 	BEHIND_MAX = 64,     /* words behind the next address, or behind one that leads where
 			      * words before the next address do */
 	LED_MAX = 8,
-	MARKS_WORK = 16,    /* words that take as long as a step of decoding */
+	MARKS_WORK = 4,     /* words that take as long as a step of decoding */
 	UNALIGNED_MAX = 64, /* addresses in a row that are not where an entry could be */
 };
 
