@@ -56,11 +56,11 @@ static inline struct object *elf_file(const struct elf_piece *pieces, uint32_t n
 			 .e_ehsize = sizeof(h),
 			 .e_phentsize = sizeof(*segments),
 			 .e_shentsize = sizeof(*sections),
-			 .e_shnum = (uint16_t)nsections,
+			 .e_shnum = (uint16_t)nsections, /* at most 65,279 */
 			 .e_shstrndx = (uint16_t)(nsections - 1) };
 
 	elf_file_put(&b, &h, sizeof(h));
-	elf_file_put(&b, segments, npieces * sizeof(*segments));
+	elf_file_put(&b, segments, npieces * sizeof(*segments)); /* filled in below */
 	vec_push(&names.v, 0);
 	for (uint32_t i = 1; i < nsections; i++) {
 		const char *name = i <= npieces ? pieces[i - 1].name : own[i - npieces - 1];
@@ -94,7 +94,7 @@ static inline struct object *elf_file(const struct elf_piece *pieces, uint32_t n
 	for (uint32_t i = 0; i < nfunctions; i++) {
 		const struct elf_function *f = &functions[i];
 
-		if (i && functions[i - 1].name == f->name) {
+		if (i && functions[i - 1].name == f->name) { /* one text for all in a row */
 			symbols[i + 1].st_name = symbols[i].st_name;
 		} else {
 			symbols[i + 1].st_name = texts.v.n;

@@ -388,6 +388,8 @@ static struct err *read_headers(struct object *o)
 	}
 	if (dynamic)
 		read_dynamic(o, dynamic);
+	o->is_go = image_find(o, ".go.buildinfo") || image_find(o, ".gopclntab") ||
+		   image_find(o, ".data.rel.ro.gopclntab");
 	return NULL;
 }
 
@@ -545,7 +547,8 @@ size_t object_memory(const struct object *o)
 	return sizeof(*o) + o->sections.cap * sizeof(*o->sections.v) + o->section_names.cap +
 	       o->segments.cap * sizeof(*o->segments.v) + o->string_bytes +
 	       o->nsymbols * (sizeof(*o->symbols) + sizeof(*o->max_end)) +
-	       (o->by_name ? o->nsymbols * sizeof(*o->by_name) : 0) + (o->mem ? o->size : 0);
+	       (o->by_name ? o->nsymbols * sizeof(*o->by_name) : 0) +
+	       o->values.cap * sizeof(*o->values.v) + (o->mem ? o->size : 0);
 }
 
 const char *object_path(const struct object *o)
@@ -571,8 +574,7 @@ bool object_is_x86_64(const struct object *o)
 
 bool object_is_go(const struct object *o)
 {
-	return image_find(o, ".go.buildinfo") || image_find(o, ".gopclntab") ||
-	       image_find(o, ".data.rel.ro.gopclntab");
+	return o->is_go;
 }
 
 const char *object_interp(const struct object *o)

@@ -214,9 +214,11 @@ static void read_functions(const struct object *o, struct reader *r, struct go_t
 	if (r->functions > SIZE_MAX || !bytes_seek(&b, (size_t)r->functions))
 		return;
 	start = r->text + table_word(r, &b);
-	for (uint64_t i = 0; i < r->nfunctions; i++) {
+	/* Several heads may have the same functions. */
+	for (uint64_t i = 0; i < r->nfunctions && t->looked_at < MAX_FUNCTIONS; i++) {
 		struct go_function f = { .start = start };
 
+		t->looked_at++;
 		record = table_word(r, &b);
 		start = r->text + table_word(r, &b);
 		if (!bytes_ok(&b))

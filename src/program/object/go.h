@@ -24,6 +24,7 @@ struct go_table {
 	uint8_t *data;       /* of the section */
 	const uint8_t *head; /* start of the table in it */
 	size_t n;            /* bytes from head on */
+	uint32_t looked_at;  /* functions, of all heads that were tried */
 	bool has_flags;      /* from Go 1.17 on; before, moves_stack is guessed by name */
 	VEC(struct go_function) functions;
 };

@@ -24,6 +24,13 @@ struct segment {
 	uint64_t addr, offset, filesz, memsz;
 };
 
+/* A symbol that has an address, for object_symbol_value(). */
+struct symbol_value {
+	uint64_t name; /* its hash_bytes(), which no file can make equal to another's */
+	uint64_t addr;
+	uint32_t order; /* the first of a name counts */
+};
+
 struct object {
 	void *text; /* of text/ */
 	char *path;
@@ -32,7 +39,7 @@ struct object {
 	uint64_t size;           /* of the file */
 	struct file_state state; /* of the file when it was opened */
 	char *changed;           /* file that changed while symbols were read from it, or NULL */
-	bool is64, is_pie;
+	bool is64, is_pie, is_go;
 	uint16_t type, machine;
 	VEC(char) section_names;
 	/* of object_uses_red_zone(): the last function, and its answer */
@@ -52,6 +59,9 @@ struct object {
 	const struct object_symbol **by_name; /* sorted by name, then rank; made on first use */
 	VEC(char *) strings;                  /* string tables of the symbols */
 	size_t string_bytes;
+	VEC(struct symbol_value) values; /* sorted; made when many were asked for */
+	bool values_listed;
+	uint32_t values_asked; /* before they are listed */
 
 	/* usdt_notes.c, on first use. */
 	bool usdts_read, usdts_placed; /* placed: with their functions */

@@ -18,8 +18,11 @@ enum {
 	/* In a hostile file names may be ends of each other, so that comparing them takes more time
 	 * than the file has bytes. */
 	LONGEST_NAME = 64 << 10,
-	NAMES_MAX = 512 << 20, /* of all names of an object */
-	BACK_MAX = 16384,      /* limit of symbols that begin before an address and may cover it */
+	NAMES_MAX = 512 << 20, /* of all names of an object: these, and */
+	NAMES_FEW = 16 << 20,
+	NAMES_TIMES = 8,  /* the tables of strings, which some linkers fold */
+	ASKED_FEW = 8,    /* values that are looked for in the tables themselves */
+	BACK_MAX = 16384, /* limit of symbols that begin before an address and may cover it */
 };
 
 typedef void symbol_fn(void *arg, char *name, uint8_t info, uint16_t shndx, uint64_t value,
@@ -92,15 +95,28 @@ uint64_t object_symbols_size(const struct object *o)
 struct collect {
 	struct object *o; /* the symbols must lie in its text */
 	size_t names;     /* bytes so far */
+	size_t names_max; /* NAMES_FEW, and more by the size of the tables */
 	VEC(struct object_symbol) symbols;
 };
+
+/* Returns how many bytes names may have when there is a table of so many bytes, too. */
+static size_t names_limit(size_t now, uint64_t table)
+{
+	return table < (NAMES_MAX - now) / NAMES_TIMES ? now + table * NAMES_TIMES : NAMES_MAX;
+}
+
+static void allow_names(struct collect *c, const struct object *src, const struct section *table)
+{
+	if (table->link < src->sections.n)
+		c->names_max = names_limit(c->names_max, src->sections.v[table->link].size);
+}
 
 /* Returns a name's length, 0 for a name that is not kept. */
 static size_t name_length(struct collect *c, const char *name)
 {
 	size_t n;
 
-	if (c->names >= NAMES_MAX)
+	if (c->names >= NAMES_FEW + c->names_max)
 		return 0;
 	n = strnlen(name, LONGEST_NAME + 1);
 	c->names += n;
@@ -156,7 +172,11 @@ static bool collect_from(struct collect *c, const struct object *src, uint32_t t
 	const struct section *table = find_table(src, type);
 	uint32_t before = c->symbols.n;
 	size_t n = 0;
-	char *str = table ? each_symbol(src, table, add_symbol, c, &n) : NULL;
+	char *str;
+
+	if (table)
+		allow_names(c, src, table);
+	str = table ? each_symbol(src, table, add_symbol, c, &n) : NULL;
 
 	if (str) {
 		vec_push(&c->o->strings, str);
@@ -380,6 +400,7 @@ static void collect_go(struct collect *c)
 
 	if (!go_table_read(c->o, &t))
 		return;
+	c->names_max = names_limit(c->names_max, t.n);
 	for (uint32_t i = 0; i < t.functions.n; i++)
 		if (name_length(c, t.functions.v[i].name))
 			vec_push(&c->symbols,
@@ -539,13 +560,13 @@ const struct object_symbol *object_find_addr(struct object *o, uint64_t addr)
 	 * assembly). Choose the innermost that covers addr, of its aliases the first by rank, and a
 	 * function before a label. */
 	for (uint32_t i = lo; i-- && lo - i <= BACK_MAX && o->max_end[i] > addr;) {
+		if (found && found->is_func && s[i].addr != found->addr)
+			break;
 		if (addr - s[i].addr >= s[i].size)
 			continue;
 		if (!found || (!found->is_func && s[i].is_func) ||
 		    (s[i].addr == found->addr && s[i].is_func == found->is_func))
 			found = &s[i];
-		else if (found->is_func && s[i].addr != found->addr)
-			break;
 	}
 	return found;
 }
@@ -576,8 +597,8 @@ const struct object_symbol *const *object_find_names(struct object *o, const cha
 			qsort(o->by_name, n, sizeof(*o->by_name), compare_name);
 	}
 	lo = partition_point(n, i, strcmp(o->by_name[i]->name, name) < 0);
-	for (end = lo; end < n && !strcmp(o->by_name[end]->name, name);)
-		end++;
+	/* thousands may have the name, and whoever asks may ask for each of them */
+	end = partition_point(n, i, strcmp(o->by_name[i]->name, name) <= 0);
 	*ret_n = end - lo;
 	return o->by_name + lo;
 }
@@ -588,6 +609,16 @@ const struct object_symbol *object_find_name(struct object *o, const char *name)
 	const struct object_symbol *const *s = object_find_names(o, name, &n);
 
 	return n ? s[0] : NULL;
+}
+
+/* The dynamic table is far smaller, and has what a program exports. */
+static const uint32_t value_tables[] = { SHT_DYNSYM, SHT_SYMTAB };
+
+static bool has_value(uint8_t info, uint16_t shndx)
+{
+	uint8_t type = info & 15;
+
+	return shndx != SHN_UNDEF && type != STT_SECTION && type != STT_FILE && type != STT_TLS;
 }
 
 struct wanted {
@@ -601,10 +632,8 @@ static void match_value(void *arg, char *name, uint8_t info, uint16_t shndx, uin
 			uint64_t size)
 {
 	struct wanted *w = arg;
-	uint8_t type = info & 15;
 
-	if (w->found || shndx == SHN_UNDEF || type == STT_SECTION || type == STT_FILE ||
-	    type == STT_TLS)
+	if (w->found || !has_value(info, shndx))
 		return;
 	if (strncmp(name, w->name, w->len) || (name[w->len] && name[w->len] != '@'))
 		return;
@@ -612,15 +641,78 @@ static void match_value(void *arg, char *name, uint8_t info, uint16_t shndx, uin
 	w->found = true;
 }
 
+static void add_value(struct object *o, const char *name, size_t n, uint64_t addr)
+{
+	vec_push(&o->values, (struct symbol_value){ hash_bytes(name, n), addr, o->values.n });
+}
+
+/* Lists a symbol by its name, and by the part before its version. */
+static void list_value(void *arg, char *name, uint8_t info, uint16_t shndx, uint64_t value,
+		       uint64_t size)
+{
+	struct collect *c = arg;
+	const size_t n = has_value(info, shndx) ? name_length(c, name) : 0;
+	const char *at = memchr(name, '@', n);
+
+	if (n)
+		add_value(c->o, name, n, value);
+	if (at && at != name)
+		add_value(c->o, name, (size_t)(at - name), value);
+}
+
+static int compare_value(const void *pa, const void *pb)
+{
+	const struct symbol_value *a = pa, *b = pb;
+
+	return COMPARE(a->name, b->name) ?: COMPARE(a->order, b->order);
+}
+
+static void list_values(struct object *o)
+{
+	struct collect c = { .o = o };
+	size_t n;
+
+	for (uint32_t i = 0; i < ARRAY_SIZE(value_tables); i++) {
+		const struct section *table = find_table(o, value_tables[i]);
+
+		if (!table)
+			continue;
+		allow_names(&c, o, table);
+		free(each_symbol(o, table, list_value, &c, &n));
+	}
+	if (o->values.n)
+		qsort(o->values.v, o->values.n, sizeof(*o->values.v), compare_value);
+}
+
+/* Finds a value in the list. A hostile file may ask for a hundred thousand, in arguments of its
+ * probes, and V8's reader asks for hundreds. */
+static bool listed_value(struct object *o, const char *name, uint64_t *ret_addr)
+{
+	const uint64_t hash = hash_bytes(name, strlen(name));
+	uint32_t i;
+
+	if (!o->values_listed && !object_is_open(o))
+		return false;
+	if (!o->values_listed)
+		list_values(o);
+	o->values_listed = true;
+	i = partition_point(o->values.n, k, o->values.v[k].name < hash);
+	if (i == o->values.n || o->values.v[i].name != hash)
+		return false;
+	*ret_addr = o->values.v[i].addr;
+	return true;
+}
+
 bool object_symbol_value(struct object *o, const char *name, uint64_t *ret_addr)
 {
-	/* the dynamic one is far smaller, and has what a program exports */
-	static const uint32_t types[] = { SHT_DYNSYM, SHT_SYMTAB };
 	struct wanted w = { .name = name, .len = strlen(name) };
 	size_t n;
 
-	for (uint32_t i = 0; i < ARRAY_SIZE(types) && !w.found; i++) {
-		const struct section *table = find_table(o, types[i]);
+	if (o->values_asked == ASKED_FEW)
+		return listed_value(o, name, ret_addr);
+	o->values_asked++;
+	for (uint32_t i = 0; i < ARRAY_SIZE(value_tables) && !w.found; i++) {
+		const struct section *table = find_table(o, value_tables[i]);
 
 		if (table)
 			free(each_symbol(o, table, match_value, &w, &n));
@@ -638,4 +730,5 @@ void image_symbols_fini(struct object *o)
 	free(o->symbols);
 	free(o->max_end);
 	free(o->by_name);
+	vec_fini(&o->values);
 }
