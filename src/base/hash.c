@@ -318,6 +318,7 @@ uint32_t intern_strn(struct intern *t, const char *s, size_t n)
 	bool made;
 	uint64_t *id = hash_put(&t->ids, s, n, &made);
 
+	t->asked += n;
 	if (made) {
 		if (t->n == t->cap)
 			vec_grow_((void **)&t->text, &t->cap, t->n + 1, sizeof(*t->text));

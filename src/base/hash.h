@@ -51,7 +51,8 @@ struct intern {
 	struct hash ids;
 	char **text;
 	uint32_t n, cap;
-	size_t bytes; /* of all texts, about as they lie in memory */
+	size_t bytes;   /* of all texts, about as they lie in memory */
+	uint64_t asked; /* bytes of the texts that were looked up, for tests */
 };
 void intern_init(struct intern *t);
 void intern_fini(struct intern *t);

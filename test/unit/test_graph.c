@@ -585,10 +585,10 @@ static void values(void **state)
 	size_t n;
 
 	(void)state;
-	graph_class_field(g, other, false, 'J', "other", 5, 0);
-	graph_class_field(g, class, false, 'B', "small", 5, 0);
-	graph_class_field(g, class, true, 'I', "fixed", 5, 4711);
-	graph_class_field(g, class, false, 'S', "big", 3, 0);
+	graph_class_field(g, other, false, 'J', graph_field_name(g, "other", 5), 0);
+	graph_class_field(g, class, false, 'B', graph_field_name(g, "small", 5), 0);
+	graph_class_field(g, class, true, 'I', graph_field_name(g, "fixed", 5), 4711);
+	graph_class_field(g, class, false, 'S', graph_field_name(g, "big", 3), 0);
 	for (uint8_t i = 0; i < ARRAY_SIZE(at); i++) {
 		graph_object(g, at[i], class, 16);
 		if (i == 4)

@@ -12,6 +12,7 @@
 
 #include "base/hash.h"
 #include "hprof_make.h"
+#include "memory/graph/graph_private.h"
 #include "memory/heap/heap.h"
 #include "memory/heapfile/hprof.h"
 
@@ -363,6 +364,29 @@ static void heapsnapshot(void **state)
 	refused("{\"snapshot\":]", "byte 12");
 }
 
+/* A name that all references have is looked up once. */
+static void snapshot_long_name(void **state)
+{
+	enum { EDGES = 2000, NAME = 1000 };
+	struct out o;
+	struct graph *g = NULL;
+	const char *source;
+
+	(void)state;
+	out_init(&o, NULL);
+	out_printf(&o, SNAPSHOT_META "\"nodes\":[1,0,1,0,%u,1,0,3,0,0],\"edges\":[", EDGES);
+	for (uint32_t i = 0; i < EDGES; i++)
+		out_printf(&o, "%s1,1,5", i ? "," : "");
+	out_str(&o, "],\"strings\":[\"\",\"");
+	out_fill(&o, 'n', NAME);
+	out_str(&o, "\"]}");
+	assert_null(read_bytes(o.v, o.n, false, &all, &g, &source));
+	assert_int_equal(graph_totals(g)->edges, EDGES);
+	assert_in_range(g->label_names.asked, NAME, 2 * NAME);
+	graph_free(g);
+	out_fini(&o);
+}
+
 static void rubydump(void **state)
 {
 	static const char text[] =
@@ -446,6 +470,37 @@ static void hprof_many_fields(void **state)
 	err_free(e);
 	out_fini(&m.o);
 	free(fields);
+}
+
+/* A name that all fields have is looked up once, as label and as name. */
+static void hprof_long_name(void **state)
+{
+	enum { FIELDS = 1000, NAME = 4000, CLASS = 0x2000 };
+	uint64_t fields[2 * FIELDS];
+	struct graph *g = NULL;
+	struct hprof_make m;
+	const char *source;
+	char name[NAME + 1];
+
+	(void)state;
+	memset(name, 'n', NAME);
+	name[NAME] = 0;
+	for (uint32_t i = 0; i < FIELDS; i++) {
+		fields[2 * i] = TEXT_COUNT;
+		fields[2 * i + 1] = i % 2 ? 8 : HPROF_OBJECT;
+	}
+	hm_begin(&m, 8);
+	hm_text(&m, TEXT_COUNT, name);
+	hm_segment(&m, 0x1c);
+	hm_class(&m, CLASS, 0, NULL, 0, fields, FIELDS);
+	hm_instance(&m, HEAP, CLASS, FIELDS / 2 * 9);
+	out_fill(&m.o, 0, FIELDS / 2 * 9);
+	hm_segment_end(&m);
+	assert_null(read_bytes(m.o.v, m.o.n, false, &all, &g, &source));
+	assert_in_range(g->label_names.asked, NAME, 2 * NAME);
+	assert_in_range(g->names.asked, NAME, 2 * NAME);
+	graph_free(g);
+	out_fini(&m.o);
 }
 
 /* Two classes are above each other: each has the fields of both once. */
@@ -755,6 +810,8 @@ int main(void)
 		cmocka_unit_test(hprof_truncated),
 		cmocka_unit_test(hprof_damaged),
 		cmocka_unit_test(heapsnapshot),
+		cmocka_unit_test(snapshot_long_name),
+		cmocka_unit_test(hprof_long_name),
 		cmocka_unit_test(rubydump),
 		cmocka_unit_test(rubydump_odd_classes),
 		cmocka_unit_test(unknown),

@@ -553,8 +553,8 @@ static bool is_wide_behind(uint32_t others)
 	graph_class_name(g, string, "java.lang.String", 16);
 	graph_class_name(g, bytes, "byte[]", 6);
 	for (uint32_t i = 0; i < others; i++)
-		graph_class_field(g, string, false, 'B', "x", 1, 0);
-	graph_class_field(g, string, false, 'B', "coder", 5, 0);
+		graph_class_field(g, string, false, 'B', graph_field_name(g, "x", 1), 0);
+	graph_class_field(g, string, false, 'B', graph_field_name(g, "coder", 5), 0);
 	graph_object(g, 0x1000, string, 24);
 	memset(graph_values(g, others + 1), 1, others + 1);
 	graph_edge(g, 0x2000, GRAPH_LABEL_NONE, GRAPH_STRONG);

@@ -78,10 +78,12 @@ void graph_content(struct graph *g, const void *p, size_t n);
 /* Numbers have the types of the JVM: Z and B (1 byte), C and S (2), I and F (4), J and D (8). 0:
  * there is no such type. */
 unsigned graph_type_size(char type);
+/* The number of a name of such fields. */
+uint32_t graph_field_name(struct graph *g, const char *name, size_t n);
 /* Adds a field with a number to a class: one that each of its instances has, behind those that were
  * added before; or a static one, with its value. */
-void graph_class_field(struct graph *g, uint32_t class, bool is_static, char type, const char *name,
-		       size_t n, uint64_t value);
+void graph_class_field(struct graph *g, uint32_t class, bool is_static, char type, uint32_t name,
+		       uint64_t value);
 /* Returns room for n more bytes of the numbers of the object that was added last, or NULL when they
  * are not wanted: of an instance its fields, packed, in their order; of an array its elements; of a
  * text its bytes. Little-endian. Fields without bytes are 0. Valid until the next call. */
@@ -208,6 +210,9 @@ struct graph_walk {
 	uint64_t at, end; /* of the strong ones */
 	uint64_t weak, weak_end;
 	bool in;
+	/* With `in`: the object that the last reference came from, and where its list goes on. */
+	graph_id from;
+	uint32_t next;
 };
 struct graph_walk graph_out(const struct graph *g, graph_id id);
 /* The same for the objects that refer to it. The first call makes the inverse table. */

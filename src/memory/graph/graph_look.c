@@ -154,6 +154,7 @@ struct graph_walk graph_in(struct graph *g, graph_id id)
 		.weak = weak,
 		.weak_end = end,
 		.in = true,
+		.from = GRAPH_NONE,
 	};
 }
 
@@ -170,6 +171,24 @@ uint32_t graph_label_between(const struct graph *g, graph_id from, graph_id to, 
 	return i < end ? labels[i] & GRAPH_LABEL_INDEX : GRAPH_LABEL_NONE;
 }
 
+/* The label of the reference that a walk over references to an object is at. Those of one object
+ * come one after the other, in the order of its list, which is gone over once. */
+static uint32_t label_in(struct graph_walk *w, graph_id from)
+{
+	const uint32_t *to = w->g->to.v, *labels = w->g->labels.v;
+	const uint32_t end = w->g->offset[from + 1];
+
+	if (from != w->from)
+		w->next = w->g->offset[from];
+	w->from = from;
+	while (w->next < end && to[w->next] != w->of)
+		w->next++;
+	if (w->next == end)
+		return GRAPH_LABEL_NONE;
+	w->next++;
+	return labels ? labels[w->next - 1] : GRAPH_LABEL_NONE;
+}
+
 bool graph_walk_next(struct graph_walk *w, struct graph_edge_to *ret)
 {
 	const struct graph *g = w->g;
@@ -179,7 +198,7 @@ bool graph_walk_next(struct graph_walk *w, struct graph_edge_to *ret)
 	if (w->at < w->end) {
 		*ret = (struct graph_edge_to){ .id = w->in ? g->in_from[w->at] : to[w->at] };
 		if (w->in)
-			ret->label = graph_label_between(g, ret->id, w->of, UINT32_MAX);
+			ret->label = label_in(w, ret->id);
 		else if (labels)
 			ret->label = labels[w->at];
 		w->at++;

@@ -10,6 +10,7 @@ enum {
 	ROOM_CHECKED =
 		64 << 20, /* bytes from which on an array's growth asks for the free memory */
 	REMARKS_MAX = 32,
+	KIND_MAX = 256, /* bytes of a root's kind: a file can give each of its roots a long one */
 };
 #define CODE_ESCAPE 0x80000000u
 
@@ -327,7 +328,8 @@ void graph_root(struct graph *g, uint64_t address, const char *kind)
 	r = graph_list_add(g, &g->raw_roots, sizeof(*r), 1);
 	if (r)
 		*r = (struct graph_raw_root){
-			address, intern_text(&g->names, intern_shown(&g->names, kind, strlen(kind)))
+			address, intern_text(&g->names,
+					     intern_shown(&g->names, kind, strnlen(kind, KIND_MAX)))
 		};
 }
 

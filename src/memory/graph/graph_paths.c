@@ -15,6 +15,7 @@ struct pathfinder {
 	uint32_t *order;   /* objects as they were reached */
 	uint64_t *classes; /* a bit for each object: it is a class */
 	uint32_t *wanted;  /* by object: wanted ones on it and below in the tree of paths */
+	uint32_t *node;    /* by object that is on a path: the one that it belongs to */
 	uint32_t n;
 };
 
@@ -27,6 +28,7 @@ static void paths_search(struct pathfinder *p)
 	p->parent = graph_alloc(&g->memory, room);
 	memset(p->parent, 0xff, room);
 	p->order = graph_alloc(&g->memory, room);
+	p->node = graph_alloc_unset(&g->memory, room);
 	for (size_t i = 0; i < g->nroots; i++) {
 		graph_id id = g->roots[i].id;
 
@@ -56,7 +58,7 @@ struct node_key {
 /* The node of the object: that of its parent's when they are of one class, else the one below it
  * that has the class and label. */
 static uint32_t node_of(struct pathfinder *p, struct graph_paths *ret, struct hash *ids,
-			const uint32_t *node, graph_id id)
+			graph_id id)
 {
 	const struct graph *g = p->g;
 	bool is_class = graph_bit(p->classes, id);
@@ -69,7 +71,7 @@ static uint32_t node_of(struct pathfinder *p, struct graph_paths *ret, struct ha
 	if (p->parent[id] == id) {
 		key.root = graph_root_kind(g, id);
 	} else {
-		key.parent = node[p->parent[id]];
+		key.parent = p->node[p->parent[id]];
 		if (!is_class && ret->nodes.v[key.parent].class == key.class &&
 		    !graph_bit(p->classes, ret->nodes.v[key.parent].id))
 			return key.parent;
@@ -93,7 +95,6 @@ static void nodes_make(struct pathfinder *p, struct graph_paths *ret,
 		       bool (*wanted)(void *, graph_id), void *arg)
 {
 	struct hash ids = { 0 };
-	uint32_t *node = graph_alloc(&p->g->memory, ((size_t)p->g->nobjects + 1) * sizeof(*node));
 
 	for (uint32_t i = 0; i < p->n; i++) {
 		graph_id id = p->order[i];
@@ -101,8 +102,8 @@ static void nodes_make(struct pathfinder *p, struct graph_paths *ret,
 
 		if (!p->wanted[id])
 			continue;
-		node[id] = node_of(p, ret, &ids, node, id);
-		n = &ret->nodes.v[node[id]];
+		p->node[id] = node_of(p, ret, &ids, id);
+		n = &ret->nodes.v[p->node[id]];
 		n->n++;
 		if (wanted(arg, id)) {
 			n->wanted++;
@@ -118,7 +119,6 @@ static void nodes_make(struct pathfinder *p, struct graph_paths *ret,
 		ret->nodes.v[n->parent].bytes += n->bytes;
 	}
 	hash_fini(&ids);
-	graph_release(node);
 }
 
 static void classes_mark(struct pathfinder *p)
@@ -157,6 +157,7 @@ void graph_paths(struct graph *g, bool (*wanted)(void *arg, graph_id id), void *
 	nodes_make(&p, ret, wanted, arg);
 	graph_release(p.parent);
 	graph_release(p.order);
+	graph_release(p.node);
 	graph_release(p.wanted);
 	graph_release(p.classes);
 }
@@ -195,6 +196,7 @@ void graph_ways_free(struct graph_ways *w)
 {
 	graph_release(w->p.parent);
 	graph_release(w->p.order);
+	graph_release(w->p.node);
 	graph_release(w->p.wanted);
 	graph_release(w->p.classes);
 	graph_release(w->rank);

@@ -33,8 +33,13 @@ unsigned graph_type_size(char type)
 	return 0;
 }
 
-void graph_class_field(struct graph *g, uint32_t class, bool is_static, char type, const char *name,
-		       size_t n, uint64_t value)
+uint32_t graph_field_name(struct graph *g, const char *name, size_t n)
+{
+	return intern_shown(&g->names, name, n);
+}
+
+void graph_class_field(struct graph *g, uint32_t class, bool is_static, char type, uint32_t name,
+		       uint64_t value)
 {
 	struct graph_fields *f = &g->fields[is_static];
 
@@ -44,7 +49,7 @@ void graph_class_field(struct graph *g, uint32_t class, bool is_static, char typ
 	vec_push(&f->v, ((struct graph_field_of){
 				class,
 				f->v.n,
-				intern_shown(&g->names, name, n),
+				name,
 				{ .type = type, .value = value },
 			}));
 }

@@ -28,7 +28,12 @@ static int64_t coder_at(const struct graph *g, uint32_t class)
 	return -1;
 }
 
-static bool put_string(const struct graph *g, graph_id id, struct out *o)
+static void take(uint64_t *budget, uint64_t n)
+{
+	*budget -= n < *budget ? n : *budget;
+}
+
+static bool put_string(const struct graph *g, graph_id id, struct out *o, uint64_t *budget)
 {
 	struct graph_walk walk = graph_out(g, id);
 	struct graph_edge_to e;
@@ -36,10 +41,12 @@ static bool put_string(const struct graph *g, graph_id id, struct out *o)
 	const uint8_t *fields = graph_values_of(g, id, &own), *chars;
 	int64_t coder = coder_at(g, graph_class_of(g, id));
 
-	while (graph_walk_next(&walk, &e)) {
+	/* a dump can have a String with millions of references, which all objects refer to */
+	while (*budget && graph_walk_next(&walk, &e)) {
 		const char *class = graph_class_text(g, graph_class_of(g, e.id));
 		bool wide = !strcmp(class, "char[]");
 
+		take(budget, 1);
 		if (!wide && strcmp(class, "byte[]") != 0)
 			continue;
 		chars = graph_values_of(g, e.id, &n);
@@ -50,11 +57,6 @@ static bool put_string(const struct graph *g, graph_id id, struct out *o)
 		return true;
 	}
 	return false;
-}
-
-static void take(uint64_t *budget, uint64_t n)
-{
-	*budget -= n < *budget ? n : *budget;
 }
 
 /* Puts the parts of a string of V8 that is a tree of two halves each. */
@@ -101,7 +103,7 @@ bool heap_text(struct graph *g, graph_id id, struct out *ret, uint64_t *budget)
 	if (!strcmp(class, "(concatenated string)")) {
 		is_text = put_tree(g, id, ret, budget);
 	} else if (!strcmp(class, "java.lang.String")) {
-		is_text = put_string(g, id, ret);
+		is_text = put_string(g, id, ret, budget);
 	} else {
 		p = graph_fields(g, graph_class_of(g, id), false) ? NULL
 								  : graph_values_of(g, id, &n);

@@ -10,7 +10,12 @@
 #include "memory/graph/source.h"
 #include "memory/heapfile/jsonpull.h"
 
-enum { FIELDS_MAX = 32, TYPES_MAX = 64, ABSENT = FIELDS_MAX };
+enum {
+	FIELDS_MAX = 32,
+	TYPES_MAX = 64,
+	ABSENT = FIELDS_MAX,
+	NUMBER_TEXT = 64 /* a longer text is no number */
+};
 
 /* What is known of a type of node. */
 enum node_type {
@@ -47,6 +52,7 @@ struct snapshot {
 	uint32_t edge_type, edge_name, edge_to; /* fields of edges */
 	struct intern texts;
 	VEC(uint32_t) strings;    /* texts by number */
+	uint32_t *labels;         /* of the graph for each of them, + 1; 0: not asked for yet */
 	VEC(uint32_t) node_types; /* texts */
 	VEC(uint32_t) edge_types;
 	VEC(struct snapshot_node) nodes;
@@ -253,6 +259,7 @@ static void value_learn(struct snapshot *s, const struct snapshot_node *from, co
 {
 	const char *type = intern_text(&s->texts, s->node_types.v[from->type]),
 		   *text = string_of(s, to->name);
+	const bool is_short = strnlen(text, NUMBER_TEXT) < NUMBER_TEXT;
 	int64_t whole;
 	char *end;
 	union {
@@ -260,7 +267,7 @@ static void value_learn(struct snapshot *s, const struct snapshot_node *from, co
 		uint64_t bits;
 	} v;
 
-	if (!strcmp(type, "number") && !strcmp(edge, "value")) {
+	if (!strcmp(type, "number") && !strcmp(edge, "value") && is_short) {
 		v.real = strtod(text, &end);
 		if (number_parse(text, INT64_MIN, INT64_MAX, &whole))
 			graph_number(s->graph, GRAPH_LABEL_NONE, 'J', (uint64_t)whole);
@@ -275,6 +282,22 @@ static void value_learn(struct snapshot *s, const struct snapshot_node *from, co
 	}
 }
 
+/* The label of an edge by the number of its name. Many edges can have one long name. */
+static uint32_t label_of(struct snapshot *s, uint64_t string)
+{
+	const char *name = string_of(s, string);
+	uint32_t none = 0, *known = string < s->strings.n ? &s->labels[string] : &none;
+	int64_t index;
+
+	if (*known)
+		return *known - 1;
+	if (number_parse(name, 0, INT32_MAX, &index)) /* so are elements of inner arrays named */
+		*known = (GRAPH_LABEL_INDEX | (uint32_t)index) + 1;
+	else
+		*known = graph_label(s->graph, name, strlen(name)) + 1;
+	return *known - 1;
+}
+
 static bool edge_add(struct snapshot *s, const uint64_t *v, const struct snapshot_node *from,
 		     enum node_type kind)
 {
@@ -282,7 +305,6 @@ static bool edge_add(struct snapshot *s, const uint64_t *v, const struct snapsho
 	const struct snapshot_node *to;
 	uint32_t label;
 	bool element, weak;
-	int64_t index;
 
 	if (v[s->edge_type] >= s->edge_types.n || v[s->edge_to] % s->node_fields ||
 	    v[s->edge_to] / s->node_fields >= s->nodes.n)
@@ -297,11 +319,8 @@ static bool edge_add(struct snapshot *s, const uint64_t *v, const struct snapsho
 		value_learn(s, from, name, v[s->edge_name], to);
 	if (element)
 		label = GRAPH_LABEL_INDEX | ((uint32_t)v[s->edge_name] & ~GRAPH_LABEL_INDEX);
-	else if (number_parse(name, 0, INT32_MAX,
-			      &index)) /* so are elements of inner arrays named */
-		label = GRAPH_LABEL_INDEX | (uint32_t)index;
 	else
-		label = graph_label(s->graph, name, strlen(name));
+		label = label_of(s, v[s->edge_name]);
 	graph_edge(s->graph, to->id, label, weak ? GRAPH_WEAK : GRAPH_STRONG);
 	if (kind == NODE_SYNTHETIC && !weak)
 		graph_root(s->graph, to->id,
@@ -372,6 +391,7 @@ static struct err *snapshot_read_file(const char *path, struct graph *g)
 	intern_init(&s.texts);
 	if (snapshot_pass(&s)) {
 		s.first = false;
+		s.labels = xcalloc(s.strings.n, sizeof(*s.labels));
 		s.json.error = unpack_rewind(&in);
 		if (!s.json.error)
 			snapshot_pass(&s);
@@ -379,6 +399,7 @@ static struct err *snapshot_read_file(const char *path, struct graph *g)
 	unpack_close(&in);
 	intern_fini(&s.texts);
 	vec_fini(&s.strings);
+	free(s.labels);
 	vec_fini(&s.node_types);
 	vec_fini(&s.edge_types);
 	vec_fini(&s.nodes);

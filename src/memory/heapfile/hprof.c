@@ -208,6 +208,7 @@ static struct err *hprof_read_file(const char *path, struct graph *g)
 	unpack_close(&h.in);
 	intern_fini(&h.names);
 	hash_fini(&h.name_ids);
+	vec_fini(&h.of_names);
 	vec_fini(&h.classes);
 	vec_fini(&h.fields);
 	vec_fini(&h.refs);

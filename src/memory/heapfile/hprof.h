@@ -65,12 +65,18 @@ struct hprof_local {
 	const char *kind;
 };
 
+/* What the graph has for a name. */
+struct hprof_name {
+	uint32_t label, field; /* + 1; 0: not asked for yet */
+};
+
 struct hprof {
 	struct unpack in;
 	struct graph *graph;
 	unsigned id_size;
 	struct intern names;
 	struct hash name_ids; /* id -> name */
+	VEC(struct hprof_name) of_names;
 	VEC(struct hprof_class) classes;
 	struct {
 		uint64_t id;

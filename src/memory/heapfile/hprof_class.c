@@ -78,7 +78,35 @@ static enum graph_strength strength_of(struct hprof *h, const struct hprof_class
 /* The letters of types of arrays in names such as "[[I". */
 static const char letters[HPROF_NTYPES + 1] = "????ZCFDBSIJ";
 
-static void number_field(struct hprof *h, struct hprof_class *c, uint8_t type, const char *name,
+/* Fields may share a long name: it is looked up once. */
+static struct hprof_name *name_of_graph(struct hprof *h, uint32_t name)
+{
+	while (h->of_names.n <= name)
+		vec_push(&h->of_names, ((struct hprof_name){ 0 }));
+	return &h->of_names.v[name];
+}
+
+static uint32_t label_of(struct hprof *h, uint32_t name)
+{
+	struct hprof_name *n = name_of_graph(h, name);
+	const char *text = intern_text(&h->names, name);
+
+	if (!n->label)
+		n->label = graph_label(h->graph, text, strlen(text)) + 1;
+	return n->label - 1;
+}
+
+static uint32_t field_name_of(struct hprof *h, uint32_t name)
+{
+	struct hprof_name *n = name_of_graph(h, name);
+	const char *text = intern_text(&h->names, name);
+
+	if (!n->field)
+		n->field = graph_field_name(h->graph, text, strlen(text)) + 1;
+	return n->field - 1;
+}
+
+static void number_field(struct hprof *h, struct hprof_class *c, uint8_t type, uint32_t name,
 			 uint32_t at)
 {
 	uint32_t size = hprof_type_size(h, type);
@@ -87,8 +115,8 @@ static void number_field(struct hprof *h, struct hprof_class *c, uint8_t type, c
 		return;
 	vec_push(&h->numbers, ((struct hprof_number){ at, size }));
 	c->nnumbers++;
-	graph_class_field(h->graph, hprof_graph_class(h, c), false, letters[type], name,
-			  strlen(name), 0);
+	graph_class_field(h->graph, hprof_graph_class(h, c), false, letters[type],
+			  field_name_of(h, name), 0);
 }
 
 /* A file can say that a class is above itself: it counts once. */
@@ -111,13 +139,12 @@ static bool lay_out(struct hprof *h, struct hprof_class *c)
 
 			if (f->type == HPROF_OBJECT)
 				vec_push(&h->refs,
-					 (struct hprof_ref){
-						 at, graph_label(h->graph, name, strlen(name)),
-						 reference && !strcmp(name, "referent")
-							 ? strength
-							 : GRAPH_STRONG });
+					 (struct hprof_ref){ at, label_of(h, f->name),
+							     reference && !strcmp(name, "referent")
+								     ? strength
+								     : GRAPH_STRONG });
 			else
-				number_field(h, c, f->type, name, at);
+				number_field(h, c, f->type, f->name, at);
 			at += hprof_type_size(h, f->type);
 		}
 		above->walked = walk;
@@ -192,13 +219,13 @@ uint32_t hprof_array_class(struct hprof *h, unsigned type)
 /* Adds the number of a static field at in.pos to a class of the graph. */
 static void static_number(struct hprof *h, uint32_t class, unsigned type, uint64_t name_id)
 {
-	const char *name = intern_text(&h->names, hprof_name(h, name_id));
 	uint8_t bytes[8] = { 0 };
 	uint64_t value;
 
 	hprof_turn(bytes, h->in.pos, hprof_type_size(h, type));
 	memcpy(&value, bytes, sizeof(value));
-	graph_class_field(h->graph, class, true, letters[type], name, strlen(name), value);
+	graph_class_field(h->graph, class, true, letters[type],
+			  field_name_of(h, hprof_name(h, name_id)), value);
 }
 
 /* The value of a static field or constant at in.pos, behind its type: an edge from the class. */
@@ -239,12 +266,8 @@ static bool statics_read(struct hprof *h, uint32_t class, uint32_t *bytes)
 
 		if (!hprof_need(h, s + 1))
 			return false;
-		if (!h->skim && graph_wanted(h->graph)->labels && h->in.pos[s] == HPROF_OBJECT) {
-			const char *name =
-				intern_text(&h->names, hprof_name(h, hprof_id(h, h->in.pos)));
-
-			label = graph_label(h->graph, name, strlen(name));
-		}
+		if (!h->skim && graph_wanted(h->graph)->labels && h->in.pos[s] == HPROF_OBJECT)
+			label = label_of(h, hprof_name(h, hprof_id(h, h->in.pos)));
 		h->in.pos += s + 1;
 		if (!h->skim && graph_wanted(h->graph)->values && h->in.pos[-1] != HPROF_OBJECT &&
 		    hprof_type_size(h, h->in.pos[-1])) {

@@ -98,7 +98,8 @@ static void number_add(struct java_reader *x, struct java_class *c, const struct
 		c->nnumbers++;
 		c->number_bytes += size;
 	}
-	graph_class_field(x->graph, c->number, of_mirror, type, name, n, value);
+	graph_class_field(x->graph, c->number, of_mirror, type, graph_field_name(x->graph, name, n),
+			  value);
 }
 
 /* Adds a field, unless it is of the other kind. */
