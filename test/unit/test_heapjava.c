@@ -165,6 +165,28 @@ static void java_zgc_moved(void **state)
 	graph_free(g);
 }
 
+/* A table without an end is not gone over by each reference to it. */
+static void java_zgc_full(void **state)
+{
+	uint64_t entries[4] = { 1, 1, 1, 1 };
+	struct java_reader x = { .zgc = { .offsets = JM_Z_BASE - 1,
+					  .base = JM_Z_BASE,
+					  .good = JM_Z_BASE,
+					  .looks = 9 } };
+
+	(void)state;
+	vec_push(&x.zgc.moved, ((struct java_moved){ .start = JM_Z_OLD,
+						     .end = JM_Z_OLD + HM_SIZE,
+						     .shift = 3,
+						     .mask = 3,
+						     .entries = (const uint8_t *)entries }));
+	for (uint32_t i = 0; i < 100; i++)
+		assert_int_equal(java_zgc_object(&x, 2ull * JM_Z_BASE | (JM_Z_OLD + 48)),
+				 JM_Z_BASE + JM_Z_OLD + 48);
+	assert_int_equal(x.zgc.looks, 0);
+	vec_fini(&x.zgc.moved);
+}
+
 static void java_objects(void **state)
 {
 	struct java_reader x;
@@ -690,6 +712,7 @@ int main(void)
 		cmocka_unit_test(java_counts),
 		cmocka_unit_test(java_zgc_pages),
 		cmocka_unit_test(java_zgc_moved),
+		cmocka_unit_test(java_zgc_full),
 		cmocka_unit_test(java_colliding_classes),
 		cmocka_unit_test(java_many_mirrors),
 		cmocka_unit_test(java_threads_again),

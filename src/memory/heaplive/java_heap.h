@@ -217,6 +217,7 @@ struct java_zgc {
 	uint64_t good;    /* the colour of references that are up to date */
 	uint32_t phase, cycle;
 	VEC(struct java_moved) moved; /* by start, disjoint */
+	uint64_t looks; /* at entries of their tables that there may still be: forged ones are full */
 };
 
 struct java_reader {
@@ -273,7 +274,7 @@ void java_zgc_parts(struct java_reader *x);
 /* Finds which objects ZGC knows to be dead. */
 void java_zgc_marks(struct java_reader *x);
 /* Returns the address of a reference's object. 0: it is no reference. */
-uint64_t java_zgc_object(const struct java_reader *x, uint64_t reference);
+uint64_t java_zgc_object(struct java_reader *x, uint64_t reference);
 
 /* --- java_classes.c --- */
 /* Finds all classes. */
@@ -299,7 +300,7 @@ void java_roots_add(struct java_reader *x);
 /* Adds as roots what the JVM's own lists of handles hold. */
 void java_storages_add(struct java_reader *x);
 /* Returns the object of a handle: a pointer to an address in the JVM's memory. 0: none. */
-uint64_t java_handle(const struct java_reader *x, uint64_t at);
+uint64_t java_handle(struct java_reader *x, uint64_t at);
 
 /* --- java_source.c --- */
 /* Reads the objects by a layout that is known. */
@@ -341,13 +342,13 @@ static inline uint64_t java_u64(const void *p)
 }
 
 /* Returns the address of the object that a reference of 8 bytes leads to. */
-static inline uint64_t java_wide(const struct java_reader *x, uint64_t reference)
+static inline uint64_t java_wide(struct java_reader *x, uint64_t reference)
 {
 	return x->zgc.base && reference ? java_zgc_object(x, reference) : reference;
 }
 
 /* Reads the reference at p. */
-static inline uint64_t java_ref(const struct java_reader *x, const uint8_t *p)
+static inline uint64_t java_ref(struct java_reader *x, const uint8_t *p)
 {
 	uint32_t v;
 

@@ -38,6 +38,9 @@ static void remarks_add(struct java_reader *x)
 			     "%llu bytes of the heap are not in its memory: objects are "
 			     "missing",
 			     (unsigned long long)x->outside);
+	if (!x->zgc.looks)
+		graph_remark(x->graph, "the tables of moved objects are fuller than the collector "
+				       "makes them: references to some are missing");
 	if (x->unheld)
 		graph_remark(x->graph,
 			     "%llu references of threads, class loaders and the JVM are left out: "
@@ -60,6 +63,7 @@ struct err *java_read(struct java_reader *x)
 	for (uint32_t i = 0; i < x->copy->runs.n; i++)
 		x->budget += x->copy->runs.v[i].end - x->copy->runs.v[i].start;
 	x->values = x->budget * 2 + (1 << 20);
+	x->zgc.looks = x->budget + (1 << 20); /* a table is half empty: a reference needs two */
 	x->holds = x->budget / 16 + (1 << 16);
 	if (x->holds > HOLDS_MAX)
 		x->holds = HOLDS_MAX;

@@ -18,7 +18,7 @@ enum {
 	BLOCK_OWNER = BLOCK_USED + 8,
 };
 
-uint64_t java_handle(const struct java_reader *x, uint64_t at)
+uint64_t java_handle(struct java_reader *x, uint64_t at)
 {
 	uint64_t handle, object;
 

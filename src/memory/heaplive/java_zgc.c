@@ -142,9 +142,9 @@ static uint32_t hash_number(uint32_t k)
 }
 
 /* Returns where the object is that was at this offset. */
-static uint64_t offset_now(const struct java_reader *x, uint64_t offset)
+static uint64_t offset_now(struct java_reader *x, uint64_t offset)
 {
-	const struct java_zgc *z = &x->zgc;
+	struct java_zgc *z = &x->zgc;
 	uint32_t k = partition_point(z->moved.n, j, z->moved.v[j].end <= offset), i;
 	const struct java_moved *m = k < z->moved.n ? &z->moved.v[k] : NULL;
 	uint64_t number, entry;
@@ -153,7 +153,8 @@ static uint64_t offset_now(const struct java_reader *x, uint64_t offset)
 		return offset;
 	number = (offset - m->start) >> m->shift;
 	i = hash_number((uint32_t)number) & m->mask;
-	for (uint32_t left = m->mask + 1; left; left--, i = (i + 1) & m->mask) {
+	for (uint32_t left = m->mask + 1; left && z->looks; left--, i = (i + 1) & m->mask) {
+		z->looks--;
 		entry = entry_at(m, i);
 		if (!(entry & 1))
 			break;
@@ -163,7 +164,7 @@ static uint64_t offset_now(const struct java_reader *x, uint64_t offset)
 	return offset;
 }
 
-uint64_t java_zgc_object(const struct java_reader *x, uint64_t reference)
+uint64_t java_zgc_object(struct java_reader *x, uint64_t reference)
 {
 	uint64_t offset = reference & x->zgc.offsets, colour = reference & ~x->zgc.offsets;
 
@@ -246,10 +247,11 @@ static void moved_drop(struct java_reader *x, struct java_part *p)
 	uint32_t k = partition_point(x->zgc.moved.n, j, x->zgc.moved.v[j].end <= start);
 	const struct java_moved *m = k < x->zgc.moved.n ? &x->zgc.moved.v[k] : NULL;
 
-	for (uint32_t i = 0; m && m->start == start && i <= m->mask; i++) {
+	for (uint32_t i = 0; m && m->start == start && i <= m->mask && x->zgc.looks; i++) {
 		uint64_t entry = entry_at(m, i), at = entry >> ENTRY_FROM << m->shift,
 			 place = at / x->align;
 
+		x->zgc.looks--;
 		if (entry & 1 && at < p->top - p->bottom)
 			p->made[place / 8] &= (uint8_t) ~(1 << place % 8);
 	}
