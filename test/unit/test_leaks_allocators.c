@@ -1,7 +1,9 @@
 /* The heaps of mimalloc, jemalloc and tcmalloc in src/memory/leaks/, on memory that is made up. */
+#define _GNU_SOURCE /* mincore() */
 #include "unit.h"
 
 #include <errno.h>
+#include <sys/mman.h>
 
 #include "allocator_memory.h"
 
@@ -129,6 +131,66 @@ static void many_tables(void **state)
 	memory_copy_free(c);
 }
 
+/* A mapping may have a span of terabytes. What the program has not touched is not looked at. */
+static void wide_mapping(void **state)
+{
+	enum { STEP = 32 << 20, STEPS = 64 };
+	const uint64_t start = 0x7e0000000000, size = (uint64_t)STEP * STEPS;
+	uint8_t *bytes = mmap(NULL, size, PROT_READ | PROT_WRITE,
+			      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	struct memory_region r = { .start = start, .end = start + size, .bytes = bytes };
+	struct memory_copy c = { 0 };
+	struct leaks *l = NULL;
+	struct err *e;
+
+	(void)state;
+	assert_ptr_not_equal(bytes, MAP_FAILED);
+	vec_push(&c.regions, r);
+	vec_push(&c.runs, ((struct space_range){ start, start + MEMORY_PAGE }));
+	e = leaks_find(&c, &l);
+	assert_non_null(e);
+	assert_int_equal(e->code, ENOENT);
+	err_free(e);
+	for (uint64_t at = STEP; at < size; at += STEP) {
+		unsigned char present = 1;
+
+		assert_int_equal(mincore(bytes + at, MEMORY_PAGE, &present), 0);
+		assert_int_equal(present & 1, 0);
+	}
+	vec_fini(&c.regions);
+	vec_fini(&c.runs);
+	munmap(bytes, size);
+}
+
+/* Each group has its own blocks below it, whatever their order. */
+static void blocks_of_groups(void **state)
+{
+	enum { GROUPS = 3, BLOCKS = 7 };
+	static const uint32_t group[BLOCKS] = { 2, 0, 1, 0, 2, 2, 0 };
+	const struct leaks_shown how = { .name = "p", .most = 2, .blocks = true };
+	const struct memory_copy c = { 0 };
+	struct leaks l = { .leaked = BLOCKS };
+	struct out o;
+
+	(void)state;
+	for (uint32_t i = 0; i < GROUPS; i++)
+		vec_push(&l.groups, ((struct leaks_group){ .type = "T", .first = i }));
+	for (uint32_t i = 0; i < BLOCKS; i++)
+		vec_push(&l.blocks, ((struct leaks_block){ .addr = 0xb00 + i, .group = group[i] }));
+	out_init(&o, NULL);
+	leaks_print(&l, &c, &how, &o);
+	out_char(&o, '\0');
+	assert_non_null(strstr(o.v, "0xb01"));
+	assert_true(strstr(o.v, "0xb01") < strstr(o.v, "0xb03"));
+	assert_true(strstr(o.v, "0xb03") < strstr(o.v, "0xb06"));
+	assert_true(strstr(o.v, "0xb06") < strstr(o.v, "0xb02"));
+	assert_null(strstr(o.v, "0xb00"));
+	assert_null(strstr(o.v, "0xb04"));
+	out_fini(&o);
+	vec_fini(&l.groups);
+	vec_fini(&l.blocks);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -137,6 +199,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(tcmalloc, setup, teardown),
 		cmocka_unit_test_setup_teardown(damaged, setup, teardown),
 		cmocka_unit_test_setup_teardown(many_tables, setup, teardown),
+		cmocka_unit_test(wide_mapping),
+		cmocka_unit_test(blocks_of_groups),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

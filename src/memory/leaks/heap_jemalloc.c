@@ -252,7 +252,8 @@ static bool take_bin(struct jemalloc *j, const struct memory_region *r, uint64_t
 	if (head % MEMORY_WORD || full % MEMORY_WORD || empty % MEMORY_WORD || used > room ||
 	    !room || bounds >> 48 || !memory_at(j->c, head - (room - used), room) || !j->steps)
 		return false;
-	j->steps -= j->steps < used ? j->steps : used;
+	/* an empty one is a step, too */
+	j->steps -= j->steps < used + 1 ? j->steps : used + 1;
 	if (mark && (c = block_at(j, head - (room - used), 0)))
 		c->bits |= CHUNK_REACHED;
 	for (uint32_t k = 0; k < used; k += MEMORY_WORD) {
@@ -305,7 +306,7 @@ static int jemalloc_area_order(const void *a, const void *b)
 bool heap_find_jemalloc(const struct memory_copy *c, struct leaks_heap *h)
 {
 	struct jemalloc j = { .c = c, .h = h, .first_area = h->areas.n, .steps = STEPS_MAX };
-	uint64_t fs = 0;
+	struct hash seen = { 0 };
 	bool any = false;
 
 	nonzero_init(&j.nonzero, c);
@@ -335,11 +336,14 @@ bool heap_find_jemalloc(const struct memory_copy *c, struct leaks_heap *h)
 		qsort(h->areas.v + j.first_area, h->areas.n - j.first_area, sizeof(*h->areas.v),
 		      jemalloc_area_order);
 	for (uint32_t i = 0; any && i < c->threads.n; i++) {
-		if (i && c->threads.v[i].fs == fs) /* threads may share one, if they are hostile */
-			continue;
-		fs = c->threads.v[i].fs;
-		take_cache(&j, fs);
+		const uint64_t fs = c->threads.v[i].fs;
+		bool is_new; /* threads may share one, if they are hostile */
+
+		(void)hash_put(&seen, &fs, sizeof(fs), &is_new);
+		if (is_new && j.steps)
+			take_cache(&j, fs);
 	}
+	hash_fini(&seen);
 	if (!j.steps)
 		heap_remark(h, xasprintf("the caches of jemalloc's threads are too large: their "
 					 "free blocks may count as leaks"));

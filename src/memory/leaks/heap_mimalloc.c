@@ -189,11 +189,14 @@ bool heap_find_mimalloc(const struct memory_copy *c, struct leaks_heap *h)
 	struct mimalloc m = { .c = c, .h = h, .first_area = h->areas.n };
 	uint64_t end = 0;
 
-	for (uint32_t i = 0; i < c->regions.n; i++) {
-		const struct memory_region *r = &c->regions.v[i];
-		uint64_t at = round_up(r->start, SEGMENT);
+	/* A header is in memory that was touched. All others are not looked at: a region can have a
+	 * span of terabytes, and each look makes tables of pages. */
+	for (uint32_t i = 0; i < c->runs.n; i++) {
+		const struct space_range *run = &c->runs.v[i];
+		const struct memory_region *r = memory_region_at(c, run->start);
+		uint64_t at = round_up(run->start, SEGMENT);
 
-		for (; at < r->end && r->end - at >= SEGMENT_HEADER; at += SEGMENT) {
+		for (; r && at < run->end && r->end - at >= SEGMENT_HEADER; at += SEGMENT) {
 			if (at < end || !is_segment(&m, r, at, &end))
 				continue;
 			m.key = memory_word(r, at + SEGMENT_COOKIE) ^ at;

@@ -59,16 +59,49 @@ static void put_stack(struct out *o, const struct leaks *l, uint32_t stack)
 	}
 }
 
-static void put_blocks(struct out *o, const struct leaks *l, uint32_t group)
+/* Lists the blocks by their groups, in their order: those of group i begin at v[ends[i - 1]] and
+ * end at v[ends[i]]. There can be as many groups as blocks. */
+static uint32_t *blocks_by_group(const struct leaks *l, uint32_t **ret_ends)
 {
-	for (uint32_t i = 0; i < l->blocks.n; i++) {
-		const struct leaks_block *b = &l->blocks.v[i];
+	uint32_t *v = xcalloc(l->blocks.n + 1ull, sizeof(*v));
+	uint32_t *at = xcalloc(l->groups.n + 1ull, sizeof(*at));
 
-		if (b->group == group)
-			out_printf(o, "%19s %10llu %10llu %10llu  %#14llx\n", "",
-				   (unsigned long long)b->held, (unsigned long long)b->held_bytes,
-				   (unsigned long long)b->size, (unsigned long long)b->addr);
+	for (uint32_t i = 0; i < l->blocks.n; i++)
+		at[l->blocks.v[i].group + 1]++;
+	for (uint32_t i = 0; i < l->groups.n; i++)
+		at[i + 1] += at[i];
+	for (uint32_t i = 0; i < l->blocks.n; i++)
+		v[at[l->blocks.v[i].group]++] = i;
+	*ret_ends = at;
+	return v;
+}
+
+static void put_blocks(struct out *o, const struct leaks *l, const uint32_t *v, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++) {
+		const struct leaks_block *b = &l->blocks.v[v[i]];
+
+		out_printf(o, "%19s %10llu %10llu %10llu  %#14llx\n", "",
+			   (unsigned long long)b->held, (unsigned long long)b->held_bytes,
+			   (unsigned long long)b->size, (unsigned long long)b->addr);
 	}
+}
+
+static void put_groups(struct out *o, const struct leaks *l, const struct memory_copy *c,
+		       const struct leaks_shown *how)
+{
+	uint32_t *ends = NULL, *by_group = how->blocks ? blocks_by_group(l, &ends) : NULL;
+
+	for (uint32_t i = 0; i < l->groups.n && i < how->most; i++) {
+		const uint32_t first = how->blocks && i ? ends[i - 1] : 0;
+
+		put_group(o, c, &l->groups.v[i]);
+		if (how->blocks)
+			put_blocks(o, l, by_group + first, ends[i] - first);
+		put_stack(o, l, l->groups.v[i].stack);
+	}
+	free(by_group);
+	free(ends);
 }
 
 void leaks_print(const struct leaks *l, const struct memory_copy *c, const struct leaks_shown *how,
@@ -92,12 +125,7 @@ void leaks_print(const struct leaks *l, const struct memory_copy *c, const struc
 	out_size(o, l->leaked_bytes);
 	out_str(o,
 		"\n\n   LEAKS      BYTES       HOLD      BYTES       SIZE           FIRST  TYPE\n");
-	for (uint32_t i = 0; i < l->groups.n && i < how->most; i++) {
-		put_group(o, c, &l->groups.v[i]);
-		if (how->blocks)
-			put_blocks(o, l, i);
-		put_stack(o, l, l->groups.v[i].stack);
-	}
+	put_groups(o, l, c, how);
 	if (l->groups.n > how->most)
 		out_printf(o, "... and %u more kinds (-n)\n", l->groups.n - how->most);
 }

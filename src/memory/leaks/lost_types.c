@@ -116,9 +116,9 @@ static bool with_types(struct leaks *l, const struct memory_copy *c, struct spac
 		layouts_ready(&t.layouts);
 		typed_blocks_find(&t, class_of, arg);
 		use(&t, l, ret);
-		if (!typed_step(&t))
+		if (t.layouts.cut || !typed_step(&t))
 			vec_push(&l->remarks,
-				 "types: some are left out: there are too many blocks");
+				 "types: some are left out: there are too many blocks or types");
 	}
 	if (type_user_is_cut(g))
 		vec_push(&l->remarks, "types: none is shown: the program has too many");

@@ -9,7 +9,8 @@ enum {
 	NAMES = 8,                /* of typedefs and qualifiers */
 	KEY_ROOM = 640,
 	POINTER_BYTES = 8,
-	STEPS_MAX = 1 << 16, /* members and elements of one layout that are looked at */
+	STEPS_MAX = 1 << 16,     /* members and elements of one layout that are looked at */
+	ALL_STEPS_MAX = 1 << 26, /* of all layouts */
 };
 
 void layouts_init(struct layouts *ls, struct type_graph *g, struct arena *arena)
@@ -104,13 +105,13 @@ struct making {
 	VEC(struct layout_field) fields;
 	uint64_t tail_at;
 	type_id tail;
-	uint32_t steps;
+	uint32_t steps, most; /* members and elements that were, and that may be, looked at */
 };
 
 /* Returns false when the layout has as much as it may have. The rest of it is left out. */
 static bool may_add(struct making *m)
 {
-	return m->fields.n < FIELDS_MAX && m->steps++ < STEPS_MAX;
+	return m->fields.n < FIELDS_MAX && m->steps < m->most && ++m->steps;
 }
 
 static void add_field(struct making *m, enum field_kind kind, uint64_t at, uint64_t size,
@@ -194,10 +195,13 @@ static void add_type(struct layouts *ls, struct making *m, type_id t, uint64_t a
 
 static uint32_t make_layout(struct layouts *ls, type_id t, const char *name)
 {
-	struct making m = { 0 };
+	const uint32_t left = ALL_STEPS_MAX - ls->steps;
+	struct making m = { .most = left < STEPS_MAX ? left : STEPS_MAX };
 	uint32_t number = 0;
 
 	add_type(ls, &m, t, 0, 0);
+	ls->steps += m.steps;
+	ls->cut |= left < STEPS_MAX && m.steps == left;
 	if (ls->fields.n + m.fields.n < ALL_FIELDS_MAX) {
 		number = ls->v.n;
 		vec_push(&ls->v, (struct layout){ .name = name,

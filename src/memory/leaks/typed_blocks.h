@@ -50,6 +50,8 @@ struct layouts {
 	struct hash by_name;           /* of the kind, name and size of a struct -> number */
 	struct hash shown;             /* the same key -> the name that is shown; 0: several */
 	struct hash of_class;          /* name with its namespaces -> type_id */
+	uint32_t steps;                /* members and elements of all that were looked at */
+	bool cut;                      /* there are too many: the last layouts are not whole */
 };
 
 /* --- struct_layout.c --- */
