@@ -111,6 +111,16 @@ static bool object(struct heatin *in, struct heatin_keys *k, const json_t *o)
 	return json_is_string(type);
 }
 
+/* Lines are short: a long one is asked for its memory before it is read. */
+enum { SHORT_LINE = 64 << 10 };
+
+static json_t *line_read(const char *text, size_t n)
+{
+	if (n > SHORT_LINE && err_drop(json_room(text, n)))
+		return NULL;
+	return json_loadb(text, n, JSON_ALLOW_NUL, NULL);
+}
+
 static void json_lines(struct heatin *in, const char *text, size_t len)
 {
 	struct objects *s = in->state;
@@ -122,7 +132,7 @@ static void json_lines(struct heatin *in, const char *text, size_t len)
 
 		in->lines++;
 		if (nl > text) {
-			o = json_loadb(text, (size_t)(nl - text), JSON_ALLOW_NUL, NULL);
+			o = line_read(text, (size_t)(nl - text));
 			if (!o || !object(in, &s->keys, o))
 				heatin_skip(in);
 			json_decref(o);

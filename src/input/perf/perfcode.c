@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 /* Finds names of code: in files by path and build id, in lists of compiled code, and in the
  * kernel's symbols. */
+#include <limits.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -178,11 +179,22 @@ static void list_jit(struct perfspace *s, struct dso *d)
 
 /* --- files --- */
 
+/* Keeps as much of a path as Linux has room for, and of its last part, which is the name of each
+ * address without a symbol. */
+static const char *path_keep(struct perfspace *s, const char *path)
+{
+	const size_t n = strnlen(path, PATH_MAX);
+	const char *slash = memrchr(path, '/', n);
+	const size_t dirs = slash ? (size_t)(slash + 1 - path) : 0;
+
+	return perfspace_keep(s, path, n - dirs > PERF_BASE_MAX ? dirs + PERF_BASE_MAX : n);
+}
+
 uint32_t perfspace_dso_new(struct perfspace *s, const char *path)
 {
 	struct dso *d = vec_add(&s->dsos);
 
-	d->path = perfspace_keep(s, path);
+	d->path = path_keep(s, path);
 	d->jit = !strncmp(path, "/tmp/perf-", 10) && !strchr(path + 10, '/');
 	d->anonymous = path[0] != '/';
 	return s->dsos.n - 1;
@@ -392,7 +404,7 @@ void perfspace_ksymbol(struct perfspace *s, uint64_t addr, uint64_t len, const c
 	if (!may_move(s, s->ksymbols.n - n))
 		return;
 	if (!gone && (i != n || s->ksymbols.n < KSYMBOLS_MAX)) {
-		c.name = perfspace_keep(s, name);
+		c.name = perfspace_keep(s, name, PERF_KSYMBOL_MAX);
 		if (i == n) {
 			vec_push(&s->ksymbols, c); /* room for one */
 			memmove(s->ksymbols.v + i + 1, s->ksymbols.v + i,

@@ -138,10 +138,12 @@ void perfspace_map(struct perfspace *s, uint32_t pid, const struct perfspace_map
 	space_record_map(r->space, &new, ++s->states);
 }
 
-const char *perfspace_keep(struct perfspace *s, const char *text)
+const char *perfspace_keep(struct perfspace *s, const char *text, size_t most)
 {
-	s->text_bytes += strlen(text) + 1;
-	return arena_strdup(&s->text, text);
+	const size_t n = strnlen(text, most);
+
+	s->text_bytes += n + 1;
+	return arena_strndup(&s->text, text, n);
 }
 
 uint64_t perfspace_bytes(const struct perfspace *s)
@@ -151,7 +153,8 @@ uint64_t perfspace_bytes(const struct perfspace *s)
 
 	return s->text_bytes + (uint64_t)s->processes.n * PROCESS +
 	       (uint64_t)s->threads.n * THREAD + (uint64_t)s->dsos.n * DSO +
-	       s->room.n * sizeof(struct mapping);
+	       s->room.n * sizeof(struct mapping) +
+	       (uint64_t)s->thread_names.n * sizeof(*s->thread_names.v);
 }
 
 static struct thread *thread_of(struct perfspace *s, uint32_t pid, uint32_t tid)
@@ -171,10 +174,10 @@ void perfspace_comm(struct perfspace *s, uint32_t pid, uint32_t tid, const char 
 {
 	struct thread *t = thread_of(s, pid, tid);
 
-	if (t->comm && !strcmp(t->comm, comm))
+	if (t->comm && !strncmp(t->comm, comm, PERF_COMM_MAX))
 		return;
 	t->named = false;
-	t->comm = perfspace_keep(s, comm);
+	t->comm = perfspace_keep(s, comm, PERF_COMM_MAX);
 }
 
 void perfspace_fork(struct perfspace *s, uint32_t pid, uint32_t ppid, uint32_t tid, uint32_t ptid)

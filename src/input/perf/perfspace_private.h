@@ -129,8 +129,12 @@ enum {
 	PERF_KSYMBOL_MOVES = 300000000,
 };
 
-/* Returns a copy that lives as long as s. */
-const char *perfspace_keep(struct perfspace *s, const char *text);
+/* Bytes that are kept of names, which Linux has less of: of a thread (16), of a function of the
+ * kernel (512) and of a file without its folders (255). A recording of other makers may have 64 kB
+ * for each, and a name is made anew for each thread, or for each address of 8 bytes. */
+enum { PERF_COMM_MAX = 256, PERF_KSYMBOL_MAX = 512, PERF_BASE_MAX = 255 };
+/* Returns a copy of at most `most` bytes that lives as long as s. */
+const char *perfspace_keep(struct perfspace *s, const char *text, size_t most);
 const struct code *perfspace_code_at(const struct code *v, uint32_t n, uint64_t addr);
 void perfspace_list_fini(struct code_list *l);
 uint32_t perfspace_dso_new(struct perfspace *s, const char *path);
