@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "memory/heap/heap.h"
+#include "base/hash.h"
 #include "print_tasks.h"
 #include "program/runtime/runtime.h"
 #include "program/space/space.h"
@@ -29,6 +30,7 @@ struct thread_stacks {
 	VEC(struct thread_stack) threads;
 	runtime_frame_vec frames;
 	struct runtime_tasks tasks;
+	struct hash tids; /* fs_base -> tid */
 };
 
 /* Adds the frames of a language whose functions have native frames: the runtime steps through those
@@ -95,10 +97,9 @@ static void put_frame(const struct runtime_frame *f, bool json, bool first, stru
 
 static pid_t task_thread(const struct thread_stacks *s, const struct runtime_task *t)
 {
-	for (uint32_t i = 0; i < s->threads.n; i++)
-		if (s->threads.v[i].fs_base == t->thread)
-			return s->threads.v[i].tid;
-	return 0;
+	const uint64_t *tid = hash_get(&s->tids, &t->thread, sizeof(t->thread));
+
+	return tid ? (pid_t)*tid : 0;
 }
 
 static void put_task_head(const struct thread_stacks *s, const struct runtime_task *t, bool json,
@@ -123,8 +124,11 @@ static void put_task_head(const struct thread_stacks *s, const struct runtime_ta
 }
 
 /* In JSON, "tasks" has the numbers of the tasks that it waits for: the first one printed is 0. */
-static void put_tasks(const struct thread_stacks *s, bool json, struct out *o)
+static void put_tasks(struct thread_stacks *s, bool json, struct out *o)
 {
+	for (uint32_t i = s->threads.n; i--;) /* the first of those with the same number counts */
+		*hash_put(&s->tids, &s->threads.v[i].fs_base, sizeof(uint64_t), NULL) =
+			(uint64_t)s->threads.v[i].tid;
 	for (uint32_t i = 0; i < s->tasks.v.n; i++) {
 		const struct runtime_task *t = &s->tasks.v.v[i];
 
@@ -186,6 +190,7 @@ struct err *heap_show_stacks(struct space *space, struct memory_stop *p, bool js
 	vec_fini(&s.threads);
 	vec_fini(&s.frames);
 	runtime_tasks_fini(&s.tasks);
+	hash_fini(&s.tids);
 	if (e)
 		err_free(again);
 	return e ?: again;

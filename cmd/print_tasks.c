@@ -52,28 +52,21 @@ static void print_one(const struct runtime_tasks *all, const struct runtime_task
 	vec_fini(&merged);
 }
 
-static bool is_of(const struct runtime_task *t, const uint64_t *threads, uint32_t n)
+void print_tasks(struct runtime_tasks *all, uint64_t thread, struct print_tasks *how)
 {
+	uint32_t n;
+	const uint32_t *its = runtime_tasks_take(all, thread, &n);
+
 	for (uint32_t i = 0; i < n; i++)
-		if (t->thread == threads[i])
-			return true;
-	return false;
+		print_one(all, &all->v.v[its[i]], how);
 }
 
-void print_tasks(const struct runtime_tasks *all, uint64_t thread, struct print_tasks *how)
-{
-	for (uint32_t i = 0; i < all->v.n; i++)
-		if (all->v.v[i].thread == thread)
-			print_one(all, &all->v.v[i], how);
-}
-
-void print_tasks_left(const struct runtime_tasks *all, const uint64_t *threads, uint32_t n,
-		      struct print_tasks *how)
+void print_tasks_left(const struct runtime_tasks *all, struct print_tasks *how)
 {
 	bool any = false;
 
 	for (uint32_t i = 0; i < all->v.n; i++) {
-		if (is_of(&all->v.v[i], threads, n))
+		if (all->v.v[i].taken)
 			continue;
 		if (!any)
 			out_str(how->out, "  tasks of loops that no thread runs\n");

@@ -15,10 +15,10 @@ struct print_tasks {
 	uint32_t pid;
 	const char *language;
 };
-/* Prints the tasks of the loop that a thread runs, each behind those that it waits for. */
-void print_tasks(const struct runtime_tasks *all, uint64_t thread, struct print_tasks *how);
-/* Prints the tasks of loops that none of these threads runs. */
-void print_tasks_left(const struct runtime_tasks *all, const uint64_t *threads, uint32_t n,
-		      struct print_tasks *how);
+/* Prints the tasks of the loop that a thread runs, each behind those that it waits for, unless they
+ * are printed already. */
+void print_tasks(struct runtime_tasks *all, uint64_t thread, struct print_tasks *how);
+/* Prints the tasks that print_tasks() has not printed: no thread runs their loops. */
+void print_tasks_left(const struct runtime_tasks *all, struct print_tasks *how);
 
 #endif

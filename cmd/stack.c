@@ -172,7 +172,6 @@ static void print_thread(struct stacks *st, struct sink *sink, struct out *o, pi
 static struct err *cmd_stack_print(struct stacks *st, const struct space *space)
 {
 	struct sink sink = { .symbols = st->symbols };
-	VEC(uint64_t) seen = { 0 };
 	struct err *e;
 	struct out o;
 	struct print_tasks how = { .sink = &sink,
@@ -192,10 +191,8 @@ static struct err *cmd_stack_print(struct stacks *st, const struct space *space)
 		out_char(&o, '\n');
 		print_thread(st, &sink, &o, space->pid, w);
 		print_tasks(&st->tasks, w->fs_base, &how);
-		vec_push(&seen, w->fs_base);
 	}
-	print_tasks_left(&st->tasks, seen.v, seen.n, &how);
-	vec_fini(&seen);
+	print_tasks_left(&st->tasks, &how);
 	e = out_flush(&o);
 	out_fini(&o);
 	return e;

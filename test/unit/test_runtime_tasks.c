@@ -4,6 +4,7 @@
 
 #include <errno.h>
 
+#include "program/runtime/python/python_objects.h"
 #include "python_memory.h"
 
 enum {
@@ -319,6 +320,55 @@ static void test_damaged(void **state)
 	fini(&t);
 }
 
+/* What was read before is work, too: a process may have lists of lists of the same few objects. */
+static void test_looks(void **state)
+{
+	struct made_tasks t;
+	struct python_objects o = { 0 };
+	uint64_t v;
+	uint32_t n = 0;
+
+	make(&t);
+	o.p = &t.m.python;
+	space_limit(&t.m.made.space, 3, UINT64_MAX);
+	while (n <= 3 * PYTHON_LOOKS && python_word(&o, t.loop, &v))
+		n++;
+	assert_in_range(n, PYTHON_LOOKS, 3 * PYTHON_LOOKS);
+	assert_true(space_is_spent(&t.m.made.space));
+	assert_false(python_word(&o, t.loop, &v));
+	python_reader_fini(&o);
+	fini(&t);
+}
+
+/* The tasks of a thread are taken once, though several threads may have its number. */
+static void test_threads(void **state)
+{
+	struct made_tasks t;
+	const uint32_t *its;
+	uint64_t other;
+	uint32_t n;
+
+	make(&t);
+	task(&t, "a", 0, coroutine(&t, 0));
+	other = task(&t, "b", 0, coroutine(&t, 0));
+	put(&t, other + TASK_LOOP, 0);
+	task(&t, "c", 0, coroutine(&t, 0));
+	find(&t);
+	assert_string_equal(order(&t), "a b c");
+	runtime_tasks_take(&t.found, 0, &n);
+	assert_int_equal(n, 0);
+	runtime_tasks_take(&t.found, PYTHON_FS_BASE + 1, &n);
+	assert_int_equal(n, 0);
+	its = runtime_tasks_take(&t.found, PYTHON_FS_BASE, &n);
+	assert_int_equal(n, 2);
+	assert_int_equal(its[0], 0);
+	assert_int_equal(its[1], 2);
+	runtime_tasks_take(&t.found, PYTHON_FS_BASE, &n);
+	assert_int_equal(n, 0);
+	assert_false(t.found.v.v[1].taken);
+	fini(&t);
+}
+
 /* A type of another size, another version, another language. */
 static void test_refused(void **state)
 {
@@ -349,7 +399,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_awaits),  cmocka_unit_test(test_callbacks),
 		cmocka_unit_test(test_circles), cmocka_unit_test(test_damaged),
-		cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_refused), cmocka_unit_test(test_looks),
+		cmocka_unit_test(test_threads),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -35,6 +35,7 @@ struct runtime_task {
 	const char *waits;
 	uint32_t frame, nframes; /* of runtime_tasks.frames: its functions, innermost first */
 	uint32_t await, nawaits; /* of runtime_tasks.awaits: the tasks that it waits for */
+	bool taken;              /* by runtime_tasks_take() */
 };
 /* The task `by` waits for the task `task`: numbers in runtime_tasks.v. */
 struct runtime_await {
@@ -44,6 +45,7 @@ struct runtime_tasks {
 	VEC(struct runtime_task) v; /* a task stands behind all those that it waits for */
 	runtime_frame_vec frames;
 	VEC(struct runtime_await) awaits;
+	VEC(uint32_t) by_thread; /* all tasks in order of their threads: see runtime_tasks_take() */
 };
 
 enum { RUNTIME_FRAMES_MAX = 1 << 16 };
@@ -154,6 +156,10 @@ void runtime_free(struct runtime *r);
 /* Finds the tasks that have not ended, in true order. ENOTSUP: descry knows none of this
  * language. */
 struct err *runtime_tasks(struct runtime *r, struct runtime_tasks *ret);
+/* Takes the tasks of the loop that this thread runs, in their order. Returns the first of *ret_n
+ * indexes. Each task is taken once: a process may give all its threads the same number. Thread 0
+ * has none. */
+const uint32_t *runtime_tasks_take(struct runtime_tasks *t, uint64_t thread, uint32_t *ret_n);
 void runtime_tasks_fini(struct runtime_tasks *t);
 
 /* --- merge.c --- */

@@ -1,5 +1,5 @@
 /* Puts the tasks of an event loop in order, so that each stands behind those that it waits for. */
-#define _GNU_SOURCE /* strverscmp() */
+#define _GNU_SOURCE /* strverscmp(), qsort_r() */
 #include "program/runtime/runtime.h"
 
 #include <errno.h>
@@ -132,6 +132,45 @@ static void place_tasks(struct runtime_tasks *t)
 	free(number);
 }
 
+static int compare_threads(const void *a, const void *b, void *arg)
+{
+	const struct runtime_tasks *t = arg;
+	const uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+
+	return COMPARE(t->v.v[x].thread, t->v.v[y].thread) ?: COMPARE(x, y);
+}
+
+static void sort_by_thread(struct runtime_tasks *t)
+{
+	t->by_thread.n = 0;
+	for (uint32_t i = 0; i < t->v.n; i++)
+		vec_push(&t->by_thread, i);
+	qsort_r(t->by_thread.v, t->by_thread.n, sizeof(*t->by_thread.v), compare_threads, t);
+}
+
+const uint32_t *runtime_tasks_take(struct runtime_tasks *t, uint64_t thread, uint32_t *ret_n)
+{
+	uint32_t low = 0, high = t->by_thread.n, end;
+
+	while (low < high) {
+		const uint32_t at = low + (high - low) / 2;
+
+		if (t->v.v[t->by_thread.v[at]].thread < thread)
+			low = at + 1;
+		else
+			high = at;
+	}
+	for (end = low; thread && end < t->by_thread.n; end++) {
+		struct runtime_task *task = &t->v.v[t->by_thread.v[end]];
+
+		if (task->thread != thread || task->taken)
+			break;
+		task->taken = true;
+	}
+	*ret_n = end - low;
+	return t->by_thread.v + low;
+}
+
 struct err *runtime_tasks(struct runtime *r, struct runtime_tasks *ret)
 {
 	struct err *e;
@@ -148,6 +187,7 @@ struct err *runtime_tasks(struct runtime *r, struct runtime_tasks *ret)
 	sort_awaits(ret);
 	place_tasks(ret);
 	sort_awaits(ret);
+	sort_by_thread(ret);
 	return NULL;
 }
 
@@ -156,4 +196,5 @@ void runtime_tasks_fini(struct runtime_tasks *t)
 	vec_fini(&t->v);
 	vec_fini(&t->frames);
 	vec_fini(&t->awaits);
+	vec_fini(&t->by_thread);
 }

@@ -119,6 +119,11 @@ static bool afford(struct space *s, uint32_t n)
 	return true;
 }
 
+bool space_step(struct space *s)
+{
+	return afford(s, 0);
+}
+
 uint32_t space_read_some(struct space *s, uint64_t addr, void *buf, uint32_t n)
 {
 	const struct space_memory *layers = s->ops->memory;

@@ -126,6 +126,9 @@ struct space_limit space_limit_within(struct space *s, uint64_t reads, uint32_t 
 bool space_limit_end(struct space *s, const struct space_limit *outer);
 /* Returns true when a read failed because of the limit. */
 bool space_is_spent(const struct space *s);
+/* Takes a step of a walk from the limit, as one read: for work on memory that was read before.
+ * Returns false when the limit is reached. */
+bool space_step(struct space *s);
 
 /* Reads up to n bytes. Returns the count of bytes that can be read from addr on. */
 uint32_t space_read_some(struct space *s, uint64_t addr, void *buf, uint32_t n);

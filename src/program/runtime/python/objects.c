@@ -49,8 +49,18 @@ static const struct python_part *part_at(struct python_objects *o, uint64_t addr
 	return part;
 }
 
+/* Returns false when the walk is to end: looks at parts that were read before are work, too. */
+static bool may_look(struct python_objects *o)
+{
+	struct space *s = o->p->runtime.space;
+
+	return !space_is_spent(s) && (++o->looks % PYTHON_LOOKS || space_step(s));
+}
+
 bool python_bytes(struct python_objects *o, uint64_t addr, void *buf, uint32_t n)
 {
+	if (!may_look(o))
+		return false;
 	for (uint8_t *to = buf; n;) {
 		const struct python_part *part = part_at(o, addr);
 		const uint32_t at = (uint32_t)(addr - part->addr);

@@ -39,7 +39,11 @@ struct python_async {
 };
 
 /* A part of the memory, read at once: objects that belong together are near each other. */
-enum { PYTHON_PART = 4096, PYTHON_PARTS = 1024 };
+enum {
+	PYTHON_PART = 4096,
+	PYTHON_PARTS = 1024,
+	PYTHON_LOOKS = 256, /* at parts: they count as one read of the process */
+};
 struct python_part {
 	uint64_t addr;
 	uint32_t n; /* bytes that can be read */
@@ -52,6 +56,7 @@ struct python_objects {
 	const struct python_async *l;
 	struct hash kinds;         /* address of a type -> enum python_is */
 	struct python_part *parts; /* PYTHON_PARTS; NULL: none is read */
+	uint32_t looks;            /* at parts */
 };
 
 /* --- objects.c --- */

@@ -285,7 +285,8 @@ static void add_awaits(struct finder *f, uint32_t task, uint64_t future)
 {
 	const uint64_t *first = future ? hash_get(&f->waits, &future, sizeof(future)) : NULL;
 
-	for (uint64_t by = first ? *first : 0; by; by = f->waits_too.v[by - 1])
+	for (uint64_t by = first ? *first : 0; by && f->ret->awaits.n < AWAITS_MAX;
+	     by = f->waits_too.v[by - 1])
 		add_await(f, (uint32_t)by - 1, task);
 }
 
