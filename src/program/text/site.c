@@ -1,5 +1,8 @@
 /* Chooses the bytes that a jump may displace: entries, returns, tail jumps, offsets, system
  * calls. */
+#define _GNU_SOURCE
+#include <string.h>
+
 #include "base/sorted.h"
 #include "program/text/text_private.h"
 
@@ -756,10 +759,7 @@ static bool holds_syscall(const struct text *t, const struct text_range *r)
 
 	if (!g || r->end <= r->start || r->end - g->addr > g->size)
 		return false;
-	for (uint64_t i = r->start - g->addr; i + 2 <= r->end - g->addr; i++)
-		if (g->bytes[i] == 0x0f && g->bytes[i + 1] == 0x05)
-			return true;
-	return false;
+	return memmem(g->bytes + (r->start - g->addr), r->end - r->start, "\x0f\x05", 2);
 }
 
 struct err *text_syscalls(struct text *t, uint64_t func, struct text_syscall **ret, uint32_t *ret_n)
