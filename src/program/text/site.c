@@ -1,8 +1,6 @@
 /* Chooses the bytes that a jump may displace: entries, returns, tail jumps, offsets, system
  * calls. */
 #define _GNU_SOURCE
-#include <string.h>
-
 #include "base/sorted.h"
 #include "program/text/text_private.h"
 
