@@ -88,11 +88,10 @@ int engine_exit_status(const struct engine *e)
 
 void engine_remark(struct engine *e, char *text, bool blind)
 {
-	for (uint32_t i = 0; i < e->nnotes; i++)
-		if (!strcmp(e->notes[i].text, text)) { /* repeats for each exec */
-			free(text);
-			return;
-		}
+	if (!remarks_take(&e->remarks, text)) { /* many repeat for each exec */
+		free(text);
+		return;
+	}
 	e->notes = xrealloc(e->notes, (e->nnotes + 1) * sizeof(*e->notes));
 	e->notes[e->nnotes++] = (struct engine_note){ text, blind };
 }
@@ -104,6 +103,7 @@ void engine_free_remarks(struct engine *e)
 	free(e->notes);
 	e->notes = NULL;
 	e->nnotes = 0;
+	remarks_fini(&e->remarks);
 }
 
 void engine_start(struct engine *e)

@@ -9,6 +9,7 @@
 #define DESCRY_LOAD_ENGINE_H
 
 #include "base/err.h"
+#include "base/remark.h"
 #include "compile/engine_target.h"
 #include "data/image.h"
 #include "wire/wire_record.h"
@@ -55,6 +56,7 @@ struct engine {
 		bool blind; /* a process is not traced, or not completely; printed even with -q */
 	} * notes; /* remarks for the user, owned by the engine: probes the kernel refused, reduced buffers */
 	uint32_t nnotes;
+	struct remarks remarks; /* which of them there were */
 };
 
 /* The bytes of a record are valid during the call. */

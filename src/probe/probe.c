@@ -40,6 +40,8 @@ void probe_set_fini(struct probe_set *ps)
 	for (uint32_t i = 0; i < PROBE_TEXTS; i++)
 		text_free(ps->texts[i].text);
 	vec_fini(&ps->notes);
+	remarks_fini(&ps->remarks);
+	hash_fini(&ps->links);
 	vec_fini(&ps->targets);
 	vec_fini(&ps->all);
 	hash_fini(&ps->by_key);

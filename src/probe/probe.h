@@ -15,6 +15,7 @@
 #include "base/err.h"
 #include "base/hash.h"
 #include "base/mem.h"
+#include "base/remark.h"
 #include "probe/stability.h"
 #include "program/object/object.h"
 #include "program/symbol/symbol.h"
@@ -250,6 +251,8 @@ struct probe_set {
 	struct symbols *symbols;
 	VEC(struct probe_target) targets; /* -p and -c, in order */
 	VEC(char *) notes;                /* remarks for the user: skipped functions and why */
+	struct remarks remarks;           /* which of them there were */
+	struct hash links; /* private to process.c: whether names are links to files */
 	struct tracepoints *tracepoints;  /* private to tracepoint.c; NULL until first used */
 	struct fbt *fbt;                  /* private to fbt.c, likewise */
 	struct usdt_machine *machine;     /* private to usdt_machine.c, likewise */

@@ -17,6 +17,12 @@
 
 extern char **environ;
 
+enum {
+	OBJECTS_MAX =
+		4096, /* files of code of a process: their names are compared with each other */
+	LINKS_MAX = 300000, /* names that are tried as links, of all files together */
+};
+
 struct collect {
 	struct probe_set *ps;
 	pid_t pid;
@@ -39,7 +45,7 @@ static const char *started_as(struct collect *c)
 static void add_object(struct collect *c, const char *path, const char *seen, const char *base,
 		       struct object *o)
 {
-	struct process_object po = { .object = o, .pid = c->pid };
+	struct process_object po = { .object = o, .pid = c->pid, .ps = c->ps };
 	struct stat st;
 
 	if (stat(path, &st) < 0)
@@ -85,9 +91,15 @@ static struct err *add_mapped(struct collect *c)
 
 	if (e)
 		return e;
-	for (uint32_t i = 0; i < maps.n; i++)
+	for (uint32_t i = 0; i < maps.n && c->list.n <= OBJECTS_MAX; i++)
 		if (maps.v[i].exec && maps.v[i].path[0] == '/')
 			add_mapping(c, &maps.v[i]);
+	if (c->list.n > OBJECTS_MAX) {
+		c->list.n = OBJECTS_MAX;
+		process_note(c->ps, xasprintf("process %d maps more than %d files of code: those "
+					      "at the highest addresses are left out",
+					      (int)c->pid, OBJECTS_MAX));
+	}
 	mappings_free(&maps);
 	return NULL;
 }
@@ -324,6 +336,28 @@ static bool is_link_to(const struct process_object *po, const char *name)
 	       is_same_file(po, po->started);
 }
 
+/* Looks once for each file and name. Each of thousands of files may be compared with the names of
+ * all others, for each probe. */
+static bool is_known_link(const struct process_object *po, const char *name)
+{
+	enum { NOT_KNOWN, NO, YES };
+	cleanup_free char *key = xasprintf("%d:%llx:%llx:%s", (int)po->pid,
+					   (unsigned long long)po->dev,
+					   (unsigned long long)po->inode, name);
+	struct hash *links = &po->ps->links;
+	uint64_t *known = hash_get(links, key, strlen(key));
+
+	if (!known && links->n >= LINKS_MAX) {
+		process_note(po->ps, xstrdup("too many files and names: links to libraries are "
+					     "not looked for"));
+		return false;
+	}
+	known = known ?: hash_put(links, key, strlen(key), NULL);
+	if (!*known)
+		*known = is_link_to(po, name) ? YES : NO;
+	return *known == YES;
+}
+
 bool process_object_matches(const struct process_object *po, const char *pattern)
 {
 	const char *soname = object_soname(po->object);
@@ -341,7 +375,7 @@ bool process_object_matches(const struct process_object *po, const char *pattern
 		return !strcmp(pattern, po->path);
 	return is_stem(po->name, pattern) ||
 	       (soname && (!strcmp(soname, pattern) || is_stem(soname, pattern))) ||
-	       (*pattern && is_link_to(po, pattern));
+	       (*pattern && is_known_link(po, pattern));
 }
 
 /* --- libraries that are loaded later --- */
@@ -404,6 +438,7 @@ static bool take_file(struct library_search *s, const char *path)
 		.name = arena_strdup(&s->ps->arena, path_base(path)),
 		.seen = arena_strdup(&s->ps->arena, path),
 		.pid = s->pid,
+		.ps = s->ps,
 		.object = o,
 		.dev = st.st_dev,
 		.inode = st.st_ino,
@@ -708,13 +743,10 @@ struct text *process_text(struct probe_set *ps, struct object *o)
 
 void process_note(struct probe_set *ps, char *text)
 {
-	for (uint32_t i = 0; i < ps->notes.n; i++) {
-		if (!strcmp(ps->notes.v[i], text)) {
-			free(text);
-			return;
-		}
-	}
-	vec_push(&ps->notes, text);
+	if (remarks_take(&ps->remarks, text))
+		vec_push(&ps->notes, text);
+	else
+		free(text);
 }
 
 struct err *process_match_each(struct process_match *m, struct err *(*one)(struct process_match *m))

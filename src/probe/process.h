@@ -14,6 +14,7 @@ struct process_object {
 	const char *name; /* base name: probemod */
 	const char *seen; /* its path in the process's mount namespace */
 	pid_t pid;
+	struct probe_set *ps;
 	struct object *object;
 	bool is_main;
 	const char *started; /* the main program's path by which it was started; NULL: not known */

@@ -131,10 +131,17 @@ static void wait_for_switch(const struct session *s)
 	}
 }
 
+static void say_left_out(struct session *s, uint32_t n)
+{
+	if (n && !opt_on(&s->options, OPT_QUIET))
+		session_say(s, "%u more remarks are left out", n);
+}
+
 static void say_probe_notes(struct session *s)
 {
 	for (uint32_t i = 0; i < s->probes.notes.n && !opt_on(&s->options, OPT_QUIET); i++)
 		session_say(s, "%s", s->probes.notes.v[i]);
+	say_left_out(s, s->probes.remarks.left_out);
 }
 
 /* Prints the engine's new remarks: probes left out, buffers made smaller. With -q prints only one
@@ -346,6 +353,7 @@ struct err *session_stop(struct session *s, struct err *e)
 	s->finishing = false;
 	(void)consumer_exited(s->consumer, &s->status);
 	say_notes(s);
+	say_left_out(s, engine->remarks.left_out);
 	session_say_debug(s);
 	say_unnamed(s);
 	say_unlearned(s);

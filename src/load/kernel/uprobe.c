@@ -10,6 +10,7 @@
 #include "base/hash.h"
 #include "base/io.h"
 #include "base/shield.h"
+#include "base/sorted.h"
 #include "program/object/object.h"
 
 /* The probes of one uprobe_multi link: same file, same process filter. */
@@ -94,24 +95,64 @@ static void note_shared_page(struct kernel_engine *k, uint32_t probe)
 		ip->prov, ip->mod, ip->func, ip->name);
 }
 
-/* Notes places in code that the process has moved to memory without the file, because the kernel
- * probes pages of files only. */
-static void note_moved(struct kernel_engine *k, const struct group *g, pid_t pid)
+/* Code that a process has moved to memory without its file: the kernel probes pages of files only.
+ * A process may have tens of thousands of mappings, and its probes may be in many files, so the
+ * mappings are read once. */
+struct moved_code {
+	pid_t pid; /* 0: of no process */
+	VEC(struct mapping) v;
+};
+
+static void moved_read(struct moved_code *c, pid_t pid)
 {
 	struct mappings maps = { 0 };
-	struct stat st;
+
+	if (c->pid == pid)
+		return;
+	c->pid = pid;
+	c->v.n = 0;
+	if (err_drop(mappings_read(pid, &maps)))
+		return;
+	for (uint32_t i = 0; i < maps.n; i++)
+		if (maps.v[i].moved)
+			vec_push(&c->v, maps.v[i]); /* without its path, which is freed */
+	mappings_free(&maps);
+}
+
+static int by_offset(const void *a, const void *b)
+{
+	return COMPARE(*(const uint64_t *)a, *(const uint64_t *)b);
+}
+
+/* Counts the offsets that lie in moved code of the file. */
+static uint32_t count_moved(const struct moved_code *c, uint64_t inode, const uint64_t *offsets,
+			    uint32_t noffsets)
+{
+	cleanup_free uint64_t *sorted = xmemdup(offsets, noffsets * sizeof(*offsets));
 	uint32_t n = 0;
 
-	if (!pid || !object_stat(g->file, &st) || err_drop(mappings_read(pid, &maps)))
-		return;
-	for (uint32_t i = 0; i < maps.n; i++) {
-		const struct mapping *m = &maps.v[i];
+	qsort(sorted, noffsets, sizeof(*sorted), by_offset);
+	for (uint32_t i = 0; i < c->v.n; i++) {
+		const struct mapping *m = &c->v.v[i];
+		const uint64_t end = m->offset + (m->end - m->start);
 
-		for (uint32_t j = 0; j < g->offsets.n && m->moved && m->inode == st.st_ino; j++)
-			n += g->offsets.v[j] >= m->offset &&
-			     g->offsets.v[j] - m->offset < m->end - m->start;
+		if (m->inode == inode)
+			n += partition_point(noffsets, k, sorted[k] < end) -
+			     partition_point(noffsets, k, sorted[k] < m->offset);
 	}
-	mappings_free(&maps);
+	return n;
+}
+
+static void note_moved(struct kernel_engine *k, const struct group *g, pid_t pid,
+		       struct moved_code *moved)
+{
+	struct stat st;
+	uint32_t n;
+
+	if (!pid || !object_stat(g->file, &st))
+		return;
+	moved_read(moved, pid);
+	n = moved->v.n ? count_moved(moved, st.st_ino, g->offsets.v, g->offsets.n) : 0;
 	if (n)
 		engine_remark(
 			&k->e,
@@ -323,55 +364,85 @@ static void note_left_out(struct kernel_engine *k, const struct left_out *left)
 		ip->prov, ip->mod, ip->func, ip->name, more, left->reason);
 }
 
+/* The probes of a program, in groups: next[i] is the next one of i's group, 0 at its end. Those of
+ * thousands of files are not compared with each other. */
+static uint32_t *groups_make(const struct image *img, const struct image_prog *p,
+			     const struct instance *in, bool *ret_first)
+{
+	uint32_t *next = xcalloc(p->nprobes, sizeof(*next));
+	struct hash last = { 0 };
+
+	for (uint32_t i = 0; i < p->nprobes; i++) {
+		const struct probe *q = img->probes[p->probes[i]].probe;
+		const uint64_t key[] = { (uintptr_t)q->file, (uint64_t)q->pid,
+					 (uint64_t)q->kind << 1 | q->by_exits };
+		uint64_t *at;
+
+		if (in->probe != UINT32_MAX && in->probe != p->probes[i])
+			continue;
+		at = hash_put(&last, key, sizeof(key), &ret_first[i]);
+		if (!ret_first[i])
+			next[*at] = i;
+		*at = i;
+	}
+	hash_fini(&last);
+	return next;
+}
+
+/* Adds the places of a probe to its group, or notes why it has none. */
+static void add_probe(struct kernel_engine *k, struct group *g, uint32_t probe,
+		      const struct hash *semaphores, struct exits_text *held, struct left_out *left)
+{
+	const struct probe *q = k->e.image->probes[probe].probe;
+
+	if (q->red_zone && !feature(FEATURE_NOP5)) {
+		note_red_zone(k, probe);
+		return;
+	}
+	if (q->nasks)
+		note_asks(k, probe);
+	if (q->flag && !q->java_switch)
+		note_flag(k, probe);
+	if (q->semaphore_shares_page)
+		note_shared_page(k, probe);
+	add_places(k, g, probe, semaphores, held, left);
+}
+
 struct err *attach_uprobes(struct kernel_engine *k, struct instance *in)
 {
 	const struct image *img = k->e.image;
 	const struct image_prog *p = &img->progs[in->prog];
-	cleanup_free bool *done = xcalloc(p->nprobes, sizeof(*done));
+	cleanup_free bool *first = xcalloc(p->nprobes, sizeof(*first));
+	cleanup_free uint32_t *next = groups_make(img, p, in, first);
 	/* the program itself checks whose child the process is, or its number */
 	bool checks = img->compares || (img->options && opt_on(img->options, OPT_FOLLOW));
 	struct hash semaphores = { 0 };
 	struct exits_text held = { 0 };
 	struct left_out left = { 0 };
+	struct moved_code moved = { 0 };
 	struct err *e = NULL;
 
 	semaphores_list(img, &semaphores);
 	for (uint32_t i = 0; i < p->nprobes && !e; i++) {
-		if (done[i] || (in->probe != UINT32_MAX && in->probe != p->probes[i]))
+		if (!first[i])
 			continue;
-		const struct probe *first = img->probes[p->probes[i]].probe;
-		struct group g = { .file = first->file,
-				   .path = first->object,
-				   .pid = checks ? 0 : first->pid,
-				   .ret = first->kind == ATTACH_URETPROBE && !first->by_exits };
+		const struct probe *q = img->probes[p->probes[i]].probe;
+		struct group g = { .file = q->file,
+				   .path = q->object,
+				   .pid = checks ? 0 : q->pid,
+				   .ret = q->kind == ATTACH_URETPROBE && !q->by_exits };
 
-		for (uint32_t j = i; j < p->nprobes; j++) {
-			const struct probe *q = img->probes[p->probes[j]].probe;
-
-			if (done[j] || (in->probe != UINT32_MAX && in->probe != p->probes[j]) ||
-			    q->pid != first->pid || q->kind != first->kind ||
-			    q->by_exits != first->by_exits || q->file != g.file)
-				continue;
-			done[j] = true;
-			if (q->red_zone && !feature(FEATURE_NOP5)) {
-				note_red_zone(k, p->probes[j]);
-				continue;
-			}
-			if (q->nasks)
-				note_asks(k, p->probes[j]);
-			if (q->flag && !q->java_switch)
-				note_flag(k, p->probes[j]);
-			if (q->semaphore_shares_page)
-				note_shared_page(k, p->probes[j]);
-			add_places(k, &g, p->probes[j], &semaphores, &held, &left);
-		}
+		add_probe(k, &g, p->probes[i], &semaphores, &held, &left);
+		for (uint32_t j = next[i]; j; j = next[j])
+			add_probe(k, &g, p->probes[j], &semaphores, &held, &left);
 		if (g.offsets.n)
-			note_moved(k, &g, first->pid);
+			note_moved(k, &g, q->pid, &moved);
 		e = g.offsets.n ? attach_group(k, in, &g) : NULL;
 		group_fini(&g);
 	}
 	exits_text_free(&held);
 	hash_fini(&semaphores);
+	vec_fini(&moved.v);
 	if (left.n)
 		note_left_out(k, &left);
 	return e;

@@ -32,6 +32,8 @@ static void take_notes(struct split *s)
 		for (uint32_t k = 0; k < p->nnotes; k++)
 			engine_remark(&s->e, p->notes[k].text, p->notes[k].blind);
 		p->nnotes = 0;
+		s->e.remarks.left_out += p->remarks.left_out;
+		p->remarks.left_out = 0;
 	}
 }
 
