@@ -49,6 +49,7 @@ struct match {
 	const char *names_mod, *names_func; /* patterns that select them; NULL: all */
 	const char *names_filter;           /* the condition, NULL: none */
 	bool names_wild;                    /* D has no condition for them */
+	struct hash flags; /* "OBJECT PID LATER NAME" of a note of a JVM -> its usdt_jvm_flag */
 };
 
 static size_t trailing_digits(const char *s)
@@ -148,11 +149,32 @@ static void classify(struct probe_set *ps, struct probe *p, const struct process
 		p->note = process_price(class, ATTACH_UPROBE);
 }
 
+/* Looks once for each name: a file may have 200,000 notes of one name, and the answer needs the
+ * mappings and the memory of the process. */
+static struct usdt_jvm_flag known_flag(struct match *m, const struct process_object *po,
+				       const struct object_usdt *u)
+{
+	cleanup_free char *key = NULL;
+	uint64_t *known;
+
+	if (strcmp(u->provider, "hotspot"))
+		return (struct usdt_jvm_flag){ 0 };
+	key = xasprintf("%p %d %d %s", (void *)po->object, (int)po->pid, m->later, u->name);
+	known = hash_put(&m->flags, key, strlen(key), NULL);
+	if (!*known) {
+		struct usdt_jvm_flag *f = arena_new(&m->ps->arena, struct usdt_jvm_flag);
+
+		*f = usdt_jvm_flag(m->ps, po, u, !m->later);
+		*known = (uintptr_t)f;
+	}
+	return *(const struct usdt_jvm_flag *)(uintptr_t)*known;
+}
+
 /* Sets the flag of the JVM that the probe needs. */
-static void add_jvm_flag(const struct match *m, struct probe *p, const struct process_object *po,
+static void add_jvm_flag(struct match *m, struct probe *p, const struct process_object *po,
 			 const struct object_usdt *u)
 {
-	struct usdt_jvm_flag f = usdt_jvm_flag(m->ps, po, u, !m->later);
+	struct usdt_jvm_flag f = known_flag(m, po, u);
 
 	p->flag = f.addr;
 	if (f.on.what) {
@@ -620,24 +642,32 @@ static bool is_of_others(const char *prov)
 	       (!strncmp(prov, "pid", 3) || !strncmp(prov, "plt", 3));
 }
 
-static struct err *usdt_match(const struct provider *pv, struct probe_set *ps,
-			      const struct probe_desc *pd, probe_fn *found, void *arg)
+static struct err *match_targets(struct match *m)
 {
-	struct match m = { .pv = pv, .ps = ps, .pd = pd, .found = found, .arg = arg };
+	struct probe_set *ps = m->ps;
+	const struct probe_desc *pd = m->pd;
 	struct err *e = NULL;
 
-	if (is_of_others(pd->prov))
-		return NULL;
 	if (pd->prov[0] && !glob_is_pattern(pd->prov))
-		return match_named(&m);
-	if (!ps->targets.n && pd->prov[0] && means_programs(pv, pd->prov))
-		usdt_machine_match(ps, pd->prov, match_any, &m);
+		return match_named(m);
+	if (!ps->targets.n && pd->prov[0] && means_programs(m->pv, pd->prov))
+		usdt_machine_match(ps, pd->prov, match_any, m);
 	for (uint32_t i = 0; i < ps->targets.n && !e; i++)
-		e = match_process(&m, ps->targets.v[i].pid);
+		e = match_process(m, ps->targets.v[i].pid);
 	if (e && !pd->prov[0]) { /* the description does not name a provider of processes */
 		err_free(e);
 		e = NULL;
 	}
+	return e;
+}
+
+static struct err *usdt_match(const struct provider *pv, struct probe_set *ps,
+			      const struct probe_desc *pd, probe_fn *found, void *arg)
+{
+	struct match m = { .pv = pv, .ps = ps, .pd = pd, .found = found, .arg = arg };
+	struct err *e = is_of_others(pd->prov) ? NULL : match_targets(&m);
+
+	hash_fini(&m.flags);
 	return e;
 }
 
