@@ -72,9 +72,10 @@ struct calls_function {
 	VEC(const char *) entries;         /* probe descriptions */
 	VEC(const char *) returns;         /* FUNCTION:return */
 	VEC(const char *) rets;            /* addresses of ret instructions */
-	pid_t placed;        /* the process in which its returns were looked for last */
-	bool blind;          /* it returns, but no probe can see this */
-	bool counted;        /* among calls.without_returns */
+	pid_t placed; /* the process in which its returns were looked for last */
+	bool blind;   /* it returns, but no probe can see this */
+	const struct process_object *entered; /* the last object whose entries it has */
+	bool counted;                         /* among calls.without_returns */
 	bool outputs_unread; /* as calls.outputs_unread, and memory behind its result: another function's
 				returns are at its own */
 	bool nests;          /* a call of it may be within another one */

@@ -10,6 +10,9 @@
 
 /* Functions beyond have no result. Each takes about a kilobyte when it is compiled. */
 enum { RETS_OF_ALL_MAX = 1 << 15 };
+/* Objects that are searched for names, all together. A program of 200 libraries needs four million
+ * looks. */
+enum { LOOKS_MAX = 1 << 24 };
 
 /* Returns the prototype of a function without a known prototype. */
 static const struct prototype *unknown(struct calls *c, const char *name)
@@ -161,14 +164,10 @@ static struct err *add_returns_of(struct finder *f, struct calls_function *fn,
 	struct err *e = NULL;
 	uint64_t variant;
 
-	for (uint32_t i = 0; i < n && !e; i++) {
-		bool known = !is_definition(s[i]);
-
-		for (uint32_t k = 0; k < i; k++)
-			known |= s[k]->addr == s[i]->addr;
-		if (!known)
+	/* Definitions come first, by their addresses. A file may have any number of one name. */
+	for (uint32_t i = 0; i < n && is_definition(s[i]) && !e; i++)
+		if (!i || s[i - 1]->addr != s[i]->addr)
 			e = add_returns(f, fn, po, s[i], loaded, &variant);
-	}
 	return e;
 }
 
@@ -195,6 +194,37 @@ static struct calls_function *add_callee(struct finder *f, const char *name,
 	return fn;
 }
 
+/* Returns the function that calls of this name lead to, or NULL, with the returns of all objects
+ * that define it. Which of them the dynamic linker chooses is not known. A return belongs to a call
+ * by its place on the stack, so all of them may be probed. Each name is looked for once: thousands
+ * of objects may import the same. */
+static struct calls_function *find_callee(struct finder *f, const char *name, struct err **ret_e)
+{
+	struct calls_function *fn = NULL;
+	uint64_t *known;
+	bool is_new;
+
+	if (f->known_needed != f->needed.n)
+		hash_fini(&f->known);
+	f->known_needed = f->needed.n;
+	known = hash_put(&f->known, name, strlen(name), &is_new);
+	if (!is_new)
+		return (struct calls_function *)(uintptr_t)*known;
+	if (f->looks > LOOKS_MAX) {
+		f->c->ntoo_many++;
+		return NULL;
+	}
+	f->looks += f->objects->n + f->needed.n;
+	for (uint32_t k = 0; k < f->objects->n && !*ret_e; k++)
+		fn = add_callee(f, name, &f->objects->v[k], true, ret_e) ?: fn;
+	for (uint32_t k = 0; k < f->needed.n && !*ret_e; k++)
+		fn = add_callee(f, name, &f->needed.v[k], false, ret_e) ?: fn;
+	if (fn)
+		fn->placed = f->pid;
+	*hash_put(&f->known, name, strlen(name), NULL) = (uintptr_t)fn;
+	return fn;
+}
+
 struct err *find_calls_of(struct finder *f, const struct process_object *caller, bool loaded)
 {
 	cleanup_free char *prov = xasprintf("plt%d", (int)f->pid);
@@ -210,19 +240,12 @@ struct err *find_calls_of(struct finder *f, const struct process_object *caller,
 	e = probe_match(f->ps, &pd, take_slot, f, &n);
 	for (uint32_t i = 0; i < f->slots.n && !e; i++) {
 		const char *name = f->slots.v[i]->func;
-		struct calls_function *fn = NULL;
+		struct calls_function *fn;
 
 		if (strcmp(f->slots.v[i]->mod, module) ||
 		    !calls_filter_takes(&f->c->o->plt, name, caller) || !can_stand(f->c, name))
 			continue;
-		/* Which of several objects the call leads to, the dynamic linker chooses. A return
-		 * belongs to a call by its place on the stack, so all of them may be probed. */
-		for (uint32_t k = 0; k < f->objects->n && !e; k++)
-			fn = add_callee(f, name, &f->objects->v[k], true, &e) ?: fn;
-		for (uint32_t k = 0; k < f->needed.n && !e; k++)
-			fn = add_callee(f, name, &f->needed.v[k], false, &e) ?: fn;
-		if (fn)
-			fn->placed = f->pid;
+		fn = find_callee(f, name, &e);
 		if (!fn && !f->c->o->libraries.rules.n) {
 			/* The dynamic linker's own, or not there yet. */
 			fn = find_function(f->c, name, 'p');
@@ -247,6 +270,9 @@ static struct err *add_entry(struct finder *f, const struct process_object *po,
 	if (!fn)
 		return NULL;
 	e = add_returns(f, fn, po, s, loaded, &variant);
+	if (!s->is_ifunc && fn->entered == po)
+		return e; /* the description means all functions of the name */
+	fn->entered = s->is_ifunc ? fn->entered : po;
 	if (!s->is_ifunc)
 		vec_push(&fn->entries, arena_printf(&f->c->arena, "pid%s:%s:%s:entry", f->process,
 						    module, s->name));
@@ -299,6 +325,7 @@ static struct err *find_in(struct finder *f)
 	returns_free(f->returns);
 	vec_fini(&f->slots);
 	vec_fini(&f->needed);
+	hash_fini(&f->known);
 	return e;
 }
 

@@ -17,7 +17,10 @@ struct finder {
 	VEC(struct probe *) slots;
 	/* libraries that are not loaded, and that callers which are loaded later need */
 	VEC(struct process_object) needed;
-	uint32_t nrets; /* places of returns of all functions that are found so far */
+	struct hash known;     /* name that is called -> its function, or NULL */
+	uint32_t known_needed; /* of `needed`, when it was found */
+	uint64_t looks;        /* objects that were searched for names */
+	uint32_t nrets;        /* places of returns of all functions that are found so far */
 };
 
 /* find.c. loaded: the process maps the object. */

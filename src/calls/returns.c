@@ -18,7 +18,16 @@ enum { MAX_FUNCTIONS = 512, MAX_RETS = 4096 }; /* of one function, through its t
  * more, by the objects and the length of its name. */
 /* Any number of words may have one long name, and sorting compares them. */
 enum { NAME_BYTES_MAX = 64 << 20 };
-enum { WORK_MAX = 1 << 28, WORK_SLOT = 128, WORK_EXIT = 128, WORK_KNOWN_EXIT = 16 };
+enum {
+	WORK_MAX = 1 << 28,
+	WORK_SLOT = 128,
+	WORK_EXIT = 128,
+	WORK_KNOWN_EXIT = 16,
+	WORK_LOOK = 16, /* to look for a name in an object */
+	WORK_WORD = 64, /* to read a word of the process */
+	NAME_AT_ONCE =
+		16, /* characters of a name that take as long as a relocation, compared 20 times */
+};
 
 /* The places where the code of one function ends: rets and jumps. */
 struct exits {
@@ -57,18 +66,27 @@ struct returns {
 	pid_t pid;
 	const struct process_objects *objects;
 	struct mappings maps;
-	struct {
-		struct object *object;
-		struct text *text;
-	} * texts; /* of each object, opened on first use */
-	uint32_t ntexts;
+	VEC(struct text *) texts; /* of each object, opened on first use */
+	struct hash text_of;      /* object -> index in texts, + 1 */
+	struct mappings own;      /* of this process; read when first needed */
+	bool own_read;
+	VEC(uint32_t) code; /* indices in maps, of code of files, by inode */
 	uint64_t work, work_max;
 	uint64_t name_bytes;   /* of all words' names */
 	struct loaded *loaded; /* of each of `objects` */
 	VEC(struct words) words;
+	struct hash words_of; /* object -> index in words, + 1 */
 	VEC(struct exits) exits;
 	struct hash exits_of; /* struct return_place of a function -> index in exits, + 1 */
 };
+
+static int by_inode(const void *pa, const void *pb, void *arg)
+{
+	const struct mapping *v = arg;
+	const uint32_t a = *(const uint32_t *)pa, b = *(const uint32_t *)pb;
+
+	return COMPARE(v[a].inode, v[b].inode) ?: COMPARE(a, b);
+}
 
 struct err *returns_new(pid_t pid, const struct process_objects *objects, struct returns **ret)
 {
@@ -79,6 +97,11 @@ struct err *returns_new(pid_t pid, const struct process_objects *objects, struct
 		free(r);
 		return e;
 	}
+	for (uint32_t i = 0; i < r->maps.n; i++)
+		if (r->maps.v[i].exec && r->maps.v[i].inode)
+			vec_push(&r->code, i);
+	if (r->code.n)
+		qsort_r(r->code.v, r->code.n, sizeof(*r->code.v), by_inode, r->maps.v);
 	r->pid = pid;
 	r->objects = objects;
 	r->work_max = WORK_MAX;
@@ -91,9 +114,13 @@ void returns_free(struct returns *r)
 {
 	if (!r)
 		return;
-	for (uint32_t i = 0; i < r->ntexts; i++)
-		text_free(r->texts[i].text);
-	free(r->texts);
+	for (uint32_t i = 0; i < r->texts.n; i++)
+		text_free(r->texts.v[i]);
+	vec_fini(&r->texts);
+	hash_fini(&r->text_of);
+	hash_fini(&r->words_of);
+	mappings_free(&r->own);
+	vec_fini(&r->code);
 	for (uint32_t i = 0; i < r->words.n; i++) {
 		vec_fini(&r->words.v[i].v);
 		hash_fini(&r->words.v[i].by_addr);
@@ -121,21 +148,17 @@ void returns_limit(struct returns *r, uint64_t work)
 
 static struct err *text_of(struct returns *r, struct object *o, struct text **ret)
 {
+	const uint64_t *known = hash_get(&r->text_of, &o, sizeof(o));
 	struct text *t;
-	struct err *e;
+	struct err *e = known ? NULL : text_open(o, &t);
 
-	for (uint32_t i = 0; i < r->ntexts; i++)
-		if (r->texts[i].object == o) {
-			*ret = r->texts[i].text;
-			return NULL;
-		}
-	e = text_open(o, &t);
 	if (e)
 		return e;
-	r->texts = xrealloc(r->texts, (r->ntexts + 1) * sizeof(*r->texts));
-	r->texts[r->ntexts].object = o;
-	r->texts[r->ntexts++].text = t;
-	*ret = t;
+	if (!known) {
+		vec_push(&r->texts, t);
+		*hash_put(&r->text_of, &o, sizeof(o), NULL) = r->texts.n;
+	}
+	*ret = known ? r->texts.v[*known - 1] : t;
 	return NULL;
 }
 
@@ -156,6 +179,21 @@ static bool bias_in(const struct mappings *maps, const struct process_object *po
 	return false;
 }
 
+/* The same for each of the process's objects, of which there may be as many as mappings. */
+static bool bias_by_inode(const struct returns *r, const struct process_object *po, uint64_t *ret)
+{
+	const struct mapping *v = r->maps.v;
+	uint64_t addr;
+
+	for (uint32_t i = partition_point(r->code.n, k, v[r->code.v[k]].inode < po->inode);
+	     i < r->code.n && v[r->code.v[i]].inode == po->inode; i++)
+		if (object_text_mapping_addr(po->object, v[r->code.v[i]].offset, &addr)) {
+			*ret = v[r->code.v[i]].start - addr;
+			return true;
+		}
+	return false;
+}
+
 /* Returns false for a library that is to be loaded later. */
 static bool is_listed(const struct returns *r, const struct process_object *po)
 {
@@ -170,7 +208,7 @@ static bool bias_of(struct returns *r, const struct process_object *po, uint64_t
 		return bias_in(&r->maps, po, ret);
 	l = &r->loaded[po - r->objects->v];
 	if (!l->known)
-		l->mapped = bias_in(&r->maps, po, &l->bias);
+		l->mapped = bias_by_inode(r, po, &l->bias);
 	l->known = true;
 	if (l->mapped)
 		*ret = l->bias;
@@ -232,12 +270,13 @@ static const struct words *words_of(struct returns *r, const struct process_obje
 	cleanup_free uint8_t *symbols = NULL;
 	size_t nsymbols = 0, nnames = 0, n;
 	struct words *w;
-	uint64_t addr;
+	uint64_t addr, *known;
 
-	for (uint32_t i = 0; i < r->words.n; i++)
-		if (r->words.v[i].in == in)
-			return &r->words.v[i];
+	known = hash_put(&r->words_of, &in, sizeof(in), NULL);
+	if (*known)
+		return &r->words.v[*known - 1];
 	w = vec_add(&r->words);
+	*known = r->words.n;
 	w->in = in;
 	if (r->work >= r->work_max)
 		return w;
@@ -276,7 +315,9 @@ static bool chosen_by(struct returns *r, const struct words *w, const struct pro
 
 	if (lo == w->v.n || !bias_of(r, w->in, &bias) || !bias_of(r, po, &own_bias))
 		return false;
-	for (uint32_t i = lo; i < w->v.n && !compare_key(&w->v.v[i], name, resolver); i++) {
+	for (uint32_t i = lo;
+	     i < w->v.n && !compare_key(&w->v.v[i], name, resolver) && r->work < r->work_max; i++) {
+		r->work += WORK_WORD;
 		/* The word of a call that was never made leads back into the caller. */
 		if (read_word(r, bias + w->v.v[i].addr, &word) && word >= own_bias &&
 		    object_is_text(po->object, word - own_bias)) {
@@ -299,20 +340,20 @@ static bool chosen_in(struct returns *r, const struct process_object *in,
 
 /* This process may have the same library, in which the dynamic linker chooses the same function on
  * the same processor. */
-static bool chosen_here(const struct process_object *po, const struct object_symbol *s,
-			uint64_t *ret)
+static bool chosen_here(struct returns *r, const struct process_object *po,
+			const struct object_symbol *s, uint64_t *ret)
 {
 	const uint64_t at = (uintptr_t)dlsym(RTLD_DEFAULT, s->name);
-	struct mappings maps = { 0 };
 	uint64_t bias = 0;
-	bool found;
 
-	err_free(mappings_read(getpid(), &maps));
-	found = at && bias_in(&maps, po, &bias) && object_is_text(po->object, at - bias);
-	mappings_free(&maps);
-	if (found)
-		*ret = at - bias;
-	return found;
+	if (!r->own_read)
+		err_free(mappings_read(getpid(), &r->own));
+	r->own_read = true;
+	r->work += r->own.n;
+	if (!at || !bias_in(&r->own, po, &bias) || !object_is_text(po->object, at - bias))
+		return false;
+	*ret = at - bias;
+	return true;
 }
 
 /* An indirect function's resolver has run when the dynamic linker has relocated a caller of it.
@@ -320,12 +361,16 @@ static bool chosen_here(const struct process_object *po, const struct object_sym
 static bool chosen(struct returns *r, const struct process_object *po,
 		   const struct object_symbol *s, uint64_t *ret)
 {
+	/* A file may have any number of such functions. Each is looked for in all files. */
+	r->work += WORK_SLOT + r->objects->n * (WORK_LOOK + strlen(s->name) / NAME_AT_ONCE);
+	if (r->work >= r->work_max)
+		return false;
 	if (chosen_in(r, po, po, s, ret))
 		return true;
 	for (uint32_t k = 0; k < r->objects->n; k++)
 		if (&r->objects->v[k] != po && chosen_in(r, &r->objects->v[k], po, s, ret))
 			return true;
-	return chosen_here(po, s, ret);
+	return chosen_here(r, po, s, ret);
 }
 
 /* Returns the target of a jump with a fixed distance; 0: it has none. */
@@ -412,7 +457,8 @@ static bool closure_add_named(struct returns *r, struct closure *c, const struct
 	const struct object_symbol *s;
 	bool all = false;
 
-	r->work += name ? strlen(name) : 0;
+	if (name)
+		r->work += strlen(name) + r->objects->n * (WORK_LOOK + strlen(name) / NAME_AT_ONCE);
 	for (uint32_t k = 0; name && k < r->objects->n; k++) {
 		s = symbol_of(&r->objects->v[k], name);
 		if (!s)
@@ -648,6 +694,7 @@ struct err *returns_find(struct returns *r, const struct process_object *po,
 		return e;
 	if (s->is_ifunc) {
 		places->blind = !chosen(r, po, s, &start);
+		places->too_much = r->work >= r->work_max;
 		places->variant = places->blind ? 0 : start;
 		return places->blind ? NULL : collect(r, po, start, places);
 	}

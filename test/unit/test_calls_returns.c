@@ -25,7 +25,13 @@ __asm__(".text\n"
 	"1:\n"
 	".endr\n"
 	"ret\n"
-	".size returns_test_many, . - returns_test_many\n");
+	".size returns_test_many, . - returns_test_many\n"
+	".globl returns_test_indirect\n"
+	".type returns_test_indirect, @gnu_indirect_function\n"
+	"returns_test_indirect:\n"
+	"lea returns_test_one(%rip), %rax\n"
+	"ret\n"
+	".size returns_test_indirect, . - returns_test_indirect\n");
 
 static struct type_graph *types;
 static struct symbols *symbols;
@@ -108,11 +114,33 @@ static void limit(void **state)
 	assert_int_equal(p.rets.n, 0);
 }
 
+/* An indirect function is looked for in all files: this is work. A file may have a million. */
+static void indirect(void **state)
+{
+	const struct process_object *po = &objects->v[0];
+	const struct object_symbol *s = object_find_name(po->object, "returns_test_indirect");
+	struct return_places p = { 0 };
+	const uint64_t before = returns_work(all);
+
+	(void)state;
+	assert_non_null(s);
+	assert_true(s->is_ifunc);
+	assert_null(returns_find(all, po, s, false, &p));
+	vec_fini(&p.rets);
+	assert_true(returns_work(all) - before >= objects->n * 16);
+	p = (struct return_places){ 0 };
+	returns_limit(all, 1);
+	assert_null(returns_find(all, po, s, false, &p));
+	assert_true(p.blind && p.too_much);
+	vec_fini(&p.rets);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(many_jumps, setup, teardown),
 		cmocka_unit_test_setup_teardown(limit, setup, teardown),
+		cmocka_unit_test_setup_teardown(indirect, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
