@@ -119,6 +119,7 @@ void control_free(struct control *c)
 		close(c->mem);
 	control_serve_end(c);
 	vec_fini(&c->threads);
+	hash_fini(&c->by_tid);
 	mappings_free(&c->maps);
 	free(c->auxv);
 	free(c->name);

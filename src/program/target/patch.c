@@ -122,6 +122,7 @@ static bool verify_patch(const struct control *c, struct control_patch *p, const
  * maps: NULL when there is none. */
 static bool calls_kernel(const struct mappings *maps, const uint8_t *call, uint64_t addr)
 {
+	const struct mapping *m;
 	int32_t distance;
 	uint64_t to;
 
@@ -129,10 +130,8 @@ static bool calls_kernel(const struct mappings *maps, const uint8_t *call, uint6
 		return false;
 	memcpy(&distance, call + 1, sizeof(distance));
 	to = addr + CALL_BYTES + (uint64_t)(int64_t)distance;
-	for (uint32_t i = 0; i < maps->n; i++)
-		if (to >= maps->v[i].start && to < maps->v[i].end)
-			return !strcmp(maps->v[i].path, UPROBES);
-	return false;
+	m = mappings_find(maps, to);
+	return m && !strcmp(m->path, UPROBES);
 }
 
 /* A stretch of a run. */

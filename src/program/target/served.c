@@ -123,8 +123,7 @@ static struct err *take_hello(struct control *c, const char *name)
 		return err_new(ENOTSUP,
 			       "%s %s its libraries have started threads before it could be held",
 			       name, HELD);
-	t = vec_add(&c->threads);
-	t->tid = c->pid;
+	t = control_add_thread(c, c->pid);
 	t->regs.rip = t->regs.rsp =
 		h.stack; /* in code that is never patched: any such address will do */
 	t->regs.fs_base = h.fs_base;

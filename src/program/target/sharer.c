@@ -13,15 +13,24 @@ static bool has_same_memory(pid_t thread, pid_t other)
 	return !syscall(SYS_kcmp, thread, other, KCMP_VM, 0, 0);
 }
 
-static bool waits_in_vfork(pid_t parent, pid_t child)
+/* Returns true when a thread of the parent waits in vfork(2) for the child. *waited: the children
+ * that threads were seen to wait for. Such a wait lasts as long as the child has the parent's
+ * memory, and a thousand threads may wait for a child each. */
+static bool waits_in_vfork(pid_t parent, pid_t child, struct hash *waited)
 {
-	cleanup_dir DIR *d = procdir_threads(parent);
+	cleanup_dir DIR *d = NULL;
 	uint64_t pc, sp;
 
-	for (pid_t tid; procdir_next(d, &tid);)
-		if (control_vfork_child(parent, tid, &pc, &sp) == child)
-			return true;
-	return false;
+	if (hash_get(waited, &child, sizeof(child)))
+		return true;
+	d = procdir_threads(parent);
+	for (pid_t tid; procdir_next(d, &tid);) {
+		const pid_t one = control_vfork_child(parent, tid, &pc, &sp);
+
+		if (one)
+			(void)hash_put(waited, &one, sizeof(one), NULL);
+	}
+	return hash_get(waited, &child, sizeof(child));
 }
 
 static pid_t parent_of(pid_t pid)
@@ -38,14 +47,16 @@ uint32_t control_memory_sharers(pid_t pid, pid_t *ret, uint32_t max)
 {
 	const pid_t ref = procdir_living_thread(pid);
 	cleanup_dir DIR *d = opendir("/proc");
+	struct hash waited = { 0 };
 	uint32_t n = 0;
 
 	/* Between two looks, a child of vfork(2) may execute a program. A thread that has ended has
 	 * no memory, as all kernel threads; one that has memory afterwards had it before. */
 	for (pid_t other; n < max && procdir_next(d, &other);)
 		if (other != pid && has_same_memory(ref, other) &&
-		    !waits_in_vfork(parent_of(other), other) && has_same_memory(ref, other) &&
-		    !control_without_memory(pid, ref))
+		    !waits_in_vfork(parent_of(other), other, &waited) &&
+		    has_same_memory(ref, other) && !control_without_memory(pid, ref))
 			ret[n++] = other;
+	hash_fini(&waited);
 	return n;
 }

@@ -150,8 +150,7 @@ struct err *control_hold(struct control *c)
 	    !control_wait_interrupt(c->pid, status, now_ns() + 10000000000ull))
 		return control_gone(c);
 	c->threads.n = 0;
-	t = vec_add(&c->threads);
-	t->tid = c->pid;
+	t = control_add_thread(c, c->pid);
 	t->seized = true;
 	c->stopped = true;
 	if (!control_get_regs(t))

@@ -16,22 +16,40 @@
 #include "base/procstatus.h"
 #include "target_private.h"
 
-static struct control_thread *find_thread(struct control *c, pid_t tid, uint32_t hint)
+/* A process may have tens of thousands of threads, and waits while they are looked for. */
+static struct control_thread *find_thread(struct control *c, pid_t tid)
 {
-	if (hint < c->threads.n && c->threads.v[hint].tid == tid)
-		return &c->threads.v[hint];
-	for (uint32_t i = 0; i < c->threads.n; i++)
-		if (c->threads.v[i].tid == tid)
-			return &c->threads.v[i];
-	return NULL;
+	const uint64_t *at = hash_get(&c->by_tid, &tid, sizeof(tid));
+	struct control_thread *t = at && *at <= c->threads.n ? &c->threads.v[*at - 1] : NULL;
+
+	return t && t->tid == tid ? t : NULL;
+}
+
+struct control_thread *control_add_thread(struct control *c, pid_t tid)
+{
+	struct control_thread *t;
+
+	if (!c->threads.n) {
+		hash_fini(&c->by_tid);
+		c->any_blocked = false;
+	}
+	t = vec_add(&c->threads);
+	t->tid = tid;
+	*hash_put(&c->by_tid, &tid, sizeof(tid), NULL) = c->threads.n;
+	return t;
 }
 
 static void stop_forget(struct control *c, pid_t tid)
 {
-	struct control_thread *t = find_thread(c, tid, 0);
+	struct control_thread *t = find_thread(c, tid);
 
-	if (t)
-		*t = c->threads.v[--c->threads.n];
+	if (!t)
+		return;
+	hash_del(&c->by_tid, &tid, sizeof(tid));
+	*t = c->threads.v[--c->threads.n];
+	if (t->tid != tid)
+		*hash_put(&c->by_tid, &t->tid, sizeof(t->tid), NULL) =
+			(uint64_t)(t - c->threads.v) + 1;
 }
 
 pid_t control_vfork_child(pid_t pid, pid_t tid, uint64_t *ret_pc, uint64_t *ret_sp)
@@ -113,8 +131,7 @@ static bool seize(struct control *c, pid_t tid, bool guest)
 
 	if (!control_seize(c, tid, c->options))
 		return false;
-	t = vec_add(&c->threads);
-	t->tid = tid;
+	t = control_add_thread(c, tid);
 	t->guest = guest;
 	t->seized = t->pending = true;
 	return true;
@@ -128,9 +145,8 @@ static bool add_blocked(struct control *c, pid_t tid, pid_t child, uint64_t pc, 
 
 	if (!seize(c, child, true))
 		return false;
-	t = vec_add(&c->threads);
-	t->tid = tid;
-	t->blocked = true;
+	t = control_add_thread(c, tid);
+	t->blocked = c->any_blocked = true;
 	t->child = child;
 	t->regs.rip = pc;
 	t->regs.rsp = sp;
@@ -173,7 +189,6 @@ static struct err *seize_new(struct control *c, bool *ret_more)
 {
 	cleanup_dir DIR *d = procdir_threads(c->pid);
 	struct err *e = NULL;
-	uint32_t i = 0;
 
 	if (!d)
 		return control_gone(c);
@@ -182,7 +197,7 @@ static struct err *seize_new(struct control *c, bool *ret_more)
 		uint64_t pc, sp;
 		char state;
 
-		if (find_thread(c, tid, i++))
+		if (find_thread(c, tid))
 			continue;
 		state = control_thread_state(c->pid, tid);
 		if (!state || state == 'Z' || state == 'X')
@@ -208,10 +223,10 @@ static bool turn_blocked(struct control *c, uint32_t i)
 			      : control_vfork_child(c->pid, c->threads.v[i].tid, &pc, &sp);
 	struct control_thread *t;
 
-	if (!child || find_thread(c, child, 0) || !seize(c, child, true))
+	if (!child || find_thread(c, child) || !seize(c, child, true))
 		return false;
 	t = &c->threads.v[i];
-	t->blocked = true;
+	t->blocked = c->any_blocked = true;
 	t->child = child;
 	t->pending = false;
 	t->regs.rip = pc;
@@ -225,7 +240,7 @@ static bool turn_blocked(struct control *c, uint32_t i)
 static void forget_guest(struct control *c, pid_t guest)
 {
 	stop_forget(c, guest);
-	for (uint32_t i = c->threads.n; i-- > 0;) {
+	for (uint32_t i = c->any_blocked ? c->threads.n : 0; i-- > 0;) {
 		struct control_thread *t = &c->threads.v[i];
 
 		if (!t->blocked || t->child != guest)
@@ -245,7 +260,7 @@ static void forget_guest(struct control *c, pid_t guest)
 static void forget_living(struct control *c, pid_t tid, pid_t pid)
 {
 	forget_guest(c, tid);
-	if (control_is_ours(tid) || (!find_thread(c, pid, 0) && control_is_ours(pid)))
+	if (control_is_ours(tid) || (!find_thread(c, pid) && control_is_ours(pid)))
 		control_let_go_later(tid, pid);
 }
 

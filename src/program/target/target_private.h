@@ -2,6 +2,7 @@
 #ifndef DESCRY_PROGRAM_TARGET_TARGET_PRIVATE_H
 #define DESCRY_PROGRAM_TARGET_TARGET_PRIVATE_H
 
+#include "base/hash.h"
 #include "base/mem.h"
 #include "target.h"
 
@@ -24,6 +25,8 @@ struct control {
 	int options;               /* PTRACE_O_ */
 	uint64_t stop_begun;       /* ns */
 	VEC(struct control_thread) threads;
+	struct hash by_tid; /* of threads: tid -> index + 1; entries may be of some that are gone */
+	bool any_blocked;   /* a thread of them may be blocked */
 	struct mappings maps;
 	bool maps_known; /* maps is as the process is, which is stopped */
 	uint64_t *auxv;
@@ -52,6 +55,8 @@ struct err *control_gone(const struct control *c);
 /* Returns the child that `tid` waits for in vfork(), if it shares the thread's memory, or 0. Such a
  * thread cannot stop and need not, because it runs no instruction before the child has left the
  * memory. */
+/* Adds a thread to those that are stopped. Valid until the next one is added. */
+struct control_thread *control_add_thread(struct control *c, pid_t tid);
 pid_t control_vfork_child(pid_t pid, pid_t tid, uint64_t *ret_pc, uint64_t *ret_sp);
 
 /* facts.c: facts from /proc. */
