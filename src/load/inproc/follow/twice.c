@@ -9,21 +9,23 @@
 
 enum { FIRST_MS = 50, LAST_MS = 10000 };
 
-/* Returns true when the module's code is at this mapping, and in another place than the module. */
-static bool is_copy(const struct inproc_process *p, const struct inproc_module *mod,
+/* The key of a module in a table of them. */
+struct module_place {
+	const struct object *object;
+	uint64_t bias;
+};
+
+/* Returns true when the module's code is at this mapping, where no module is. */
+static bool is_copy(const struct hash *places, const struct inproc_module *mod,
 		    const struct mapping *m, uint64_t *ret_addr)
 {
-	if (!m->exec || m->inode != mod->inode ||
-	    !object_text_mapping_addr(mod->object, m->offset, ret_addr) ||
-	    m->start - *ret_addr == mod->bias)
-		return false;
-	for (uint32_t i = 0; i < p->modules.n; i++) {
-		const struct inproc_module *o = &p->modules.v[i];
+	struct module_place at = { .object = mod->object };
 
-		if (o->object == mod->object && o->bias == m->start - *ret_addr)
-			return false;
-	}
-	return true;
+	if (!m->exec || m->inode != mod->inode ||
+	    !object_text_mapping_addr(mod->object, m->offset, ret_addr))
+		return false;
+	at.bias = m->start - *ret_addr;
+	return !hash_get(places, &at, sizeof(at));
 }
 
 /* Returns how many of the module's sites, which are sorted, have link-time addresses below addr. */
@@ -36,17 +38,27 @@ static uint32_t sites_below(const struct inproc_process *p, const struct inproc_
 void twice_look_at(struct inproc_engine *e, struct inproc_process *p)
 {
 	struct mappings maps = { 0 };
+	struct hash places = { 0 }, looked = { 0 };
 
 	err_free(mappings_read(p->pid, &maps));
 	for (uint32_t i = 0; i < p->modules.n; i++) {
-		struct inproc_module *mod = &p->modules.v[i];
+		const struct module_place at = { p->modules.v[i].object, p->modules.v[i].bias };
 
-		for (uint32_t k = 0; k < maps.n && mod->enabled && !mod->twice; k++) {
+		(void)hash_put(&places, &at, sizeof(at), NULL);
+	}
+	for (uint32_t i = 0; i < p->modules.n; i++) {
+		struct inproc_module *mod = &p->modules.v[i];
+		bool is_new = false;
+
+		/* Once for each file: probes are in its first mapping. */
+		if (mod->enabled && mod->nsites)
+			(void)hash_put(&looked, &mod->object, sizeof(mod->object), &is_new);
+		for (uint32_t k = 0; k < maps.n && is_new && !mod->twice; k++) {
 			const struct mapping *m = &maps.v[k];
 			uint64_t addr;
 			uint32_t n;
 
-			if (!is_copy(p, mod, m, &addr))
+			if (!is_copy(&places, mod, m, &addr))
 				continue;
 			n = sites_below(p, mod, addr + (m->end - m->start)) -
 			    sites_below(p, mod, addr);
@@ -60,6 +72,8 @@ void twice_look_at(struct inproc_engine *e, struct inproc_process *p)
 		}
 	}
 	mappings_free(&maps);
+	hash_fini(&places);
+	hash_fini(&looked);
 	changed_look_at(e, p);
 }
 

@@ -9,7 +9,10 @@
 #include "load/inproc/patch/plan_private.h"
 #include "load/inproc/state/identity.h"
 
-enum { NAMED = 4 /* probes that a note names before "..." */ };
+enum {
+	NAMED = 4,          /* probes that a note names before "..." */
+	MODULES_MAX = 4096, /* of a process: it may map one file 65,000 times */
+};
 
 /* Probes left out for one reason. */
 struct refusal {
@@ -23,6 +26,10 @@ struct plan {
 	struct inproc_process *p;
 	struct mappings maps;
 	struct stat *stats;   /* of the files behind maps; st_ino 0: none */
+	struct hash by_file;  /* {device, inode} -> first executable mapping of the file + 1 */
+	uint32_t *next;       /* for each mapping the next one of its file + 1 */
+	const char *path;     /* the file that was asked for last; NULL: none */
+	uint64_t file[2];     /* its device and inode */
 	struct hash by_place; /* {module, address} -> number of the site + 1 */
 	struct wishes wishes;
 	uint32_t prog;     /* index of the program whose probes are being placed */
@@ -135,6 +142,11 @@ struct err *plan_module(struct plan *pl, uint32_t map, uint32_t *ret)
 
 	if (!o || !object_text_mapping_addr(o, m->offset, &addr))
 		return err_new(0, "%s cannot be read", m->path);
+	if (pl->p->modules.n == MODULES_MAX)
+		return err_new(E2BIG,
+			       "process %d has mapped code at more than %d places: -x "
+			       "engine=kernel can trace it",
+			       (int)pl->p->pid, MODULES_MAX);
 	for (uint32_t i = 0; i < pl->p->modules.n; i++) {
 		mod = &pl->p->modules.v[i];
 		if (mod->object != o || mod->bias != m->start - addr)
@@ -161,23 +173,40 @@ struct err *plan_module(struct plan *pl, uint32_t map, uint32_t *ret)
 	return NULL;
 }
 
+/* Returns the first executable mapping of the file at path, + 1; 0: it has none. Probes of one file
+ * mostly follow one another. */
+static struct err *first_of_file(struct plan *pl, const char *path, uint32_t *ret)
+{
+	const uint64_t *first;
+	struct stat st;
+
+	*ret = 0;
+	if (!pl->path || strcmp(pl->path, path)) {
+		if (stat(path, &st))
+			return err_errno(errno, "%s", path);
+		pl->path = path;
+		pl->file[0] = st.st_dev;
+		pl->file[1] = st.st_ino;
+	}
+	first = hash_get(&pl->by_file, pl->file, sizeof(pl->file));
+	*ret = first ? (uint32_t)*first : 0;
+	return NULL;
+}
+
 /* Finds the module that has the probe's file mapped at the probe. UINT32_MAX: no module has. */
 static struct err *find_module(struct plan *pl, const struct probe *p, uint32_t *ret)
 {
-	struct stat st;
+	uint32_t at = 0;
+	struct err *err = first_of_file(pl, p->object, &at);
 
 	*ret = UINT32_MAX;
-	if (stat(p->object, &st))
-		return err_errno(errno, "%s", p->object);
-	for (uint32_t i = 0; i < pl->maps.n; i++) {
-		const struct mapping *m = &pl->maps.v[i];
+	for (; at && !err; at = pl->next[at - 1]) {
+		const struct mapping *m = &pl->maps.v[at - 1];
 
-		if (m->exec && pl->stats[i].st_ino == st.st_ino &&
-		    pl->stats[i].st_dev == st.st_dev && p->offset >= m->offset &&
-		    p->offset < m->offset + (m->end - m->start))
-			return plan_module(pl, i, ret);
+		if (p->offset >= m->offset && p->offset < m->offset + (m->end - m->start))
+			return plan_module(pl, at - 1, ret);
 	}
-	return NULL;
+	return err;
 }
 
 /* --- sites --- */
@@ -191,9 +220,12 @@ void plan_site(struct plan *pl, uint32_t module, const struct text_site *s,
 	       const struct inproc_point *p)
 {
 	const struct site_key key = { .addr = s->addr, .module = module, .at = s->at };
-	uint64_t *n = hash_put(&pl->by_place, &key, sizeof(key), NULL);
 	struct inproc_site *site;
+	uint64_t *n;
 
+	if (pl->p->sites.n > INPROC_UNDO_MAX) /* records.c refuses so many */
+		return;
+	n = hash_put(&pl->by_place, &key, sizeof(key), NULL);
 	if (!*n) {
 		site = vec_add(&pl->p->sites);
 		site->text = *s;
@@ -390,21 +422,29 @@ static struct err *plan_books(struct plan *pl)
 	const bool guard = guard_wanted(pl->e, &pl->maps), forks = !pl->e->area->follow;
 	struct err *err = NULL;
 	bool all = true, any = false;
+	struct text_syscall *calls =
+		NULL; /* of the last object, whose mappings follow each other */
+	struct object *last = NULL;
+	uint32_t n = 0;
 
 	for (uint32_t i = 0; i < pl->maps.n && !err; i++) {
 		const struct mapping *m = &pl->maps.v[i];
 		struct object *o = m->exec ? symbols_object(pl->e->symbols, pl->p->pid, m) : NULL;
-		struct text_syscall *calls = NULL;
 		const bool library = o && object_soname(o);
-		uint32_t n = 0, module;
+		uint32_t module;
 
 		if (!o || !makes_calls(o))
 			continue;
 		err = plan_module(pl, i, &module);
 		if (!err && library)
 			err = seccomp_functions(pl->p, pl, module);
-		if (!err)
+		if (!err && o != last) {
+			free(calls);
+			calls = NULL;
+			n = 0;
 			err = text_syscalls(pl->p->modules.v[module].text, 0, &calls, &n);
+			last = o;
+		}
 		for (uint32_t k = 0; k < n && !err; k++) {
 			if (!library)
 				seccomp_site(pl, module, &calls[k]);
@@ -418,8 +458,8 @@ static struct err *plan_books(struct plan *pl)
 			if (usable(&calls[k].site))
 				add_site(pl, module, &calls[k].site, INPROC_SIGACTION, 0);
 		}
-		free(calls);
 	}
+	free(calls);
 	pl->p->guarded = guard && any && all && !err;
 	return err;
 }
@@ -518,12 +558,21 @@ static struct err *plan_open(struct plan *pl)
 	if (err)
 		return err;
 	pl->stats = xcalloc(pl->maps.n + 1, sizeof(*pl->stats));
-	for (uint32_t i = 0; i < pl->maps.n; i++) {
+	pl->next = xcalloc(pl->maps.n + 1, sizeof(*pl->next));
+	for (uint32_t i = pl->maps.n; i-- > 0;) { /* so that the lowest comes first */
 		const struct mapping *m = &pl->maps.v[i];
 		cleanup_free char *path = m->exec ? mapping_open_path(pid, m) : NULL;
+		uint64_t *first;
 
-		if (!path || stat(path, &pl->stats[i]))
+		if (!path || stat(path, &pl->stats[i])) {
 			pl->stats[i].st_ino = 0;
+			continue;
+		}
+		first = hash_put(&pl->by_file,
+				 (uint64_t[]){ pl->stats[i].st_dev, pl->stats[i].st_ino }, 16,
+				 NULL);
+		pl->next[i] = (uint32_t)*first;
+		*first = i + 1;
 	}
 	return NULL;
 }
@@ -534,7 +583,9 @@ static void plan_close(struct plan *pl)
 	vec_fini(&pl->refusals);
 	vec_fini(&pl->left_out);
 	hash_fini(&pl->by_place);
+	hash_fini(&pl->by_file);
 	wishes_fini(&pl->wishes);
+	free(pl->next);
 	free(pl->stats);
 	mappings_free(&pl->maps);
 }
@@ -554,13 +605,14 @@ bool sites_any(struct inproc_engine *e, pid_t pid)
 	struct inproc_process p = inproc_process_of(pid);
 	struct plan pl = { .e = e, .p = &p };
 	bool any = false;
-	struct stat st;
 
 	err_free(plan_open(&pl));
-	for (uint32_t i = 0; i < img->nprobes && !any; i++)
-		for (uint32_t m = 0; img->probes[i].probe->object && m < pl.maps.n && !any; m++)
-			any = pl.stats[m].st_ino && !stat(img->probes[i].probe->object, &st) &&
-			      st.st_ino == pl.stats[m].st_ino && st.st_dev == pl.stats[m].st_dev;
+	for (uint32_t i = 0; i < img->nprobes && !any; i++) {
+		const char *path = img->probes[i].probe->object;
+		uint32_t first = 0;
+
+		any = path && !err_drop(first_of_file(&pl, path, &first)) && first;
+	}
 	for (uint32_t m = 0; m < pl.maps.n && !any && any_calls(img); m++) {
 		struct object *o =
 			pl.maps.v[m].exec ? symbols_object(e->symbols, pid, &pl.maps.v[m]) : NULL;

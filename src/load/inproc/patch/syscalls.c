@@ -14,7 +14,7 @@ struct wanted {
 struct calls {
 	struct plan *pl;
 	VEC(struct wanted) entry, ret;
-	VEC(struct object *) done;
+	struct hash done; /* objects */
 	uint32_t found, unseen;
 	const char *reason; /* of the first instruction that could not be patched */
 	uint64_t addr;
@@ -193,11 +193,10 @@ static void plan_call(struct calls *c, const struct image *img, uint32_t module,
 
 static bool is_done(struct calls *c, struct object *o)
 {
-	for (uint32_t i = 0; i < c->done.n; i++)
-		if (c->done.v[i] == o)
-			return true;
-	vec_push(&c->done, o);
-	return false;
+	bool is_new;
+
+	(void)hash_put(&c->done, &o, sizeof(o), &is_new);
+	return !is_new;
 }
 
 static struct err *plan_object(struct calls *c, struct inproc_engine *e, struct inproc_process *p,
@@ -253,6 +252,6 @@ struct err *syscalls_plan(struct inproc_engine *e, struct inproc_process *p, str
 	}
 	vec_fini(&c.entry);
 	vec_fini(&c.ret);
-	vec_fini(&c.done);
+	hash_fini(&c.done);
 	return err;
 }
