@@ -1,4 +1,5 @@
 /* Copies records from the rings and puts them in order of time. */
+#include "base/sorted.h"
 #include "consume/consume_private.h"
 
 enum {
@@ -89,15 +90,14 @@ static struct wire_record *record_at(const struct batch *b, const struct item *i
  * comes behind the last segment of its clause. */
 static uint64_t position(const struct image *img, const struct wire_record *r)
 {
-	uint32_t n = 0;
+	uint32_t n;
 
 	if (r->segment < img->nsegments)
 		return (uint64_t)r->segment * 2;
 	if (r->segment != WIRE_SEG_FAULT)
 		return UINT64_MAX;
-	while (n < img->nsegments &&
-	       img->segments[n].clause <= ((const struct wire_fault *)r)->clause)
-		n++;
+	n = partition_point(img->nsegments, i,
+			    img->segments[i].clause <= ((const struct wire_fault *)r)->clause);
 	return n ? (uint64_t)(n - 1) * 2 + 1 : 0;
 }
 

@@ -12,6 +12,8 @@ enum {
 	LATE_NS = 100 * 1000 * 1000, /* how long a record waits for its late strings, ns */
 	HELD_MAX =
 		1 << 28, /* bytes of records that may wait for older records or for their own time */
+	CONTROL_MAX = 1 << 23, /* bytes of control records that may wait for the end of the run,
+				* where they are run before it ends */
 };
 
 uint64_t cpu_now(void)
@@ -336,7 +338,7 @@ static bool keep_control(struct consumer *c, uint32_t size)
 {
 	if (c->finishing || opt_num(c->options, OPT_BUFPOLICY) == POLICY_SWITCH)
 		return true;
-	if (c->held_control + size > c->held_max) {
+	if (c->held_control + size > (c->held_max < CONTROL_MAX ? c->held_max : CONTROL_MAX)) {
 		c->bad_records++;
 		return false;
 	}

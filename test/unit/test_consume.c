@@ -670,6 +670,26 @@ static void test_control_is_bounded(void **state)
 	assert_non_null(strstr(make_errors(&m), " drops"));
 }
 
+/* Control records that wait are run before the run ends, so they are few even without another
+ * limit. */
+static void test_control_is_few(void **state)
+{
+	struct segment *s = printing(0, "");
+	uint64_t t = now();
+
+	m.options.v[OPT_BUFPOLICY].num = POLICY_RING;
+	start();
+	for (int k = 0; k < 400; k++) {
+		for (int i = 0; i < 1000; i++)
+			fake_queue(&f, one(s, t, 0, 1), true);
+		pass();
+	}
+	assert_in_range(batch_held(&c->batch), 1, 8 << 20);
+	finish();
+	m.options.v[OPT_BUFPOLICY].num = POLICY_SWITCH;
+	assert_non_null(strstr(make_errors(&m), " drops"));
+}
+
 /* Only a traced process can make a counter go back. */
 static void test_counters_that_shrink(void **state)
 {
@@ -737,6 +757,7 @@ int main(void)
 		T(test_late_is_bounded),
 		T(test_late_from_the_future),
 		T(test_control_is_bounded),
+		T(test_control_is_few),
 		T(test_counters_that_shrink),
 		T(test_system_and_setopt),
 	};
