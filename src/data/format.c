@@ -51,25 +51,26 @@ static bool fail(struct parse *p, uint32_t pos, const char *fmt, ...)
 	return false;
 }
 
-static void add_literal(struct parse *p, const char *text, uint32_t len, uint32_t pos)
+/* Adds the text from s to the next conversion as one piece: %% stands for %. Returns its end. */
+static const char *literal(struct parse *p, const char *text, const char *s)
 {
-	struct conv *last = p->convs.n ? vec_last(&p->convs) : NULL;
+	const char *end = s;
+	uint32_t len = 0;
+	char *copy;
 
-	if (!len)
-		return;
-	if (last && last->kind == CONV_LITERAL) { /* %% after a literal: one piece */
-		char *both = arena_alloc(p->arena, last->len + len + 1);
-
-		memcpy(both, last->text, last->len);
-		memcpy(both + last->len, text, len);
-		last->text = both;
-		last->len += len;
-		return;
-	}
+	while (*end && (*end != '%' || end[1] == '%'))
+		end += *end == '%' ? 2 : 1;
+	if (end == s)
+		return end;
+	copy = arena_alloc(p->arena, (size_t)(end - s) + 1);
+	for (const char *c = s; c < end; c += *c == '%' ? 2 : 1)
+		copy[len++] = *c;
+	copy[len] = '\0';
 	vec_push(&p->convs, (struct conv){ .kind = CONV_LITERAL,
-					   .text = arena_strndup(p->arena, text, len),
+					   .text = copy,
 					   .len = len,
-					   .pos = pos });
+					   .pos = (uint32_t)(s - text) });
+	return end;
 }
 
 /* number: digits. *ret is at most INT32_MAX. */
@@ -217,17 +218,9 @@ bool format_parse(struct arena *a, const char *text, struct format **ret, const 
 	uint32_t nth = 1;
 
 	while (*s) {
-		size_t n = strcspn(s, "%");
-
-		add_literal(&p, s, (uint32_t)n, (uint32_t)(s - text));
-		s += n;
+		s = literal(&p, text, s);
 		if (!*s)
 			break;
-		if (s[1] == '%') {
-			add_literal(&p, "%", 1, (uint32_t)(s - text));
-			s += 2;
-			continue;
-		}
 		s = conversion(&p, text, s, nth++);
 		if (!s) {
 			vec_fini(&p.convs);

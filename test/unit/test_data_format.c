@@ -1,6 +1,8 @@
 /* Formats parsed, and the arithmetic of aggregations. */
 #include "unit.h"
 
+#include <sys/resource.h>
+
 #include "data/format.h"
 #include "view/rows.h"
 
@@ -205,12 +207,32 @@ static void test_forged(void **state)
 	assert_int_equal(agg_normalized(&v, 7), 7);
 }
 
+/* A format of nothing but %% takes memory of its length, not of its square. */
+static void test_percents(void **state)
+{
+	const uint32_t n = 1 << 15;
+	char *text = malloc(n * 2 + 1);
+	struct rusage before, after;
+	const struct format *f;
+
+	memset(text, '%', n * 2);
+	text[n * 2] = 0;
+	assert_int_equal(getrusage(RUSAGE_SELF, &before), 0);
+	f = parse(text);
+	assert_int_equal(getrusage(RUSAGE_SELF, &after), 0);
+	assert_int_equal(f->n, 1);
+	assert_int_equal(f->convs[0].len, n);
+	assert_int_equal(strspn(f->convs[0].text, "%"), n);
+	assert_true(after.ru_maxrss - before.ru_maxrss < 64 << 10); /* kB */
+	free(text);
+}
+
 int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 	const struct CMUnitTest tests[] = {
 		T(test_pieces),     T(test_letters), T(test_errors), T(test_quantize),
-		T(test_llquantize), T(test_values),  T(test_forged),
+		T(test_llquantize), T(test_values),  T(test_forged), T(test_percents),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
