@@ -40,21 +40,25 @@ static void put_names(const struct stacktree *t, struct out *o, struct out *scra
 	out_char(o, ']');
 }
 
-/* Writes the colours: one for each node of a differential tree, otherwise one for each frame. */
+/* Writes the colours: one for each node of a differential tree, otherwise one for each frame, whose
+ * name may be long and stand in many nodes. */
 static void put_colors(const struct stacktree *t, const struct flame_options *opt, struct out *o)
 {
 	cleanup_free uint32_t *by_frame = xcalloc(t->frames.n, sizeof(*by_frame));
+	cleanup_free bool *known = xcalloc(t->frames.n, sizeof(*known));
 	double max = flame_max_change(t);
 
 	out_str(o, ",\n\"colors\":[");
 	for (uint32_t i = 0; i != STACKTREE_NONE; i = stacktree_next(t, i, false)) {
-		uint32_t c = flame_color(t, i, opt, max);
+		const uint32_t frame = t->nodes.v[i].frame;
 
-		by_frame[t->nodes.v[i].frame] = c;
 		if (t->differential) {
 			if (i)
 				out_char(o, ',');
-			out_unsigned(o, c, 0);
+			out_unsigned(o, flame_color(t, i, opt, max), 0);
+		} else if (!known[frame]) {
+			by_frame[frame] = flame_color(t, i, opt, max);
+			known[frame] = true;
 		}
 	}
 	for (uint32_t i = 0; i < t->frames.n && !t->differential; i++) {

@@ -56,17 +56,16 @@ static bool value_is_zero(const void *bytes, size_t n, uint64_t bit_offset, uint
 	return true;
 }
 
-const char *value_enumerator(struct type_graph *g, type_id t, uint64_t v)
+const char *value_enumerator(struct type_graph *g, type_id t, uint64_t v, uint32_t *work)
 {
 	uint64_t size = type_size(g, t), mask = size && size < 8 ? (1ull << size * 8) - 1 : ~0ull;
-	uint32_t n;
+	uint32_t n, i = 0;
 	const struct type_enumerator *e = type_enumerators(g, t, &n);
 
-	for (uint32_t i = 0; i < n; i++) {
-		if (((uint64_t)e[i].value & mask) == (v & mask))
-			return e[i].name;
-	}
-	return NULL;
+	while (i < n && ((uint64_t)e[i].value & mask) != (v & mask))
+		i++;
+	*work += i / VALUE_CONSTANTS;
+	return i < n ? e[i].name : NULL;
 }
 
 bool value_float(const void *p, uint64_t size, long double *ret)
@@ -148,7 +147,7 @@ static void print_integer(struct printer *p, type_id t, uint64_t off, uint64_t b
 		return;
 	}
 	if (type_kind(p->g, type_strip(p->g, t)) == TYPE_ENUM) {
-		name = value_enumerator(p->g, t, v);
+		name = value_enumerator(p->g, t, v, &p->work);
 		if (name) {
 			out_str(p->o, name);
 			return;
@@ -257,6 +256,7 @@ static void print_members(struct printer *p, type_id t, uint64_t off, uint32_t d
 		if (left_out(p, m[i].type, at, bits))
 			continue;
 		line(p, depth + 1);
+		p->work += (uint32_t)(strlen(m[i].name) / VALUE_NAME_BYTES);
 		if (*m[i].name)
 			out_printf(p->o, ".%s = ", m[i].name);
 		print_at(p, m[i].type, at, bits, depth + 1);
@@ -303,8 +303,10 @@ static void print_elements(struct printer *p, type_id t, uint64_t off, uint32_t 
 static void print_at(struct printer *p, type_id t, uint64_t off, uint64_t bits, uint32_t depth)
 {
 	type_id s = type_strip(p->g, t);
+	const char *name = type_name(p->g, p->a, t, NULL);
 
-	out_printf(p->o, "(%s)", type_name(p->g, p->a, t, NULL));
+	p->work += (uint32_t)(strlen(name) / VALUE_NAME_BYTES);
+	out_printf(p->o, "(%s)", name);
 	if (depth > VALUE_DEPTH) {
 		out_str(p->o, "...");
 		return;

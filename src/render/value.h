@@ -63,14 +63,16 @@ void value_json(struct out *o, struct type_graph *g, type_id t, const void *byte
 
 /* --- for both forms --- */
 
-enum { VALUE_DEPTH = 32, VALUE_WORK = 30000 };
+/* The work of a value: 1 for each member and element, and more where a name is long or an enum has
+ * many constants, both of which a process's own types may have. */
+enum { VALUE_DEPTH = 32, VALUE_WORK = 30000, VALUE_NAME_BYTES = 64, VALUE_CONSTANTS = 256 };
 
 /* Reads an integer of bit_size bits at a bit offset. Returns false when it is not within the
  * bytes. */
 bool value_bits(const void *bytes, size_t n, uint64_t bit_offset, uint64_t bit_size, bool is_signed,
 		uint64_t *ret);
-/* Returns the constant of that value, NULL: there is none. */
-const char *value_enumerator(struct type_graph *g, type_id t, uint64_t v);
+/* Returns the constant of that value, NULL: there is none. Adds to *work. */
+const char *value_enumerator(struct type_graph *g, type_id t, uint64_t v, uint32_t *work);
 /* Reads the float of that size at p. Returns false for a size that no float has. */
 bool value_float(const void *p, uint64_t size, long double *ret);
 

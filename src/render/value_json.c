@@ -66,7 +66,7 @@ static void write_integer(struct writer *w, type_id t, uint64_t off, uint64_t bi
 		return;
 	}
 	if (type_kind(w->g, t) == TYPE_ENUM)
-		name = value_enumerator(w->g, t, v);
+		name = value_enumerator(w->g, t, v, &w->work);
 	if (name)
 		string(w->o, name, strlen(name));
 	else if (type_int_flags(w->g, t) & TYPE_BOOL && v <= 1)
@@ -156,6 +156,7 @@ static void write_members(struct writer *w, type_id t, uint64_t off, uint32_t de
 		if (!*first)
 			out_char(w->o, ',');
 		*first = false;
+		w->work += (uint32_t)(strlen(m[i].name) / VALUE_NAME_BYTES);
 		string(w->o, m[i].name, strlen(m[i].name));
 		out_char(w->o, ':');
 		write_at(w, m[i].type, at, bits, depth + 1);

@@ -355,6 +355,38 @@ static void test_arrays(void **state)
 			    "(int [2][2]) [\n (int [2]) [\n  (int)1,\n  ...\n ],\n]\n");
 }
 
+/* A process's own types: of long names, and of many constants. */
+static void test_large_types(void **state)
+{
+	enum { NAME = 1 << 20, CONSTANTS = 1 << 18, ELEMENTS = 20000 };
+	cleanup_free char *name = malloc(NAME + 1);
+	cleanup_free int *values = malloc(ELEMENTS * sizeof(*values));
+	type_id s, e;
+
+	memset(name, 'x', NAME);
+	name[NAME] = 0;
+	memset(values, 1, ELEMENTS * sizeof(*values));
+	s = type_new_sou(g, TYPE_STRUCT, name);
+	type_add_member(g, s, name, T_INT, 0);
+	type_complete(g, s);
+	(void)text(type_new_array(g, s, ELEMENTS), values, ELEMENTS * sizeof(*values), NULL);
+	assert_true(o.n < 16 * NAME);
+	assert_non_null(strstr(o.v, "..."));
+	(void)json(type_new_array(g, s, ELEMENTS), values, ELEMENTS * sizeof(*values), NULL);
+	assert_true(o.n < 16 * NAME);
+	assert_non_null(strstr(o.v, "\"truncated\":true"));
+
+	e = type_new_enum(g, "many");
+	for (uint32_t i = 0; i < CONSTANTS; i++)
+		type_add_enumerator(g, e, "ONE", i);
+	assert_non_null(strstr(text(type_new_array(g, e, ELEMENTS), values,
+				    ELEMENTS * sizeof(*values), NULL),
+			       "..."));
+	assert_non_null(strstr(json(type_new_array(g, e, ELEMENTS), values,
+				    ELEMENTS * sizeof(*values), NULL),
+			       "\"truncated\":true"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -367,6 +399,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_strings, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_bits, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_arrays, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_large_types, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
