@@ -296,28 +296,40 @@ void alloc_report_print(const struct alloc_report *r, const struct alloc_trace *
 	put_stacks(r, t, REPORT_MAPPED, "most memory mapped without the allocator:", most, o);
 }
 
+static uint32_t tree_frame(struct stacktree *tree, const struct alloc_text *f)
+{
+	cleanup_free char *text = xstrdup(f->text);
+
+	for (char *c = text; *c; c++)
+		if (*c == ';')
+			*c = ':';
+	return stacktree_frame(tree, FRAME_NATIVE, text, strlen(text));
+}
+
+/* A recording may have many stacks of the same frames, whose texts are long: looks at each text
+ * once. */
 void alloc_report_tree(const struct alloc_report *r, const struct alloc_trace *t, enum report_of of,
 		       struct stacktree *ret)
 {
+	cleanup_free uint32_t *known = xcalloc(t->frames.n + 1, sizeof(*known)); /* their ids + 1 */
 	VEC(uint32_t) ids = { 0 };
 
 	for (uint32_t i = 0; i < r->sites.n; i++) {
 		uint64_t value = report_site_value(&r->sites.v[i], of);
 
+		if (!value)
+			continue;
 		ids.n = 0;
 		for (uint32_t k = 0; i < t->stacks.n && k < t->stacks.v[i].n; k++) {
-			const struct alloc_text *f = frame_of(t, i, k);
-			cleanup_free char *text = xstrdup(f->text);
+			const uint32_t frame = t->stack_frames.v[t->stacks.v[i].at + k];
 
-			for (char *c = text; *c; c++)
-				if (*c == ';')
-					*c = ':';
-			vec_push(&ids, stacktree_frame(ret, FRAME_NATIVE, text, strlen(text)));
+			if (!known[frame])
+				known[frame] = tree_frame(ret, &t->frames.v[frame]) + 1;
+			vec_push(&ids, known[frame] - 1);
 		}
 		if (!ids.n)
 			vec_push(&ids, stacktree_frame(ret, FRAME_NATIVE, "no stack", 8));
-		if (value)
-			stacktree_add(ret, ids.v, ids.n, value);
+		stacktree_add(ret, ids.v, ids.n, value);
 	}
 	vec_fini(&ids);
 	stacktree_finish(ret);
