@@ -3,6 +3,7 @@
 #include "unit.h"
 
 #include "python_memory.h"
+#include "random_number.h"
 #include "language_walk.h"
 
 enum { DEPTH = 3 };
@@ -149,6 +150,13 @@ static void test_hostile(void **state)
 	vec_fini(&f);
 }
 
+static uint32_t line_of(enum python_lines how, const uint8_t *table, uint32_t n, uint32_t at)
+{
+	struct python_line_mark first = { .line = 1 };
+
+	return python_lines_find(how, table, n, &first, 1, at);
+}
+
 /* The examples are the output of each version's compiler for
  *	def f():	# line 1
  *	    x = 1	# 2
@@ -161,16 +169,45 @@ static void test_lines(void **state)
 					     0x41, 0xd8, 0x0b, 0x0c, 0x80, 0x48 };
 	static const uint8_t none[] = { 0xf8 | 1 };
 
-	assert_int_equal(python_lines_find(PYTHON_LNOTAB, lnotab, 4, 1, 0), 2);
-	assert_int_equal(python_lines_find(PYTHON_LNOTAB, lnotab, 4, 1, 4), 3);
-	assert_int_equal(python_lines_find(PYTHON_LINETABLE, linetable, 4, 1, 2), 2);
-	assert_int_equal(python_lines_find(PYTHON_LINETABLE, linetable, 4, 1, 6), 3);
-	assert_int_equal(python_lines_find(PYTHON_LINETABLE, linetable, 4, 1, 8), 0);
-	assert_int_equal(python_lines_find(PYTHON_LOCATIONS, locations, 12, 1, 0), 1);
-	assert_int_equal(python_lines_find(PYTHON_LOCATIONS, locations, 12, 1, 2), 2);
-	assert_int_equal(python_lines_find(PYTHON_LOCATIONS, locations, 12, 1, 6), 3);
-	assert_int_equal(python_lines_find(PYTHON_LOCATIONS, locations, 12, 1, 100), 0);
-	assert_int_equal(python_lines_find(PYTHON_LOCATIONS, none, 1, 1, 0), 0);
+	assert_int_equal(line_of(PYTHON_LNOTAB, lnotab, 4, 0), 2);
+	assert_int_equal(line_of(PYTHON_LNOTAB, lnotab, 4, 4), 3);
+	assert_int_equal(line_of(PYTHON_LINETABLE, linetable, 4, 2), 2);
+	assert_int_equal(line_of(PYTHON_LINETABLE, linetable, 4, 6), 3);
+	assert_int_equal(line_of(PYTHON_LINETABLE, linetable, 4, 8), 0);
+	assert_int_equal(line_of(PYTHON_LOCATIONS, locations, 12, 0), 1);
+	assert_int_equal(line_of(PYTHON_LOCATIONS, locations, 12, 2), 2);
+	assert_int_equal(line_of(PYTHON_LOCATIONS, locations, 12, 6), 3);
+	assert_int_equal(line_of(PYTHON_LOCATIONS, locations, 12, 100), 0);
+	assert_int_equal(line_of(PYTHON_LOCATIONS, none, 1, 0), 0);
+}
+
+/* A long table is not read from its beginning for each instruction: there are marks, and the bytes
+ * between two of them are few. From the marks, the lines are the same. */
+static void test_marks(void **state)
+{
+	enum { TABLE = 1 << 14, TAIL = 5000, APART = PYTHON_LINE_MARK + 64 };
+	static uint8_t table[TABLE];
+	struct python_line_mark marks[TABLE / PYTHON_LINE_MARK + 1];
+
+	for (int how = PYTHON_LNOTAB_UNSIGNED; how <= PYTHON_LOCATIONS; how++) {
+		uint32_t n;
+
+		for (uint32_t i = 0; i < TABLE; i++)
+			table[i] = (uint8_t)random_number();
+		if (how == PYTHON_LOCATIONS) { /* an entry with a number that does not end */
+			table[TAIL] = 0x80 | 13 << 3;
+			memset(table + TAIL + 1, 0x40, TAIL);
+			table[2 * TAIL] = 0x80;
+		}
+		n = python_lines_marks(how, table, TABLE, 1, marks);
+		assert_in_range(n, 2, ARRAY_SIZE(marks));
+		for (uint32_t i = 1; i < n; i++)
+			assert_true(marks[i].at - marks[i - 1].at < APART ||
+				    (how == PYTHON_LOCATIONS && marks[i].at == 2 * TAIL));
+		for (uint32_t at = 0; at < marks[n - 1].end + 300; at += marks[n - 1].end / 500 + 1)
+			assert_int_equal(python_lines_find(how, table, TABLE, marks, n, at),
+					 line_of(how, table, TABLE, at));
+	}
 }
 
 /* --- as programs walk them --- */
@@ -251,7 +288,7 @@ int main(void)
 		cmocka_unit_test(test_versions),      cmocka_unit_test(test_other_threads),
 		cmocka_unit_test(test_loops),         cmocka_unit_test(test_hostile),
 		cmocka_unit_test(test_lines),         cmocka_unit_test(test_walk),
-		cmocka_unit_test(test_thread_begins),
+		cmocka_unit_test(test_thread_begins), cmocka_unit_test(test_marks),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -89,6 +89,7 @@ const char *python_text(struct python *p, uint64_t addr)
 
 static void read_lines(struct python *p, struct python_code *c, uint64_t bytes)
 {
+	struct python_line_mark *marks;
 	uint64_t n;
 	uint8_t *lines;
 
@@ -99,6 +100,11 @@ static void read_lines(struct python *p, struct python_code *c, uint64_t bytes)
 	c->nlines =
 		space_read_some(p->runtime.space, bytes + p->layout.bytes_data, lines, (uint32_t)n);
 	c->lines = lines;
+	if (!afford(p, (c->nlines / PYTHON_LINE_MARK + 1) * sizeof(*marks)))
+		return;
+	marks = arena_array(&p->names, struct python_line_mark, c->nlines / PYTHON_LINE_MARK + 1);
+	c->nmarks = python_lines_marks(p->layout.lines, lines, c->nlines, c->first_line, marks);
+	c->marks = marks;
 }
 
 static uint64_t member(const struct python *p, const struct python_code *c, uint32_t offset)
@@ -141,7 +147,11 @@ const struct python_code *python_code(struct python *p, uint64_t address)
 
 uint32_t python_line(const struct python *p, const struct python_code *c, uint32_t at)
 {
-	return python_lines_find(p->layout.lines, c->lines, c->nlines, c->first_line, at);
+	if (!c->nmarks) /* there is no table */
+		return p->layout.lines == PYTHON_LNOTAB || p->layout.lines == PYTHON_LNOTAB_UNSIGNED
+			       ? c->first_line
+			       : 0;
+	return python_lines_find(p->layout.lines, c->lines, c->nlines, c->marks, c->nmarks, at);
 }
 
 static bool has_id(const struct python *p, uint64_t address, uint64_t id)

@@ -1,50 +1,38 @@
 /* Reads the line tables of code objects: finds an instruction's line. */
 #include "program/runtime/python/python.h"
 
-/* Reads a table of byte pairs: bytes of code, and lines, to step forward
- * (Objects/lnotab_notes.txt). */
-static uint32_t lnotab(const uint8_t *t, uint32_t n, uint32_t line, uint32_t at, bool backwards)
-{
-	uint32_t addr = 0;
+#include "base/sorted.h"
 
-	for (uint32_t i = 0; i + 1 < n; i += 2) {
-		addr += t[i];
-		if (addr > at)
-			break;
-		line += backwards ? (uint32_t)(int8_t)t[i + 1] : t[i + 1];
-	}
-	return line;
+/* Reads an entry of a table of byte pairs: bytes of code, and lines, to step forward
+ * (Objects/lnotab_notes.txt); or bytes of code, and the distance of their line from the line before
+ * (PEP 626), where -128 says that the bytes have no line. */
+static bool pair(enum python_lines how, const uint8_t *t, uint32_t n, struct python_line_mark *m,
+		 bool *ret_none)
+{
+	uint8_t lines;
+
+	if (m->at + 1 >= n)
+		return false;
+	m->end += t[m->at];
+	lines = t[m->at + 1];
+	m->at += 2;
+	*ret_none = how == PYTHON_LINETABLE && (int8_t)lines == -128;
+	if (!*ret_none)
+		m->line += how == PYTHON_LNOTAB_UNSIGNED ? lines : (uint32_t)(int8_t)lines;
+	return true;
 }
 
-/* Reads a table of byte pairs (PEP 626): bytes of code, and the distance of their line from the
- * line before; -128: the bytes have no line. */
-static uint32_t linetable(const uint8_t *t, uint32_t n, uint32_t line, uint32_t at)
-{
-	uint32_t end = 0;
-
-	for (uint32_t i = 0; i + 1 < n; i += 2) {
-		int8_t delta = (int8_t)t[i + 1];
-
-		end += t[i];
-		if (delta != -128)
-			line += (uint32_t)delta;
-		if (at < end)
-			return delta == -128 ? 0 : line;
-	}
-	return 0;
-}
+enum { GROUPS = 6 }; /* of a number; what stands behind them belongs to none */
 
 /* Reads a number in groups of six bits, the lowest first. Bit 6 is set when a group follows. */
 static uint32_t varint(const uint8_t *t, uint32_t n, uint32_t *i)
 {
-	uint32_t v = 0, shift = 0;
+	uint32_t v = 0;
 
-	while (*i < n) {
+	for (uint32_t k = 0; k < GROUPS && *i < n; k++) {
 		uint8_t b = t[(*i)++];
 
-		if (shift < 32)
-			v |= (uint32_t)(b & 63) << shift;
-		shift += 6;
+		v |= (uint32_t)(b & 63) << k * 6;
 		if (!(b & 64))
 			break;
 	}
@@ -61,36 +49,68 @@ static int32_t signed_varint(const uint8_t *t, uint32_t n, uint32_t *i)
 /* Kinds of entries of a location table (Objects/locations.md). */
 enum { SHORT_END = 9, ONE_LINE_END = 12, NO_COLUMNS = 13, LONG = 14, NONE = 15 };
 
-/* Reads a location table. An entry begins with a byte that has bit 7 set; the byte holds the kind
- * and the number of instructions - 1. */
-static uint32_t locations(const uint8_t *t, uint32_t n, uint32_t line, uint32_t at)
+/* Goes on to the beginning of the next entry: a byte that has bit 7 set. */
+static void skip_columns(const uint8_t *t, uint32_t n, struct python_line_mark *m)
 {
-	uint32_t end = 0, i = 0;
+	while (m->at && m->at < n && !(t[m->at] & 0x80))
+		m->at++;
+}
 
-	while (i < n) {
-		uint8_t first = t[i++], kind = first >> 3 & 15;
+/* Reads an entry of a location table. Its first byte holds the kind and the number of
+ * instructions - 1. */
+static bool location(const uint8_t *t, uint32_t n, struct python_line_mark *m, bool *ret_none)
+{
+	uint8_t first, kind;
 
-		if (kind == NO_COLUMNS || kind == LONG)
-			line += (uint32_t)signed_varint(t, n, &i);
-		else if (kind > SHORT_END && kind <= ONE_LINE_END)
-			line += kind - SHORT_END - 1u;
-		end += ((first & 7) + 1u) * 2;
-		if (at < end)
-			return kind == NONE ? 0 : line;
-		while (i < n && !(t[i] & 0x80))
-			i++;
+	skip_columns(t, n, m);
+	if (m->at >= n)
+		return false;
+	first = t[m->at++];
+	kind = first >> 3 & 15;
+	if (kind == NO_COLUMNS || kind == LONG)
+		m->line += (uint32_t)signed_varint(t, n, &m->at);
+	else if (kind > SHORT_END && kind <= ONE_LINE_END)
+		m->line += kind - SHORT_END - 1u;
+	m->end += ((first & 7) + 1u) * 2;
+	*ret_none = kind == NONE;
+	return true;
+}
+
+/* Reads the entry at *m, and moves *m behind it. Returns false at the end of the table. */
+static bool next_entry(enum python_lines how, const uint8_t *t, uint32_t n,
+		       struct python_line_mark *m, bool *ret_none)
+{
+	return how == PYTHON_LOCATIONS ? location(t, n, m, ret_none) : pair(how, t, n, m, ret_none);
+}
+
+uint32_t python_lines_marks(enum python_lines how, const uint8_t *table, uint32_t n,
+			    uint32_t first_line, struct python_line_mark *ret)
+{
+	struct python_line_mark m = { .line = first_line };
+	uint32_t k = 0;
+	bool none;
+
+	ret[k++] = m;
+	while (next_entry(how, table, n, &m, &none)) {
+		if (how == PYTHON_LOCATIONS)
+			skip_columns(table, n, &m);
+		if (m.at - ret[k - 1].at >= PYTHON_LINE_MARK)
+			ret[k++] = m;
 	}
-	return 0;
+	return k;
 }
 
 uint32_t python_lines_find(enum python_lines how, const uint8_t *table, uint32_t n,
-			   uint32_t first_line, uint32_t at)
+			   const struct python_line_mark *marks, uint32_t nmarks, uint32_t at)
 {
-	switch (how) {
-	case PYTHON_LNOTAB_UNSIGNED: return lnotab(table, n, first_line, at, false);
-	case PYTHON_LNOTAB: return lnotab(table, n, first_line, at, true);
-	case PYTHON_LINETABLE: return linetable(table, n, first_line, at);
-	case PYTHON_LOCATIONS: return locations(table, n, first_line, at);
-	}
-	return 0;
+	const uint32_t k = partition_point(nmarks, i, marks[i].end <= at);
+	const bool notes = how == PYTHON_LNOTAB || how == PYTHON_LNOTAB_UNSIGNED;
+	struct python_line_mark m = marks[k - 1]; /* the first one ends at 0 */
+	uint32_t before = m.line;
+	bool none;
+
+	for (; next_entry(how, table, n, &m, &none); before = m.line)
+		if (at < m.end)
+			return notes ? before : none ? 0 : m.line;
+	return notes ? m.line : 0;
 }

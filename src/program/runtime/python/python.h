@@ -88,12 +88,22 @@ struct python {
 };
 
 /* A function, read from its code object. */
+/* A place in a table of lines, between two entries. A table has one at its beginning, and then one
+ * after at least PYTHON_LINE_MARK bytes: many frames may be in the same long code. */
+struct python_line_mark {
+	uint32_t at;
+	uint32_t end, line; /* of the entry before it: bytes of code */
+};
+enum { PYTHON_LINE_MARK = 256 };
+
 struct python_code {
 	uint64_t address;
 	const char *function, *file; /* NULL: unreadable */
 	uint32_t first_line;
 	const uint8_t *lines; /* the table of lines */
 	uint32_t nlines;
+	const struct python_line_mark *marks;
+	uint32_t nmarks;
 };
 
 /* --- layout.c --- */
@@ -122,8 +132,11 @@ uint32_t python_describe(struct runtime *r, const void *code, uint32_t at, uint3
 			 struct runtime_frame *ret);
 
 /* --- lines.c --- */
+/* Makes the marks of a table, at most n / PYTHON_LINE_MARK + 1. Returns their number. */
+uint32_t python_lines_marks(enum python_lines how, const uint8_t *table, uint32_t n,
+			    uint32_t first_line, struct python_line_mark *ret);
 uint32_t python_lines_find(enum python_lines how, const uint8_t *table, uint32_t n,
-			   uint32_t first_line, uint32_t at);
+			   const struct python_line_mark *marks, uint32_t nmarks, uint32_t at);
 
 /* --- entries.c --- */
 /* A place in the interpreter's loop: link-time address, and the register that then has the frame's

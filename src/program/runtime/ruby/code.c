@@ -131,10 +131,16 @@ const struct ruby_code *ruby_code(struct ruby *r, uint64_t address)
 /* How many entries begin at an instruction or before it, by their positions. */
 static uint32_t rank_by_positions(const struct ruby_code *c, uint32_t at)
 {
-	uint32_t n = 0;
+	uint32_t n = 0, end = c->positions ? c->nlines : 0;
 
-	while (c->positions && n < c->nlines && c->positions[n] <= at)
-		n++;
+	while (n < end) {
+		const uint32_t middle = n + (end - n) / 2;
+
+		if (c->positions[middle] <= at)
+			n = middle + 1;
+		else
+			end = middle;
+	}
 	return n;
 }
 

@@ -58,11 +58,19 @@ bool v8_is_code(struct v8 *v, uint64_t addr, bool *ret_made)
 {
 	if (!v->ranges_read)
 		read_ranges(v);
-	for (uint32_t i = 0; i < v->ranges.n; i++)
-		if (addr >= v->ranges.v[i].start && addr < v->ranges.v[i].end) {
-			*ret_made = v->ranges.v[i].made;
+	for (uint32_t from = 0, to = v->ranges.n; from < to;) { /* in order, as the mappings are */
+		const uint32_t middle = from + (to - from) / 2;
+		const struct v8_range *range = &v->ranges.v[middle];
+
+		if (addr >= range->start && addr < range->end) {
+			*ret_made = range->made;
 			return true;
 		}
+		if (addr < range->start)
+			to = middle;
+		else
+			from = middle + 1;
+	}
 	return false;
 }
 
