@@ -231,13 +231,15 @@ static void read_labels(struct ruby_reader *x, struct ruby_class *c)
 		if (!name)
 			continue;
 		if (index >= c->nlabels) {
+			const uint64_t n = index + 1 > c->nlabels * 2ull ? index + 1
+									 : c->nlabels * 2ull;
+
 			/* Any number of classes may have one table with a large index. */
-			if (!ruby_spend(x, index + 1 - c->nlabels))
+			if (!ruby_spend(x, n - c->nlabels))
 				return;
-			c->labels = xrealloc(c->labels, (index + 1) * sizeof(*c->labels));
-			memset(c->labels + c->nlabels, 0,
-			       (index + 1 - c->nlabels) * sizeof(*c->labels));
-			c->nlabels = (uint32_t)index + 1;
+			c->labels = xrealloc(c->labels, n * sizeof(*c->labels));
+			memset(c->labels + c->nlabels, 0, (n - c->nlabels) * sizeof(*c->labels));
+			c->nlabels = (uint32_t)n;
 		}
 		c->labels[index] = graph_label(x->graph, name, strlen(name));
 	}
