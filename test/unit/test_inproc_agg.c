@@ -124,6 +124,31 @@ static void test_adds_up(void **state)
 	}
 }
 
+/* After the detach, thousands of records may read an aggregation: the slots are looked through
+ * twice, and again when the tracer has run END. */
+static void test_end(void **state)
+{
+	uint32_t gen;
+
+	area.closing = 1;
+	add(0, 1, 5);
+	read_all();
+	assert_int_equal(sum, 5);
+	read_all();
+	gen = e.aggs.gen;
+	add(0, 1, 7);
+	for (int i = 0; i < 1000; i++) {
+		read_all();
+		assert_int_equal(e.aggs.gen, gen); /* no slot is looked at */
+	}
+	assert_int_equal(sum, 5);
+	e.aggs.end_flips = 0; /* as when END has run */
+	read_all();
+	read_all();
+	assert_int_equal(sum, 12);
+	area.closing = 0;
+}
+
 /* A process may make new keys without end. They do not take all memory. Keys without room are
  * counted, known keys still count, and a deleted key makes room. */
 static void test_store_is_bounded(void **state)
@@ -314,6 +339,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_adds_up, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_end, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_store_is_bounded, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_holes_stay, setup_many, teardown),
 		cmocka_unit_test_setup_teardown(test_sparse_adds_up, setup_many, teardown),

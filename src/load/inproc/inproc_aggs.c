@@ -30,6 +30,7 @@ enum {
 	GONE_ROUNDS = 10,    /* looks between two questions whether the processes have ended */
 	FLIP_NS = 20000000,  /* waiting in one switch while the program is traced */
 	END_NS = 1000000000, /* ... in all switches after the detach */
+	END_FLIPS = 2,       /* switches after the detach; they take both generations' tables */
 	ENTRY_COST = 64      /* bytes, of tables and of malloc(3) */
 };
 
@@ -298,6 +299,11 @@ void aggs_flip(struct inproc_engine *e)
 
 	if (!e->base.image->naggs)
 		return;
+	/* No thread is in a probe any more. bufpolicy=ring has thousands of records that read an
+	 * aggregation run now, and a process can claim all slots, which are looked through. */
+	if (last && e->aggs.end_flips >= END_FLIPS)
+		return;
+	e->aggs.end_flips += last;
 	if (last && !e->aggs.end)
 		e->aggs.end = end + END_NS;
 	/* limits the waiting for threads that claim to be in a probe */

@@ -232,6 +232,8 @@ struct inproc_aggs {
 	bool late[INPROC_THREADS]; /* the slot's thread still used the generation before */
 	uint64_t end;  /* CLOCK_MONOTONIC ns: no waiting for threads after it; 0: still traced */
 	bool reported; /* the threads that were late then */
+	/* switches after the detach, since the tracer has run a program last (END) */
+	uint32_t end_flips;
 	bool slow_barrier; /* the fast command of membarrier(2) does not reach every process */
 	struct shared_copy copy;
 };

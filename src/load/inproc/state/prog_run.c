@@ -16,6 +16,7 @@ void prog_run_with(struct inproc_engine *e, uint32_t prog, uint64_t cookie,
 	memcpy(e->private->spare, context, INPROC_CONTEXT * sizeof(*context));
 	run(e->self, e->private->spare, cookie);
 	p->runs++;
+	e->aggs.end_flips = 0; /* it may have counted */
 }
 
 struct err *prog_run(struct inproc_engine *e, uint32_t prog, uint64_t cookie)
