@@ -8,6 +8,7 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 
+#include "base/io.h"
 #include "base/regular.h"
 #include "check/small.h"
 
@@ -121,16 +122,8 @@ static struct err *journal_open(struct journal *j, const char *path, bool make, 
 
 static struct err *write_all(int fd, const char *path, const char *text)
 {
-	size_t n = strlen(text);
-
-	while (n) {
-		ssize_t done = write(fd, text, n);
-
-		if (done < 0)
-			return err_errno(errno, "%s: write", path);
-		text += done;
-		n -= (size_t)done;
-	}
+	if (!io_write(fd, text, strlen(text)))
+		return err_errno(errno, "%s: write", path);
 	return fsync(fd) < 0 ? err_errno(errno, "%s: fsync", path) : NULL;
 }
 

@@ -5,19 +5,12 @@
 #include <signal.h>
 #include <sys/wait.h>
 
+#include "base/io.h"
 #include "session/session.h"
 
 static struct err *write_all(int fd, const char *path, const char *text, size_t len)
 {
-	while (len) {
-		ssize_t n = write(fd, text, len);
-
-		if (n < 0)
-			return err_errno(errno, "cannot write %s", path);
-		text += n;
-		len -= (size_t)n;
-	}
-	return NULL;
+	return io_write(fd, text, len) ? NULL : err_errno(errno, "cannot write %s", path);
 }
 
 /* Writes the program to a file of its own, without a #! line. The file's first line gives the
