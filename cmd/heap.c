@@ -39,8 +39,9 @@ const struct opt heap_opts[] = {
 	{ 0, NULL, NULL, NULL, "Of alloc: the lines that made the objects which are alive, until ^C" },
 	{ OPT_LONG, "for", "SECONDS", NULL, "records for so long", REAL(lasts, 0.001, 1e7) },
 	{ OPT_LONG, "every", "SECONDS", NULL, "shows them again and again, not only at the end", REAL(every, 0.1, 1e7) },
-	{ OPT_LONG, "sample", "N", NULL, "records the objects of one address in N, chosen at random, and multiplies; of Java, one for each N bytes", INTEGER(sample, 1, 1000000000) },
+	{ OPT_LONG, "sample", "N", NULL, "records the objects of one address in N, chosen at random, and multiplies; of Java, and by the inspector, one for each N bytes", INTEGER(sample, 1, 1000000000) },
 	{ OPT_LONG, "garbage", NULL, NULL, "also counts what no root reaches, until the collector takes it", FLAG(garbage) },
+	{ OPT_LONG, "inspector", NULL, NULL, "of Node.js: shows what lives, by V8's own samples; the inspector's port is open meanwhile", FLAG(inspector) },
 	{ 'X', NULL, "NAME[=VALUE]", OPT_SETTING, "an option of descry(1): bufsize, engine..." },
 	{ OPT_LONG, "show-d", NULL, NULL, "prints the D program instead of running it", FLAG(show_d) },
 	OPT_HELP,
@@ -386,9 +387,11 @@ int cmd_heap(int argc, char **argv)
 
 	vec_push(&a.c.args, argv[0]);
 	failed = opts_take(&parse, argc - alloc, argv + alloc);
-	if (!failed && !alloc && (a.lasts || a.every || a.sample || a.garbage || a.show_d))
-		failed = tool_wrong("--for, --every, --sample, --garbage and --show-d belong to "
-				    "descry heap alloc");
+	if (!failed && !alloc &&
+	    (a.lasts || a.every || a.sample || a.garbage || a.show_d || a.inspector))
+		failed = tool_wrong(
+			"--for, --every, --sample, --garbage, --inspector and --show-d belong "
+			"to descry heap alloc");
 	if (!failed && alloc && optind < argc - alloc)
 		failed = tool_wrong("descry heap alloc is of a process: -p PID");
 	if (!failed)

@@ -109,32 +109,36 @@ static struct err *read_heap(struct watcher *w, struct graph **ret)
 	return samples.error;
 }
 
-static struct err *write_picture(struct watcher *w, struct graph *g)
+struct err *heap_write_tree(const char *page, const char *title, struct stacktree *tree)
 {
-	const struct stack_writer *writer = stack_writer_of(w->o->page);
-	struct flame_options picture = {
-		.title = w->sites.sampled && !w->sites.live
-				 ? "Allocated, by the lines that did it, from samples"
-				 : "Objects alive, by the lines that made them",
-		.count_name = "bytes"
-	};
-	struct stack_output output = { .picture = &picture };
-	struct stacktree tree;
-	struct err *e;
+	const struct stack_writer *writer = stack_writer_of(page);
+	struct flame_options picture = { .title = title, .count_name = "bytes" };
+	const struct stack_output output = { .tree = tree, .picture = &picture };
 	struct out o;
 	FILE *file;
+	struct err *e = tool_out_begin(&o, page, &file);
 
-	e = tool_out_begin(&o, w->o->page, &file);
 	if (e)
 		return e;
+	writer->write(&output, &o);
+	return tool_out_end(&o, page, file);
+}
+
+static struct err *write_picture(struct watcher *w, struct graph *g)
+{
+	struct stacktree tree;
+	struct err *e;
+
 	stacktree_init(&tree);
 	if (w->sites.sampled)
 		sites_samples_stacktree(&w->sites, &tree);
 	else
 		sites_stacktree(&w->sites, g, w->o->garbage, &tree);
-	output.tree = &tree;
-	writer->write(&output, &o);
-	e = tool_out_end(&o, w->o->page, file);
+	e = heap_write_tree(w->o->page,
+			    w->sites.sampled && !w->sites.live
+				    ? "Allocated, by the lines that did it, from samples"
+				    : "Objects alive, by the lines that made them",
+			    &tree);
 	stacktree_fini(&tree);
 	return e;
 }
@@ -264,6 +268,8 @@ int heap_alloc(struct heap_options *o)
 	if (o->page && !stack_writer_of(o->page))
 		return tool_wrong("%s: the name ends in none of .html, .svg, .folded and .json",
 				  o->page);
+	if (o->inspector)
+		return heap_inspector(o);
 	sites_init(&w.sites);
 	w.sites.sample = o->sample ?: 1;
 	w.sites.shows = o->show_d;

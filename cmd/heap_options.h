@@ -6,6 +6,7 @@
 #include "memory/heap/heap.h"
 
 struct space;
+struct stacktree;
 
 struct heap_options {
 	struct heap_shown shown;
@@ -17,11 +18,15 @@ struct heap_options {
 	/* of alloc */
 	double lasts, every; /* --for, --every: seconds; 0: not given */
 	uint32_t sample;     /* --sample; 0: not given */
-	bool garbage, show_d;
+	bool garbage, show_d, inspector;
 	struct cmdline c; /* of the run: processes and settings */
 };
 
 int heap_alloc(struct heap_options *o);
+/* heap_inspector.c: the same by V8's own samples. */
+int heap_inspector(const struct heap_options *o);
+/* Writes a picture of bytes; the file's name says which (stack_writer_of()). */
+struct err *heap_write_tree(const char *page, const char *title, struct stacktree *tree);
 /* heap_ask.c: answers questions from standard input until it ends. Sets *ret_failed when one had no
  * answer. */
 struct err *heap_ask_lines(struct graph *g, const struct heap_shown *how, bool *ret_failed);

@@ -126,7 +126,7 @@ static void check_handler(pid_t pid, struct java_owner *ret)
 	struct err *e = control_open(pid, &c);
 
 	e = e ?: control_stop_to_call(c, STOPS_MS);
-	e = e ?: control_signal_handler(c, SIGQUIT, &handler);
+	e = e ?: control_signal_handler(c, SIGQUIT, &handler, NULL);
 	e = e ?: control_maps(c, &maps);
 	if (e)
 		snprintf(ret->unasked, sizeof(ret->unasked),

@@ -73,7 +73,7 @@ static uint64_t handler_of(struct control *c, int sig)
 {
 	uint64_t at = 2;
 
-	ok(control_signal_handler(c, sig, &at));
+	ok(control_signal_handler(c, sig, &at, NULL));
 	return at;
 }
 
@@ -83,15 +83,17 @@ static void test_handlers(void **state)
 		mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	pid_t pid = child_of(has_handlers, (void *)ready);
 	struct control *c;
-	uint64_t at;
+	uint64_t at, flags = 0;
 
 	while (!*ready)
 		usleep(100);
 	c = stopped(pid);
+	ok(control_signal_handler(c, SIGQUIT, &at, &flags));
+	assert_int_equal(flags & (SA_SIGINFO | SA_RESTART), SA_SIGINFO);
 	assert_int_equal(handler_of(c, SIGQUIT), (uintptr_t)take);
 	assert_int_equal(handler_of(c, SIGHUP), (uintptr_t)SIG_IGN);
 	assert_int_equal(handler_of(c, SIGUSR2), (uintptr_t)SIG_DFL);
-	assert_true(err_drop(control_signal_handler(c, 1000, &at)));
+	assert_true(err_drop(control_signal_handler(c, 1000, &at, NULL)));
 	control_free(c);
 	end(pid);
 	munmap((void *)ready, 4096);

@@ -65,9 +65,11 @@ bool control_settle(void);
  * of such a call, the thread makes the call under its filter. */
 struct err *control_syscall(struct control *c, long nr, const uint64_t args[6], int64_t *ret_value);
 
-/* Returns the address of a signal's handler, or SIG_DFL or SIG_IGN as a number. The process makes
- * three system calls for it, and must be stopped by control_stop_to_call(). */
-struct err *control_signal_handler(struct control *c, int signal, uint64_t *ret);
+/* Returns the address of a signal's handler, or SIG_DFL or SIG_IGN as a number. *ret_flags, which
+ * may be NULL: SA_RESTART and its like. The process makes three system calls for it, and must be
+ * stopped by control_stop_to_call(). */
+struct err *control_signal_handler(struct control *c, int signal, uint64_t *ret,
+				   uint64_t *ret_flags);
 
 /* A copy of a process: of its memory and its mappings, at the moment of the stop. It is a stopped
  * process, which this process traces. It has no pages of shared mappings, no mappings that are

@@ -1,0 +1,58 @@
+/* The inspector of a Node.js process: V8's protocol for debuggers, on a port that the process opens
+ * when it gets SIGUSR1.
+ *
+ * In: a process. Out: answers to methods of the protocol, as JSON.
+ * Always true: the port and the connection belong to the process (its descriptors have their
+ * inodes), and SIGUSR1 is sent only where Node.js itself waits for it. inspector_close() closes a
+ * port that was closed before. What the process sends is bounded, and may be anything.
+ */
+#ifndef DESCRY_INPUT_INSPECTOR_INSPECTOR_H
+#define DESCRY_INPUT_INSPECTOR_INSPECTOR_H
+
+#include <jansson.h>
+#include <sys/types.h>
+
+#include "input/inspector/websocket.h"
+
+/* A socket of a process. */
+struct inspector_socket {
+	uint64_t inode;
+	uint8_t address[16]; /* of `width` bytes */
+	uint8_t width;       /* 4 or 16 */
+	uint16_t port, peer; /* peer: the other side's port */
+	bool listens;
+};
+typedef VEC(struct inspector_socket) inspector_sockets;
+
+struct inspector {
+	pid_t pid;
+	struct websocket socket;
+	struct inspector_socket port;
+	bool opened;  /* the port was closed before */
+	bool leaving; /* the process wants to end, and waits for this connection's end */
+	uint64_t calls;
+};
+
+/* Opens the inspector and connects to it. *ret is freed by inspector_close(). */
+struct err *inspector_open(pid_t pid, struct inspector **ret);
+/* Calls a method. params: a JSON object. *ret: its result, which the caller decrefs; ret may be
+ * NULL. EPROTO: the method has failed, for the reason in the error. */
+struct err *inspector_call(struct inspector *i, const char *method, const char *params,
+			   json_t **ret);
+/* Takes events until a moment or a signal. */
+struct err *inspector_wait(struct inspector *i, uint64_t until);
+/* Disconnects, and closes the port if it was closed before. *ret_stays: it could not be closed.
+ * NULL is fine. */
+void inspector_close(struct inspector *i, bool *ret_stays);
+
+/* inspector_find.c: the TCP sockets of a process. */
+void inspector_sockets_of(pid_t pid, inspector_sockets *ret);
+/* Connects to a port as a process of its network would. */
+struct err *inspector_connect(pid_t pid, const struct inspector_socket *port, int *ret);
+/* Returns ENOTSUP with the reason when SIGUSR1 does not open an inspector in the process, or could
+ * do anything else. */
+struct err *inspector_check_signal(pid_t pid);
+/* Returns true when the process was started with this port for its inspector. */
+bool inspector_is_named(pid_t pid, uint16_t port);
+
+#endif
