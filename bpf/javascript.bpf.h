@@ -4,7 +4,7 @@
  * rbp links all frames. A frame has its function, which leads to the number of its script and to
  * its own number there. The innermost frame may be half built; the instructions there show it. V8's
  * code is in pages without a file, and in a part of V8's own text; neither has unwind tables. */
-#include "bpf/machine.bpf.h"
+#include "bpf/javascript_function.bpf.h"
 
 enum { JS_RDI = 5, JS_R9 = 9, JS_R12 = 12, JS_R15 = 15, JS_HANDLERS = 8, JS_CHECKS_MAX = 16 };
 
@@ -18,113 +18,6 @@ enum {
 
 /* wire/step.h */
 INLINE long unwind_frame_pointer(struct unwind_walk *w, u32 i);
-
-INLINE const struct wire_v8 *js_data(struct unwind_walk *w)
-{
-	const struct wire_language *l = machine_data(w);
-
-	return l && l->frames == WIRE_LANGUAGE_V8 ? &l->v8 : NULL;
-}
-
-INLINE bool js_is_pointer(u64 word)
-{
-	return (word & 7) == 1 && word >> 47 == 0 && word > 4096;
-}
-
-INLINE bool js_is_small(u64 word)
-{
-	return !(u32)word;
-}
-
-/* The word of the object read last that has a member. */
-INLINE u64 js_member(const struct javascript_state *v, u32 at)
-{
-	u32 i = at >> 3 & 15;
-
-	return i < WIRE_V8_OBJECT_WORDS ? v->object[i] : 0;
-}
-
-/* Reads the type in a Map, if it is a Map, to s->word. */
-INLINE bool js_type(struct unwind_walk *w, const struct wire_v8 *j, u64 map)
-{
-	struct unwind_state *s = w->s;
-
-	return js_is_pointer(map) && machine_user(w, &s->word, map - 1) && js_is_pointer(s->word) &&
-	       machine_user(w, &s->word, s->word - 1 + j->map_type) &&
-	       (s->word & 0xffff) == j->type_map &&
-	       machine_user(w, &s->word, map - 1 + j->map_type);
-}
-
-/* Reads an object of a kind to js.object; follows it where the collector has just moved it. Returns
- * its address, 0: there is none. size: bytes that are read. */
-SUBROUTINE js_object(struct unwind_walk *w, const struct wire_v8 *j, u64 object, u32 kind, u32 size)
-{
-	struct javascript_state *v = &w->s->js;
-	u64 type;
-
-	kind &= WIRE_V8_KINDS - 1;
-	if (size > sizeof(v->object) || !js_is_pointer(object) ||
-	    MACHINE_READ(w, v->object, size, object - 1))
-		return 0;
-	if (v->object[0] && !(v->object[0] & 3)) {
-		object = v->object[0] + 1;
-		if (!js_is_pointer(object) || MACHINE_READ(w, v->object, size, object - 1))
-			return 0;
-	}
-	if (v->object[0] == v->maps[kind] && v->maps[kind])
-		return object;
-	if (!js_type(w, j, v->object[0]))
-		return 0;
-	type = (w->s->word & 0xffff) - j->types[kind];
-	if (kind == WIRE_V8_FUNCTION ? type > WIRE_V8_FUNCTIONS : type != 0)
-		return 0;
-	v->maps[kind] = v->object[0];
-	return object;
-}
-
-/* Sets s->id to that of a function's object, and s->code to its SharedFunctionInfo. */
-SUBROUTINE js_function(struct unwind_walk *w, const struct wire_v8 *j, u64 function)
-{
-	struct unwind_state *s = w->s;
-	struct javascript_state *v = &s->js;
-	u64 shared, script, source, name, number;
-
-	if (!js_object(w, j, function, WIRE_V8_FUNCTION, WIRE_V8_FUNCTION_WORDS * 8))
-		return false;
-	shared = js_object(w, j, js_member(v, j->function_shared), WIRE_V8_SHARED,
-			   WIRE_V8_SHARED_WORDS * 8);
-	if (!shared)
-		return false;
-	s->code = shared;
-	script = js_member(v, j->shared_script);
-	name = js_member(v, j->shared_name);
-	number = js_member(v, j->shared_flags) >> 32;
-	if (script != v->script &&
-	    js_object(w, j, script, WIRE_V8_SCRIPT, WIRE_V8_OBJECT_WORDS * 8)) {
-		if (!js_is_small(js_member(v, j->script_number)))
-			return false;
-		v->script = script;
-		v->number = js_member(v, j->script_number) >> 32;
-		source = js_member(v, j->script_source);
-		if (!js_is_pointer(source) || !machine_user(w, &s->word, source - 1 + WIRE_V8_NAME))
-			s->word = 0;
-		v->number = wire_language_v8_script((u32)v->number, (u32)(s->word >> 32));
-	}
-	if (script && script == v->script) {
-		s->id = wire_language_v8_id(s->tgid, v->number, number);
-		return true;
-	}
-	number = name;
-	script = shared & ~1ull;
-	if (js_is_pointer(name) && !MACHINE_READ(w, s->pair, 16, name - 1) &&
-	    (s->pair[1] & WIRE_V8_HASH_FORM) == WIRE_V8_HASH_WHOLE && js_type(w, j, s->pair[0]) &&
-	    (s->word & 0xffff) < j->type_no_string) {
-		number = s->pair[1];
-		script = 0;
-	}
-	s->id = wire_language_v8_id(s->tgid, script, number);
-	return true;
-}
 
 /* Goes to the caller. guess: the frame was not checked. */
 INLINE long js_go(struct unwind_walk *w, u64 pc, u64 sp, u64 bp, bool guess)

@@ -27,12 +27,17 @@ struct java_state {
 /* JavaScript's frames (bpf/javascript.bpf.h). */
 struct javascript_state {
 	u64 maps[WIRE_V8_KINDS];           /* the last Map of each kind that was found valid */
-	u64 object[WIRE_V8_OBJECT_WORDS];  /* the object read last */
+	u64 object[WIRE_V8_MEMBERS];       /* the object read last */
 	u64 frame[WIRE_V8_FRAME_WORDS];    /* from rbp - 40 on */
-	u64 around[4];                     /* the instructions around the place */
+	u64 around[WIRE_V8_PIECES];        /* the instructions around the place */
 	u64 table, start, other, function; /* other: another handler begins behind start */
 	u64 script, number; /* the script met last, and what wire_language_v8_id() takes of it */
 	u64 low, size;      /* the built-in code that the walk met last */
+	/* For names that only a function's object has. plain: Maps of functions that have none;
+	 * meta: the Map of Maps; name: the key of such names; value: such a name, or what stands
+	 * for it; left: pieces of it that are still to be read. */
+	u64 plain[WIRE_V8_PLAIN], meta, name, value, left;
+	u64 map[WIRE_V8_MAP_WORDS]; /* the Map or characters read last */
 };
 
 #endif

@@ -426,6 +426,9 @@ ROUTINE s64 d_ustack_start(struct unwind_walk *w, void *processes)
 	s->machine.data = s->machine.frames = 0;
 	s->js.size = s->js.script = 0;
 	s->js.maps[0] = s->js.maps[1] = s->js.maps[2] = s->js.maps[3] = 0;
+	s->js.meta = s->js.name = 0;
+	for (int i = 0; i < WIRE_V8_PLAIN; i++)
+		s->js.plain[i] = 0;
 	s->tgid = bpf_get_current_pid_tgid() >> 32;
 	space = unwind_open_mm(w);
 	p = UNWIND_PROCESS(processes, s);

@@ -110,7 +110,8 @@ static inline uint64_t wire_language_v8_script(uint32_t number, uint32_t length)
 /* Returns the id of a function of JavaScript. The collector moves objects, so it has no address: of
  * a function in a script, wire_language_v8_script() and the function's number in the script; of one
  * that is built in, 0 and the hash and length of its name. Others have their address
- * and that of their name, and may lose their names. */
+ * and that of their name, and may lose their names. A function whose object has a name of its own
+ * has the id that these give for its id as the script, and for what stands for the name. */
 static inline uint64_t wire_language_v8_id(uint32_t pid, uint64_t script, uint64_t function)
 {
 	const uint64_t about[WIRE_LANGUAGE_ABOUT] = { function, 0, 0 };
@@ -128,7 +129,32 @@ static inline uint64_t wire_language_v8_place(uint64_t id, uint64_t place, const
 	h = wire_unwind_mix(h ^ code[2] ^ code[3] << 1);
 	return h & WIRE_LANGUAGE_IDS;
 }
-enum { WIRE_V8_BEFORE = 16 }; /* bytes of code that are read before a place */
+enum {
+	WIRE_V8_BEFORE = 16, /* bytes of code that are read before a place */
+	/* A name may be a tree of strings. Limits of the words of one that are read, of the strings
+	 * that are left to read (a power of two), and of those that are read. */
+	WIRE_V8_TEXT_WORDS = 8,
+	WIRE_V8_PIECES = 4,
+	WIRE_V8_STEPS = 8,
+};
+
+/* Returns what stands for a name in the id of a function, from what stands for the beginning of the
+ * name, and its next piece: the hash and length, or the characters if V8 has not made the hash yet.
+ * It is never 0. */
+static inline uint64_t wire_language_v8_piece(uint64_t before, uint64_t word)
+{
+	return wire_unwind_mix(before ^ word) | 1;
+}
+
+static inline uint64_t wire_language_v8_text(uint64_t before, uint32_t length,
+					     const uint64_t *characters)
+{
+	uint64_t h = wire_language_v8_piece(before, length);
+
+	for (int i = 0; i < WIRE_V8_TEXT_WORDS; i++)
+		h = wire_language_v8_piece(h, characters[i]);
+	return h;
+}
 
 /* A place in a piece of code. called: it is a return address. It is the `entry` of a request. That
  * of a Method is 0. */
@@ -228,12 +254,18 @@ struct wire_v8 {
 	uint32_t bytecodes_length, bytecodes_data;
 	uint32_t opcodes;
 	uint32_t builtin_exit; /* mark of the frame of a call of C++ */
+	/* for names that only a function's object has */
+	uint32_t map_bits3, map_dictionary, map_descriptors, map_first, map_words;
+	uint32_t function_properties, array_data, names_prefix;
+	/* bits of a string's type: its form and the width of its characters */
+	uint32_t text_form, text_bits, text_cons, text_flat, text_first, text_bytes;
 };
 
 enum {
 	WIRE_V8_ENTRY = WIRE_LANGUAGE_BEFORE - 1, /* the place in front of the first bytecode */
 	WIRE_V8_FUNCTIONS = 16,                   /* types behind that of a function */
 	WIRE_V8_OBJECT_WORDS = 9,                 /* of an object that are read at most */
+	WIRE_V8_MEMBERS = 16,                     /* room for them, a power of two */
 	WIRE_V8_FUNCTION_WORDS = 5,
 	WIRE_V8_SHARED_WORDS = 8,
 	WIRE_V8_FRAME_MAX = 1 << 26,
@@ -248,6 +280,20 @@ enum {
 	WIRE_V8_RETURN = 6,
 	WIRE_V8_EXIT_FUNCTION = 8,
 	WIRE_V8_FRAME_WORDS = 9,
+	/* an object's properties: three words each, in an array of descriptors or a dictionary */
+	WIRE_V8_MAP_WORDS = 8,  /* of a Map that are read */
+	WIRE_V8_PLAIN = 8,      /* Maps that a walk remembers */
+	WIRE_V8_OWN_SHIFT = 10, /* number of an object's descriptors */
+	WIRE_V8_OWN_MASK = 0x3ff,
+	WIRE_V8_DESCRIPTORS = 24, /* bytes before the first */
+	WIRE_V8_PROPERTY = 24,    /* bytes of a key, details and value, or key, value and details */
+	WIRE_V8_NAMED = 1,        /* the function's descriptor that is its name */
+	WIRE_V8_ACCESSOR = 1,     /* details */
+	WIRE_V8_IN_DESCRIPTOR = 1 << 5,
+	WIRE_V8_INDEX_SHIFT = 19,
+	WIRE_V8_DICTIONARY = 3,         /* words before a dictionary's own prefix */
+	WIRE_V8_ENTRIES_MAX = 32,       /* of a dictionary that are searched */
+	WIRE_V8_NAME_TEXT = 0x656d616e, /* "name" */
 	/* a String: hash and length, in the upper half, lie in the second word */
 	WIRE_V8_NAME = 8,
 	WIRE_V8_HASH_FORM = 3, /* bits of the hash that say what it is */

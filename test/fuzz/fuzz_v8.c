@@ -15,7 +15,7 @@ enum {
 	VERSION_SHIFT = 2,
 	UNLISTED = 1 << 7,
 	NAME_MAX_ = 4096 * 3,
-	READS_MAX = 100
+	READS_MAX = 150
 };
 
 static uint64_t address(const uint8_t *p)

@@ -44,7 +44,7 @@ MODES = ([], ["--jitless"], ["--always-sparkplug"], ["--always-opt"], ["--always
          ["--compact-on-every-full-gc", "--gc-interval=3000"], ["--stress-compaction"])
 BUSY_MODES = ([], ["--jitless"], ["--always-sparkplug", "--no-opt", "--no-maglev"], ["--always-sparkplug", "--no-opt"], ["--maglev"], ["--no-enable-lazy-source-positions"])
 OPTIONS = ("-q", "-x", "aggsize=16m")
-ENGINES = ("kernel", "inproc")
+ENGINES = os.environ.get("ENGINES", "kernel inproc").split()
 
 
 def said(path):

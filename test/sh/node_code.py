@@ -7,8 +7,9 @@ import subprocess
 
 from checks import skip
 
-# park() notes the thread's place, below closures, a constructor, a getter, recursion and functions of V8 that call back. Strings are of one
-# byte and of two bytes a character, lines end in all ways. program() fills in the words in capitals.
+# park() notes the thread's place, below closures, a constructor, a getter, recursion, functions of V8 that call back, and functions with names
+# that are not in the source, of which two have the same source. Strings are of one byte and of two bytes a character, lines end in all ways.
+# program() fills in the words in capitals.
 PROGRAM = """
 Error.stackTraceLimit = 100;
 Error.prepareStackTrace = (e, sites) => sites.map((s) => [s.getFunctionName(), s.getScriptNameOrSourceURL(), s.getLineNumber()]);
@@ -50,7 +51,20 @@ function replaces() { 'abc'.replace(/b/, () => { größe(); return 'x'; }); }\r\
 function evals() { (0, eval)('/*€*/\\nparses();\\n//# sourceURL=evaluated.js'); }
 function *generates() { yield (applies(), 1); }
 function spreads() { return [...generates()]; }
-function maps() { return new Map([[1, 2]]).forEach(() => spreads()); }
+const take = Symbol('take'), long = Symbol('a description of more than thirty-two characters');
+class Queue {
+    [take]() { return this[long]; }
+    get [long]() { return Queue['a method of ' + many.length](); }
+    static ['a method of ' + many.length]() { return spreads(); }
+    member = waits(this);
+}
+function waits(queue) { return queue[take](); }
+function called(name, f) {
+    return Object.defineProperty(() => f(), 'name', { value: name });
+}
+const inner = called('inner', () => new Queue()), outermost = called('called by the ' + 'outer', inner);
+class Other { constructor() { outermost(); } static name = 'a class that says so'; }
+function maps() { return new Map([[1, 2]]).forEach(() => new Other()); }
 BEGINS
 """
 BUSY = """
@@ -131,9 +145,8 @@ def frames_of(block):
 
 
 def shown(said):
-    """As descry shows a frame that V8 has said. A name that was computed, as that of [symbol](), is in the function's object only."""
+    """As descry shows a frame that V8 has said."""
     name, file, line = said
-    name = None if name and name.startswith("[") else name
     file = file or "[v8]"
     return (name or "<anonymous>", file if file.startswith("node:") else os.path.basename(file), line or 0)
 

@@ -16,11 +16,7 @@ FIRST = 500
 STOPS = max(SAMPLES // 20, 5)  # descry stack reads much for each
 ENGINES = os.environ.get("ENGINES", "kernel inproc stop").split()
 MODES = ([], ["--maglev", "--always-sparkplug"])
-# Names that only the function's object has: computed ones, in brackets; those of util.promisify() and of Node.js's hideStackFrames(), which make
-# functions "fn" and "wrappedFn" and give each the name of another one; those that Node.js 18 gives functions of its own.
-# V8 also says what a function is that a class has for the values of its members; in V8 12 and later its object has the class's name.
-RENAMED = ("fn", "node:internal/util"), ("wrappedFn", "node:internal/errors")
-GOOD = "equal", "renamed", "cut"
+GOOD = "equal", "cut"
 WORDS_MAX = 120  # a stack has 127 words: outer frames that do not fit are left out
 CLAUSES = """pid$target:truth.node:truth_now:entry { printf("stack %d\\n", arg0); jstack(200); }
 pid$target:truth.node:truth_end:entry { exit(0); }"""
@@ -31,7 +27,7 @@ def said_by_v8(text):
     found = {}
     for n, tid, rows in re.findall(r"^stack (\d+) (\d+)\n((?:.*\t.*\t-?\d+\n)*)end$", text, re.M):
         frames = [row.split("\t") for row in rows.splitlines()]
-        found[int(n)] = int(tid), [(name if is_computed(name) else shown((name, file, 0))[0], *shown((name, file, max(int(line), 0)))[1:]) for name, file, line in frames]
+        found[int(n)] = int(tid), [shown((name, file, max(int(line), 0))) for name, file, line in frames]
     return found
 
 
@@ -40,23 +36,14 @@ def printed(text):
     return {int(n): block for n, block in re.findall(r"^stack (\d+)\n((?:^ +\S.*\n|\n)*)", text, re.M)}
 
 
-def is_computed(name):
-    return re.match(r"(get |set |static )*\[|__node_internal_|<(instance_members|static)_initializer>", name)
-
-
-def is_renamed(a, b):
-    """Are these frames equal but for a name that only the function's object has?"""
-    return a is not None and a[1:] == b[1:] and (is_computed(b[0]) or a[:2] in RENAMED)
-
-
 def can_be(ours, theirs):
     """Are these frames those, in true order, as far as names are known? One word may be several functions."""
     rest = iter(theirs)
-    return all(any(a == b or is_renamed(a, b) for b in rest) for a in ours if a)
+    return all(any(a == b for b in rest) for a in ours if a)
 
 
 def difference(ours, theirs, words):
-    """What is unlike: nothing; a name that the program has given a function; names that could not be read any more; lines; or frames. A stack of
+    """What is unlike: nothing; names that could not be read any more, or that only a function's object has; lines; or frames. A stack of
     as many words as fit ends early. V8 leaves out functions that are built into it; stack_node.py compares these."""
     ours = [f for f in ours if f is None or f[1] != "[v8]"]
     cut = words >= WORDS_MAX and len(ours) < len(theirs)
@@ -67,19 +54,19 @@ def difference(ours, theirs, words):
         return "unlike"
     if all(a == b for a, b in pairs):
         return "cut" if cut else "equal"
-    if all(a == b or is_renamed(a, b) for a, b in pairs):
-        return "renamed"
-    if all(a and (a[:2] == b[:2] or is_renamed(a, (*b[:2], a[2]))) and a[2] in (0, b[2]) for a, b in pairs):
+    if all(a and a[:2] == b[:2] and a[2] in (0, b[2]) for a, b in pairs):
         return "no line"
+    if all(a and a[1:] == b[1:] for a, b in pairs):
+        return "another name"
     return "unlike"
 
 
 def unlike_parts(ours, theirs):
     """What they do not have in common, from the innermost function and from the outermost one on."""
     ours = [f for f in ours if f is None or f[1] != "[v8]"]
-    while ours and theirs and ours[-1] is not None and (ours[-1] == theirs[-1] or is_renamed(ours[-1], theirs[-1])):
+    while ours and theirs and ours[-1] == theirs[-1]:
         ours, theirs = ours[:-1], theirs[:-1]
-    while ours and theirs and ours[0] is not None and (ours[0] == theirs[0] or is_renamed(ours[0], theirs[0])):
+    while ours and theirs and ours[0] == theirs[0]:
         ours, theirs = ours[1:], theirs[1:]
     return theirs, ours
 

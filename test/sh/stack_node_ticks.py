@@ -8,6 +8,8 @@ import collections
 
 from node_truth import *
 
+# functions to which Node.js gives the names of others
+RENAMED = ("fn", "node:internal/util"), ("wrappedFn", "node:internal/errors")
 SAMPLES = int(os.environ.get("SAMPLES", "300"))
 CLAUSES = """proc:::signal-handle /pid == $target && args[0] == SIGPROF/ { printf("stack %d %d\\n", tid, timestamp); jstack(200); }
 pid$target:truth.node:truth_end:entry { exit(0); }"""
@@ -29,9 +31,14 @@ def said_by_v8(text):
         yield int(tid), int(at) * 1000, [shown(f) for f in frames], {int(n) for row in rows[:1] for n in row[3:]}
 
 
+def are_same(a, b):
+    """Is this the function of the profiler, which does not know the name that only a function's object has?"""
+    return a[1] == b[1] and (a[0] == b[0] or "[" in a[0] or a[0].startswith("__node_internal_") or b[:2] in RENAMED)
+
+
 def are_like(ours, theirs, lines):
     """lines: what the line of the innermost function may be. V8's profiler has no line for what is not called there: 0."""
-    if len(ours) != len(theirs) or not all(a and a[:2] == b[:2] for a, b in zip(ours, theirs)):
+    if len(ours) != len(theirs) or not all(a and are_same(a, b) for a, b in zip(ours, theirs)):
         return False
     return all(a[2] == b[2] for a, b in zip(ours[1:], theirs[1:])) and ours[0][2] in lines | {0}
 
@@ -41,7 +48,7 @@ def has_all(ours, theirs):
     the call of the next one, if both have the same next one."""
     at, before = 0, None
     for f in theirs:
-        while at < len(ours) and ours[at][:2] != f[:2]:
+        while at < len(ours) and not are_same(ours[at], f):
             at += 1
         if at == len(ours) or before is not None and at == before + 1 and ours[at][2] != f[2]:
             return False
@@ -60,7 +67,7 @@ def difference(ours, theirs, lines):
         return "more"
     if len(ours) < len(theirs) and has_all(theirs, ours):
         return "inlined"
-    if [f[:2] for f in ours] == [f[:2] for f in theirs]:
+    if len(ours) == len(theirs) and all(are_same(a, b) for a, b in zip(ours, theirs)):
         return "innermost line" if ours[1:] == theirs[1:] else "lines"
     return "unlike"
 

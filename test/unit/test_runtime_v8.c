@@ -607,6 +607,196 @@ static void test_hostile_words(void **state)
 	v8_memory_fini(&m);
 }
 
+/* --- names that only a function's object has --- */
+
+enum {
+	FUNCTION_MAP = V8_MAPS + 0x40 * V8_FUNCTION,
+	PLAIN_DETAILS = 0,
+	NAMED_ENTRY = V8_PROPERTIES + 24 + 24,
+	INSIDE = 8, /* word of the function at which its own properties begin */
+};
+
+static void put_map(struct v8_memory *m, uint32_t bits)
+{
+	made_memory_put(&m->made, FUNCTION_MAP + 8, INSIDE + 1, 1);
+	made_memory_put(&m->made, FUNCTION_MAP + 9, INSIDE, 1);
+	made_memory_put(&m->made, FUNCTION_MAP + 16, bits, 4);
+	word(m, FUNCTION_MAP + 40, V8_PROPERTIES + 1);
+}
+
+/* Makes the name of V8_JS_FUNCTION a property in the object, whose value is the string `own`. */
+static void make_named(struct v8_memory *m, const char *own)
+{
+	make_numbered(m);
+	v8_memory_string(m, V8_KEY, "name");
+	v8_memory_string(m, V8_OWN, own);
+	put_map(m, 2 << 10);
+	word(m, NAMED_ENTRY, V8_KEY + 1);
+	word(m, NAMED_ENTRY + 8, small(PLAIN_DETAILS));
+	word(m, V8_JS_FUNCTION + INSIDE * 8, V8_OWN + 1);
+}
+
+/* A step and a walk say this name. Returns the walk's word. */
+static uint64_t check_name(struct v8_memory *m, const char *name)
+{
+	static struct machine_made w;
+
+	v8_pass(&m->v8);
+	check_step(m, at(V8_BUILTINS + 0x10, true), name, 2, 1);
+	assert_int_equal(walk_at(m, &w, V8_BUILTINS + 0x10, true), 1);
+	check_word(m, &w, name, 2, 1);
+	assert_true(w.reads < 60);
+	return w.frames[0];
+}
+
+/* Two functions with the same source have their own names, and a word each, wherever the collector
+ * moves them. */
+static void test_own_names(void **state)
+{
+	struct v8_memory m;
+	uint64_t first;
+
+	make_named(&m, "[first]");
+	first = check_name(&m, "[first]");
+	v8_memory_string(&m, V8_OWN + 0x40, "[first]");
+	word(&m, V8_JS_FUNCTION + INSIDE * 8, V8_OWN + 0x40 + 1);
+	assert_true(check_name(&m, "[first]") == first);
+	v8_memory_string(&m, V8_OWN, "[other]");
+	word(&m, V8_JS_FUNCTION + INSIDE * 8, V8_OWN + 1);
+	assert_true(check_name(&m, "[other]") != first);
+	/* V8 has made the hash */
+	made_memory_put(&m.made, V8_OWN + 8, 0x1232, 4);
+	assert_true(check_name(&m, "[other]") != first);
+	/* the function that gives the name in the source; no descriptor of the name */
+	word(&m, NAMED_ENTRY + 8, small(1));
+	assert_true(check_name(&m, "work") != first);
+	put_map(&m, 1 << 10);
+	check_name(&m, "work");
+	/* no string; another property */
+	word(&m, NAMED_ENTRY + 8, small(PLAIN_DETAILS));
+	put_map(&m, 2 << 10);
+	word(&m, V8_JS_FUNCTION + INSIDE * 8, V8_SFI + 1);
+	check_name(&m, "work");
+	word(&m, V8_JS_FUNCTION + INSIDE * 8, V8_OWN + 1);
+	check_name(&m, "[other]");
+	word(&m, NAMED_ENTRY, V8_NAME + 1);
+	check_name(&m, "work");
+	v8_memory_fini(&m);
+}
+
+/* The property lies in the descriptor, in an array, or in a dictionary. */
+static void test_places_of_names(void **state)
+{
+	const uint64_t array[] = { 0, V8_OWN + 1 };
+	const uint64_t dictionary[] = { 0,           0, 0,          0,          0, V8_NAME + 1,
+					V8_FILE + 1, 0, V8_KEY + 1, V8_OWN + 1, 0 };
+	struct v8_memory m;
+	uint64_t word_before;
+
+	make_named(&m, "[key]");
+	word_before = check_name(&m, "[key]");
+	word(&m, NAMED_ENTRY + 8, small(1 << 5));
+	word(&m, NAMED_ENTRY + 16, V8_OWN + 1);
+	word(&m, V8_JS_FUNCTION + INSIDE * 8, V8_FILE + 1);
+	assert_true(check_name(&m, "[key]") == word_before);
+	word(&m, NAMED_ENTRY + 8, small(2 << 19));
+	v8_memory_array(&m, V8_DEOPT, array, 2, 8);
+	word(&m, V8_JS_FUNCTION + 8, V8_DEOPT + 1);
+	assert_true(check_name(&m, "[key]") == word_before);
+	put_map(&m, 1 << 21);
+	v8_memory_array(&m, V8_DEOPT, dictionary, ARRAY_SIZE(dictionary), 8);
+	assert_true(check_name(&m, "[key]") == word_before);
+	/* the entry is behind the end */
+	word(&m, V8_DEOPT + 8, small(ARRAY_SIZE(dictionary) - 1));
+	check_name(&m, "work");
+	word(&m, V8_DEOPT + 8, small(-1)); /* a dictionary without end has none behind the limit */
+	word(&m, V8_DEOPT + 16 + 8 * 8, V8_FILE + 1);
+	check_name(&m, "work");
+	v8_memory_fini(&m);
+}
+
+static void make_cons(struct v8_memory *m, uint64_t addr, uint32_t length, uint64_t first,
+		      uint64_t second)
+{
+	v8_memory_object(m, addr, V8_STRING_CONS);
+	made_memory_put(&m->made, addr + 12, length, 4);
+	word(m, addr + 16, first + 1);
+	word(m, addr + 24, second + 1);
+}
+
+/* A name that V8 has put together of pieces. */
+static void test_names_of_pieces(void **state)
+{
+	enum { GET = V8_OWN, SYMBOL = V8_OWN + 0x40, HALF = V8_OWN + 0x80, ALL = V8_OWN + 0xc0 };
+	struct v8_memory m;
+	uint64_t before;
+
+	make_named(&m, "get ");
+	v8_memory_string(&m, SYMBOL, "[symbol]");
+	make_cons(&m, HALF, 12, SYMBOL, GET);
+	make_cons(&m, ALL, 16, GET, HALF);
+	word(&m, V8_JS_FUNCTION + INSIDE * 8, ALL + 1);
+	before = check_name(&m, "get [symbol]get ");
+	v8_memory_string(&m, SYMBOL, "[simple]");
+	assert_true(check_name(&m, "get [simple]get ") != before);
+	/* a tree that is too deep, and one that is its own half: the name in the source */
+	make_cons(&m, HALF, 12, SYMBOL, ALL);
+	check_name(&m, "work");
+	make_cons(&m, HALF, 12, HALF, SYMBOL);
+	check_name(&m, "work");
+	v8_memory_object(&m, ALL, V8_STRING_SLICED);
+	check_name(&m, "work");
+	v8_memory_fini(&m);
+}
+
+/* Optimized code was made for the object of an inlined function. */
+static void test_inlined_names(void **state)
+{
+	static const uint8_t literal[] = { 14, 0,  4, 4, 0, 4, 0, 0, 0,  0,
+					   0,  39, 1, 1, 0, 2, 0, 0, 38, 4 };
+	const uint64_t literals[] = { V8_SFI + 1, V8_SFI_INLINED + 3, V8_JS_INLINED + 3 };
+	static struct machine_made w;
+	struct v8_memory m;
+	struct runtime_frame f;
+	const void *met;
+
+	make_named(&m, "[key]");
+	make_optimized(&m);
+	v8_memory_array(&m, V8_TRANSLATIONS, literal, sizeof(literal), 1);
+	v8_memory_array(&m, V8_LITERALS, literals, 3, 8);
+	made_memory_bytes(&m.made, V8_JS_INLINED, m.made.bytes + (V8_JS_FUNCTION - V8_BASE), 0x80);
+	word(&m, V8_JS_INLINED + 32, V8_SFI_INLINED + 1);
+	v8_memory_string(&m, V8_OWN + 0x40, "[inlined]");
+	word(&m, V8_JS_INLINED + INSIDE * 8, V8_OWN + 0x40 + 1);
+	check_step(&m, at(V8_INSTRUCTIONS + 0x20, true), "[inlined]", 1, 2);
+	assert_int_equal(walk_at(&m, &w, V8_INSTRUCTIONS + 0x20, true), 1);
+	check_word(&m, &w, "[inlined]", 1, 2);
+	met = v8_learn(&m.v8.runtime, w.asks[0].code, w.asks[0].entry, w.asks[0].id);
+	v8_describe(&m.v8.runtime, met, 0, 1, &f);
+	assert_string_equal(f.function, "[key]");
+	/* the object of another function, or none */
+	word(&m, V8_JS_INLINED + 32, V8_SFI + 1);
+	check_word(&m, &w, "work", 1, 2);
+	word(&m, V8_LITERALS + 32, small(1));
+	check_word(&m, &w, "work", 1, 2);
+	v8_memory_fini(&m);
+}
+
+/* Functions for the values of a class's members, which have the name of the class. */
+static void test_initializers(void **state)
+{
+	struct v8_memory m;
+
+	make_numbered(&m);
+	made_memory_put(&m.made, V8_SFI + 56, 0x120 + 24, 4);
+	check_name(&m, "<instance_members_initializer>");
+	v8_memory_fini(&m);
+	make_numbered(&m);
+	made_memory_put(&m.made, V8_SFI + 56, 0x120 + 25, 4);
+	check_name(&m, "<static_initializer>");
+	v8_memory_fini(&m);
+}
+
 static void test_versions(void **state)
 {
 	assert_non_null(v8_version_find(10, 2));
@@ -617,14 +807,16 @@ static void test_versions(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_interpreted),    cmocka_unit_test(test_handler),
-		cmocka_unit_test(test_baseline),       cmocka_unit_test(test_optimized),
-		cmocka_unit_test(test_names),          cmocka_unit_test(test_lines),
-		cmocka_unit_test(test_partial_frames), cmocka_unit_test(test_hostile),
-		cmocka_unit_test(test_words),          cmocka_unit_test(test_compiled_words),
-		cmocka_unit_test(test_unlisted_words), cmocka_unit_test(test_innermost_words),
-		cmocka_unit_test(test_hostile_words),  cmocka_unit_test(test_versions),
-		cmocka_unit_test(test_entry),
+		cmocka_unit_test(test_interpreted),     cmocka_unit_test(test_handler),
+		cmocka_unit_test(test_baseline),        cmocka_unit_test(test_optimized),
+		cmocka_unit_test(test_names),           cmocka_unit_test(test_lines),
+		cmocka_unit_test(test_partial_frames),  cmocka_unit_test(test_hostile),
+		cmocka_unit_test(test_words),           cmocka_unit_test(test_compiled_words),
+		cmocka_unit_test(test_unlisted_words),  cmocka_unit_test(test_innermost_words),
+		cmocka_unit_test(test_hostile_words),   cmocka_unit_test(test_versions),
+		cmocka_unit_test(test_entry),           cmocka_unit_test(test_own_names),
+		cmocka_unit_test(test_places_of_names), cmocka_unit_test(test_names_of_pieces),
+		cmocka_unit_test(test_inlined_names),   cmocka_unit_test(test_initializers),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

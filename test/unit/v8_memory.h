@@ -46,6 +46,10 @@ enum {
 	V8_DEOPT = V8_BASE + 0x2c00,
 	V8_LITERALS = V8_BASE + 0x2d00,
 	V8_TRANSLATIONS = V8_BASE + 0x2e00,
+	V8_PROPERTIES = V8_BASE + 0x3000, /* descriptors, or a dictionary */
+	V8_KEY = V8_BASE + 0x3200,        /* "name" */
+	V8_OWN = V8_BASE + 0x3300,        /* strings */
+	V8_JS_INLINED = V8_BASE + 0x3600, /* a function of V8_SFI_INLINED */
 	V8_BUILTINS = V8_BASE + 0x4000,
 	V8_MADE = V8_BASE + 0x6000, /* code that V8 has made */
 	V8_INSTRUCTIONS = V8_MADE + 0x100,
@@ -63,7 +67,14 @@ struct v8_memory {
 static inline void v8_memory_numbers(struct v8_numbers *n)
 {
 	*n = (struct v8_numbers){
+		.map_words = 8,
+		.map_first = 9,
 		.map_type = 12,
+		.map_bits3 = 16,
+		.map_descriptors = 40,
+		.map_dictionary = 21,
+		.names_prefix = 2,
+		.object_properties = 8,
 		.type_map = V8_MAP,
 		.type_code = V8_CODE,
 		.type_stream = V8_STREAM,

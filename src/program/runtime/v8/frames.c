@@ -153,7 +153,8 @@ static void add_function(struct frame *f, const struct v8_function *fn)
 			vec_push(f->ret, v8_frame(v, &inlined[i]));
 		if (n)
 			return;
-	} else if (v8_type(v, &bytecodes) == v->n.type_bytecodes && bytecodes == fn->bytecodes) {
+	} else if (v8_type(v, &bytecodes) == v->n.type_bytecodes &&
+		   bytecodes == v8_plain(fn)->bytecodes) {
 		place = f->has_code ? v8_baseline_place(v, &f->code, bytecodes, pc, called)
 				    : interpreted_place(f, bytecodes);
 	}

@@ -9,6 +9,10 @@ enum {
 	SCOPE_CLASS_VARIABLE = 1 << 10,
 	SCOPE_FUNCTION_VARIABLE = 3 << 12,
 	SCOPE_INFERRED_NAME = 1 << 14,
+	/* flags of a SharedFunctionInfo: the kind of function (function-kind.h) */
+	FUNCTION_KIND = 0x1f,
+	MEMBERS_INITIALIZER = 24,
+	STATIC_INITIALIZER = 25,
 	INLINE_LOCALS_MAX = 75, /* with more locals than this, the names are in one table */
 };
 
@@ -51,8 +55,14 @@ uint32_t v8_scope_names(struct v8 *v, uint64_t scope, uint32_t *ret_n)
 
 const char *v8_shared_name(struct v8 *v, uint64_t shared)
 {
+	const uint32_t flags = v8_u32(v, shared - 1 + (uint32_t)v->n.shared_flags);
 	uint64_t name = v8_get(v, shared, (uint32_t)v->n.shared_name);
 
+	/* Since V8 12 these have the name of the class, and V8 takes no notice of it. */
+	if ((flags & FUNCTION_KIND) == MEMBERS_INITIALIZER)
+		return "<instance_members_initializer>";
+	if ((flags & FUNCTION_KIND) == STATIC_INITIALIZER)
+		return "<static_initializer>";
 	return v8_type(v, &name) == v->n.type_scope ? scope_name(v, name) : v8_text(v, name);
 }
 
@@ -91,7 +101,7 @@ static uint64_t name_number(struct v8 *v, uint64_t name)
 	return (word & WIRE_V8_HASH_FORM) == WIRE_V8_HASH_WHOLE ? word : 0;
 }
 
-uint64_t v8_function_id(struct v8 *v, uint64_t shared)
+static uint64_t shared_id(struct v8 *v, uint64_t shared)
 {
 	const uint32_t pid = (uint32_t)v->runtime.space->pid;
 	uint64_t script, name, number;
@@ -106,6 +116,17 @@ uint64_t v8_function_id(struct v8 *v, uint64_t shared)
 	number = name_number(v, name);
 	return number ? wire_language_v8_id(pid, 0, number)
 		      : wire_language_v8_id(pid, shared & ~1ull, name);
+}
+
+uint64_t v8_function_id(struct v8 *v, uint64_t object)
+{
+	uint64_t id, name, number;
+
+	if (!v8_is_function(v, &object))
+		return shared_id(v, object);
+	id = shared_id(v, v8_get(v, object, (uint32_t)v->n.function_shared));
+	number = id ? v8_own_name(v, object, &name) : 0;
+	return number ? wire_language_v8_id((uint32_t)v->runtime.space->pid, id, number) : id;
 }
 
 /* Reads what V8 may have made since a function was read. */
@@ -156,13 +177,39 @@ const struct v8_function *v8_function(struct v8 *v, uint64_t shared)
 	return f;
 }
 
+/* Returns the function under another name. */
+static const struct v8_function *with_name(struct v8 *v, const struct v8_function *plain,
+					   uint64_t function, uint64_t name)
+{
+	const struct v8_key key = { v->pass ? 0 : name, v8_function_id(v, function) };
+	const uint64_t *known = hash_get(&v->functions, &key, sizeof(key));
+	struct v8_function *f;
+	const char *text;
+
+	if (known)
+		return (const struct v8_function *)(uintptr_t)*known;
+	text = v8_text(v, name);
+	if (!v8_afford(v, sizeof(*f)))
+		return plain;
+	f = arena_new(&v->names, struct v8_function);
+	*f = (struct v8_function){
+		.address = plain->address, .name = text, .script = plain->script, .plain = plain
+	};
+	*hash_put(&v->functions, &key, sizeof(key), NULL) = (uintptr_t)f;
+	return f;
+}
+
 const struct v8_function *v8_function_of(struct v8 *v, uint64_t function)
 {
-	int32_t type = v8_type(v, &function);
+	const struct v8_function *plain;
+	uint64_t name;
 
-	if (type < v->n.type_function || type > v->n.type_function + WIRE_V8_FUNCTIONS)
+	if (!v8_is_function(v, &function))
 		return NULL;
-	return v8_function(v, v8_get(v, function, (uint32_t)v->n.function_shared));
+	plain = v8_function(v, v8_get(v, function, (uint32_t)v->n.function_shared));
+	if (!plain || !v8_own_name(v, function, &name))
+		return plain;
+	return with_name(v, plain, function, name);
 }
 
 /* Reads a number with its sign in the lowest bit, inverted if it is negative. */
@@ -207,8 +254,9 @@ static uint32_t read_line(struct v8 *v, const struct v8_function *f, int32_t pla
 }
 
 /* A table may be long, and many frames may be at one place. */
-static uint32_t v8_line(struct v8 *v, const struct v8_function *f, int32_t place)
+static uint32_t v8_line(struct v8 *v, const struct v8_function *named, int32_t place)
 {
+	const struct v8_function *f = v8_plain(named);
 	const uint64_t key[] = { (uintptr_t)f, (uint64_t)place };
 	uint64_t *known;
 	bool is_new;

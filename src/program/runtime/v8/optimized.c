@@ -79,6 +79,7 @@ static bool next(struct translation *t, uint32_t *ret)
 
 struct inlined {
 	uint32_t literal; /* index of its SharedFunctionInfo */
+	int32_t closure;  /* ... of its JSFunction; -1: it is in a register or on the stack */
 	int32_t place;
 };
 
@@ -88,8 +89,14 @@ static uint32_t read_frames(struct translation *t, struct inlined *ret)
 {
 	const struct v8_version *k = t->version;
 	uint32_t opcode, n = 0, want = 0;
+	bool begun = false; /* the frame's JSFunction follows */
 
 	for (uint32_t i = 0; i < STEPS_MAX && next(t, &opcode); i++) {
+		if (begun && opcode == k->op.literal)
+			ret[n - 1].closure = to_signed(t->operands[0]);
+		if (begun && n == want)
+			return n;
+		begun = false;
 		if (opcode == k->op.begin[0] || opcode == k->op.begin[1]) {
 			if (want)
 				return 0;
@@ -104,13 +111,13 @@ static uint32_t read_frames(struct translation *t, struct inlined *ret)
 			if (opcode == k->op.frame[f]) {
 				ret[n].place = f < k->op.interpreted ? to_signed(t->operands[0])
 								     : V8_NOWHERE;
+				ret[n].closure = -1;
 				ret[n++].literal = (uint32_t)to_signed(t->operands[1]);
+				begun = true;
 				break;
 			}
-		if (n == want)
-			return n;
 	}
-	return 0;
+	return begun && n == want ? n : 0;
 }
 
 /* Reads a number of so many bytes, the lowest first. */
@@ -193,6 +200,18 @@ static uint64_t element(const struct v8 *v, uint64_t array, uint32_t index)
 	return v8_get(v, array, (uint32_t)v->n.array_data + index * 8) & ~2ull;
 }
 
+/* Returns the function of a frame. An object of it that the code was made for has its name. */
+static const struct v8_function *function_at(struct v8 *v, uint64_t literals,
+					     const struct inlined *i)
+{
+	const struct v8_function *plain = v8_function(v, element(v, literals, i->literal)), *f;
+
+	if (!plain || i->closure < 0)
+		return plain;
+	f = v8_function_of(v, element(v, literals, (uint32_t)i->closure));
+	return f && v8_plain(f) == plain ? f : plain;
+}
+
 uint32_t v8_optimized(struct v8 *v, const struct v8_code *c, const struct v8_function *f,
 		      uint64_t pc, struct v8_at ret[V8_INLINED_MAX])
 {
@@ -215,10 +234,13 @@ uint32_t v8_optimized(struct v8 *v, const struct v8_code *c, const struct v8_fun
 	for (uint32_t i = 0; i < n; i++) { /* outermost first */
 		struct v8_at *at = &ret[n - 1 - i];
 
-		at->function = v8_function(v, element(v, literals, inlined[i].literal));
+		at->function = function_at(v, literals, &inlined[i]);
 		at->place = inlined[i].place;
 		if (!at->function)
 			return 0;
 	}
-	return n && ret[n - 1].function == f ? n : 0;
+	if (!n || v8_plain(ret[n - 1].function) != v8_plain(f))
+		return 0;
+	ret[n - 1].function = f;
+	return n;
 }

@@ -124,6 +124,7 @@ struct v8_version {
 	struct {
 		uint8_t begin[2], frame[4], match; /* opcodes; frames of JavaScript */
 		uint8_t interpreted;               /* of these, frames with bytecodes */
+		uint8_t literal;                   /* opcode of a value in the literals */
 		uint8_t begin_frames; /* index of the operand with the count of such frames */
 		bool is_signed;       /* opcodes are written as signed numbers */
 	} op;
@@ -145,7 +146,7 @@ struct v8_script {
 	uint32_t n;
 };
 
-/* A function, read from its SharedFunctionInfo. */
+/* A function, read from its SharedFunctionInfo. A JSFunction may have another name. */
 struct v8_function {
 	uint64_t address;
 	uint32_t pass; /* v8_pass() in which it was read */
@@ -154,6 +155,8 @@ struct v8_function {
 	uint64_t bytecodes;             /* 0: none */
 	const uint8_t *positions;       /* a copy of the table; NULL: V8 has not made it */
 	uint32_t npositions;
+	/* The same without the name that only a JSFunction has; NULL: this is it. */
+	const struct v8_function *plain;
 };
 
 /* What stays of an object when another takes its address. */
@@ -260,6 +263,13 @@ const struct v8_script *v8_script(struct v8 *v, uint64_t address);
 /* Returns the line of a position in the script's source, 0: not known. */
 uint32_t v8_script_line(const struct v8_script *s, uint32_t position);
 
+/* --- names.c --- */
+/* Returns true when an object is a JSFunction. Follows it as v8_type() does. */
+bool v8_is_function(struct v8 *v, uint64_t *object);
+/* Finds the name that a JSFunction has for itself: a property "name" that is a string. Returns what
+ * stands for it in the function's id. 0: it has none, or it cannot be read. */
+uint64_t v8_own_name(struct v8 *v, uint64_t function, uint64_t *ret_string);
+
 /* --- functions.c --- */
 /* Returns the name of the function of a SharedFunctionInfo, NULL: it has none. The text lives as
  * long as `v`; the address is not checked. */
@@ -271,8 +281,15 @@ uint32_t v8_scope_names(struct v8 *v, uint64_t scope, uint32_t *ret_n);
 const struct v8_function *v8_function(struct v8 *v, uint64_t shared);
 /* Returns the function of a JSFunction. */
 const struct v8_function *v8_function_of(struct v8 *v, uint64_t function);
-/* Returns the id of the function of a SharedFunctionInfo (wire/language.h), 0: there is none. */
-uint64_t v8_function_id(struct v8 *v, uint64_t shared);
+/* Returns the function without the name that only its object has. Two of these are equal if their
+ * functions are. */
+static inline const struct v8_function *v8_plain(const struct v8_function *f)
+{
+	return f->plain ?: f;
+}
+/* Returns the id of the function of a SharedFunctionInfo or JSFunction (wire/language.h), 0: there
+ * is none. */
+uint64_t v8_function_id(struct v8 *v, uint64_t object);
 struct runtime_frame v8_frame(struct v8 *v, const struct v8_at *at);
 /* Adds a frame. */
 void v8_add(struct v8 *v, const struct v8_function *f, int32_t place, runtime_frame_vec *ret);

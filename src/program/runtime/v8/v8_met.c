@@ -38,6 +38,46 @@ static bool is_usual(const struct v8_numbers *n)
 	       n->frame_place == -WIRE_V8_FRAME_BELOW && n->string_length == WIRE_V8_NAME + 4;
 }
 
+/* Returns true when the properties of functions are as programs expect. */
+static bool are_properties_usual(const struct v8_numbers *n)
+{
+	const int32_t members[] = { n->map_type,      n->map_bits3, n->map_descriptors,
+				    n->map_first,     n->map_words, n->object_properties,
+				    n->map_dictionary };
+	const int32_t ends[] = { 8 * WIRE_V8_MAP_WORDS - 1,
+				 8 * WIRE_V8_MAP_WORDS - 3,
+				 8 * WIRE_V8_MAP_WORDS - 7,
+				 8 * WIRE_V8_MAP_WORDS,
+				 8 * WIRE_V8_MAP_WORDS,
+				 8 * WIRE_V8_FUNCTION_WORDS - 7,
+				 32 };
+
+	for (size_t i = 0; i < ARRAY_SIZE(members); i++)
+		if (members[i] <= 0 || members[i] >= ends[i])
+			return false;
+	return n->map_type % 2 == 0 && n->map_bits3 % 4 == 0 && n->map_descriptors % 8 == 0 &&
+	       n->object_properties % 8 == 0 && n->names_prefix > 0 && n->names_prefix < 16 &&
+	       n->string_one_byte == WIRE_V8_NAME + 8 && n->string_second == n->string_first + 8;
+}
+
+static void wire_properties(const struct v8_numbers *n, struct wire_v8 *w)
+{
+	w->map_bits3 = (uint32_t)n->map_bits3;
+	w->map_dictionary = (uint32_t)n->map_dictionary;
+	w->map_descriptors = (uint32_t)n->map_descriptors;
+	w->map_first = (uint32_t)n->map_first;
+	w->map_words = (uint32_t)n->map_words;
+	w->function_properties = (uint32_t)n->object_properties;
+	w->array_data = (uint32_t)n->array_data;
+	w->names_prefix = (uint32_t)n->names_prefix;
+	w->text_form = (uint32_t)n->string_form_mask;
+	w->text_bits = (uint32_t)(n->string_form_mask | n->string_width_mask);
+	w->text_cons = (uint32_t)n->string_cons;
+	w->text_flat = (uint32_t)(n->string_sequential | n->string_is_one_byte);
+	w->text_first = (uint32_t)n->string_first;
+	w->text_bytes = (uint32_t)n->string_one_byte;
+}
+
 bool v8_wire(struct runtime *r, struct wire_language *ret)
 {
 	struct v8 *v = (struct v8 *)r;
@@ -66,6 +106,9 @@ bool v8_wire(struct runtime *r, struct wire_language *ret)
 		.builtin_exit = (uint32_t)n->frame_builtin_exit,
 	};
 
+	if (are_properties_usual(n))
+		wire_properties(n, &w);
+
 	w.types[WIRE_V8_FUNCTION] = (uint32_t)n->type_function;
 	w.types[WIRE_V8_SHARED] = (uint32_t)n->type_shared;
 	w.types[WIRE_V8_SCRIPT] = (uint32_t)n->type_script;
@@ -75,9 +118,9 @@ bool v8_wire(struct runtime *r, struct wire_language *ret)
 	return true;
 }
 
-static bool has_id(struct v8 *v, uint64_t shared, uint64_t place, uint64_t id)
+static bool has_id(struct v8 *v, uint64_t object, uint64_t place, uint64_t id)
 {
-	uint64_t now = v8_function_id(v, shared), code[4];
+	uint64_t now = v8_function_id(v, object), code[4];
 
 	if (!now || !place)
 		return now && now == id;
@@ -86,6 +129,7 @@ static bool has_id(struct v8 *v, uint64_t shared, uint64_t place, uint64_t id)
 	       wire_language_v8_place(now, place, code) == id;
 }
 
+/* Returns true when baseline code is that of a function. */
 static bool belongs_to(struct v8 *v, const struct v8_code *c, const struct v8_function *f)
 {
 	uint64_t data = v8_get(v, c->object, v->version->code_data);
@@ -114,8 +158,8 @@ static uint32_t find_functions(struct v8 *v, const struct v8_function *f, uint64
 	*ret_doubtful = !found || (called && code.kind > (uint32_t)v->n.code_baseline &&
 				   v8_optimized_has(v, &code, pc));
 	ret[0] = (struct v8_at){ f, V8_NOWHERE };
-	if (found && code.kind == (uint32_t)v->n.code_baseline && belongs_to(v, &code, f))
-		ret[0].place = v8_baseline_place(v, &code, f->bytecodes, pc, called);
+	if (found && code.kind == (uint32_t)v->n.code_baseline && belongs_to(v, &code, v8_plain(f)))
+		ret[0].place = v8_baseline_place(v, &code, v8_plain(f)->bytecodes, pc, called);
 	return 1;
 }
 
@@ -148,7 +192,8 @@ const void *v8_learn(struct runtime *r, uint64_t address, uint64_t entry, uint64
 	v->work = LEARN_WORK;
 	if (!has_id(v, address, entry, id))
 		return NULL;
-	f = v8_function(v, address);
+	/* The walk asks for a JSFunction only if the object has a name of its own. */
+	f = v8_function(v, address) ?: v8_function_of(v, address);
 	if (!f)
 		return NULL;
 	at[0] = (struct v8_at){ f, V8_NOWHERE };
