@@ -29,6 +29,7 @@ const struct opt malloc_opts[] = {
 	{ OPT_LONG, "threads", "WHICH", "same 1", "the threads of the recording (same), or one for all calls (1, if not given)", TEXT(threads) },
 	{ OPT_LONG, "speed", "HOW", "max recorded", "without pauses (max, if not given), or no call before its time in the recording (recorded)", TEXT(speed) },
 	{ OPT_LONG, "touch", NULL, NULL, "also writes to every page of each block in the runs that measure the time", FLAG(touch) },
+	{ OPT_LONG, "memory", "MB", NULL, "ends an allocator that keeps more than MB megabytes (seven eighths of the free memory, if not given)", INTEGER(memory, 1, UINT32_MAX) },
 	{ OPT_LONG, "picture", "FILE", OPT_FILE, "draws the resident memory over time (SVG)", TEXT(picture) },
 	{ OPT_LONG, "runs", "N", NULL, "measures the time N times (5)", INTEGER(runs, 1, 1000) },
 	{ 0, NULL, NULL, NULL, "of both:" },

@@ -17,6 +17,7 @@ struct malloc_options {
 	const char *with; /* --with: allocators */
 	uint32_t runs;    /* --runs */
 	bool touch;       /* --touch */
+	uint32_t memory;  /* --memory: MB; 0: not given */
 	const char *threads, *speed, *picture; /* --threads, --speed, --picture */
 	struct cmdline c;                      /* of the run: processes and settings */
 	char *const *words;                    /* what follows the options */

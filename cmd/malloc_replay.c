@@ -12,6 +12,8 @@
 #include <sys/wait.h>
 
 #include "base/limits.h"
+#include "base/meminfo.h"
+#include "base/procstatus.h"
 #include "memory/alloc/replay.h"
 #include "render/json.h"
 #include "tool.h"
@@ -31,6 +33,7 @@ struct replayer {
 	struct replay_head head;
 	int fd;
 	uint32_t runs, flags;
+	uint64_t memory; /* bytes that a process may keep; 0: any number */
 	bool same_threads;
 	uint64_t empty[1000], empty_median;
 	VEC(struct contestant) v;
@@ -59,7 +62,57 @@ static char **environment(const char *path, char **ret_preload)
 	return env.v;
 }
 
-/* Starts a process and reads its result. */
+/* Reads a process's result, and waits for its end. Ends a process that keeps more memory than it
+ * may: no limit can be set, because allocators reserve far more than they use. */
+static struct err *take_result(int fd, pid_t pid, const char *name, uint64_t memory,
+			       struct replay_result *ret)
+{
+	enum { LOOK_MS = 50 };
+	const uint64_t most = memory ?: UINT64_MAX;
+	bool too_large = false;
+	ssize_t got = 1;
+	size_t n = 0;
+	int status = 0;
+
+	while (n < sizeof(*ret) && got > 0 && !too_large) {
+		if (poll(&(struct pollfd){ fd, POLLIN, 0 }, 1, LOOK_MS) > 0) {
+			got = read(fd, (char *)ret + n, sizeof(*ret) - n);
+			n += got > 0 ? (size_t)got : 0;
+		} else {
+			too_large = procstatus_of(pid, "RssAnon", 0) > most >> 10;
+		}
+	}
+	too_large |= n == sizeof(*ret) && ret->peak > most;
+	if (too_large)
+		kill(pid, SIGKILL);
+	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+		;
+	if (too_large)
+		return err_new(ENOMEM,
+			       "%s: it keeps more than %llu MB, so its process was ended "
+			       "(--memory MB allows more)",
+			       name, (unsigned long long)(most >> 20));
+	if (WIFSIGNALED(status))
+		return err_new(0, "%s: its process was killed by SIG%s", name,
+			       sigabbrev_np(WTERMSIG(status)));
+	return status || n != sizeof(*ret) ? err_new(0, "%s: its process gave no result", name)
+					   : NULL;
+}
+
+static struct err *check_library(const char *path, const char *allocator)
+{
+	cleanup_free char *is = realpath(allocator, NULL);
+	cleanup_free char *wants = realpath(path, NULL);
+
+	if (is && wants && !strcmp(is, wants))
+		return NULL;
+	return err_new(0,
+		       "%s: malloc() came from %s: the library was not loaded, or does not define "
+		       "it",
+		       path, allocator);
+}
+
+/* Starts a process and takes its result. */
 static struct err *play(struct replayer *r, const struct replay_allocator *a, enum replay_mode mode,
 			struct replay_result *ret)
 {
@@ -67,10 +120,8 @@ static struct err *play(struct replayer *r, const struct replay_allocator *a, en
 	char *argv[] = { "descry", "malloc", "play", fd, kind, flags, NULL };
 	char *preload, **env = environment(a->path, &preload);
 	posix_spawn_file_actions_t files;
-	struct err *e = NULL;
-	int pipes[2], status = 0, error;
-	size_t n = 0;
-	ssize_t got = 0;
+	struct err *e;
+	int pipes[2], error;
 	bool changed;
 	pid_t pid;
 
@@ -90,30 +141,12 @@ static struct err *play(struct replayer *r, const struct replay_allocator *a, en
 		limits_return();
 	posix_spawn_file_actions_destroy(&files);
 	close(pipes[1]);
-	while (!error && n < sizeof(*ret) &&
-	       (got = read(pipes[0], (char *)ret + n, sizeof(*ret) - n)) > 0)
-		n += (size_t)got;
+	e = error ? err_errno(error, "%s: cannot start a process", a->name)
+		  : take_result(pipes[0], pid, a->name, r->memory, ret);
 	close(pipes[0]);
-	while (!error && waitpid(pid, &status, 0) < 0 && errno == EINTR)
-		;
-	if (error)
-		e = err_errno(error, "%s: cannot start a process", a->name);
-	else if (WIFSIGNALED(status))
-		e = err_new(0, "%s: its process was killed by SIG%s", a->name,
-			    sigabbrev_np(WTERMSIG(status)));
-	else if (status || n != sizeof(*ret))
-		e = err_new(0, "%s: its process gave no result", a->name);
 	ret->allocator[sizeof(ret->allocator) - 1] = '\0';
-	if (!e && a->path) {
-		cleanup_free char *is = realpath(ret->allocator, NULL);
-		cleanup_free char *wants = realpath(a->path, NULL);
-
-		if (!is || !wants || strcmp(is, wants))
-			e = err_new(0,
-				    "%s: malloc() came from %s: the library was not loaded, "
-				    "or does not define it",
-				    a->path, ret->allocator);
-	}
+	if (!e && a->path)
+		e = check_library(a->path, ret->allocator);
 	free(env);
 	free(preload);
 	return e;
@@ -356,7 +389,11 @@ static int check_replay(const struct malloc_options *o)
 
 int malloc_replay(struct malloc_options *o)
 {
-	struct replayer r = { .fd = -1, .runs = o->runs };
+	struct replayer r = {
+		.fd = -1,
+		.runs = o->runs,
+		.memory = o->memory ? (uint64_t)o->memory << 20 : meminfo_available() / 8 * 7,
+	};
 	struct err *e;
 	int status;
 

@@ -152,13 +152,14 @@ static void on_end(int sig)
 	const bool apart = !n || now - last >= APART_NS;
 	const int before = errno;
 
-	last = now;
-	if (apart && ++n == AT_ONCE) {
-		signal(sig, SIG_DFL);
-		raise(sig);
-	}
-	if (apart)
+	if (apart) {
+		last = now;
+		if (++n == AT_ONCE) {
+			signal(sig, SIG_DFL);
+			raise(sig);
+		}
 		end_handler(sig);
+	}
 	errno = before;
 }
 

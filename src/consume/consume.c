@@ -3,9 +3,13 @@
 #include "base/limits.h"
 #include "consume/consume_private.h"
 
+#include <errno.h>
+#include <spawn.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
+
+extern char **environ;
 
 enum {
 	HOLD_NS = 100 * 1000,        /* ns; a CPU's older record may come this late */
@@ -157,12 +161,19 @@ static struct err *say(struct consumer *c, const struct record_view *r, const ch
 	return e;
 }
 
-/* system(3), with a standard output of its own when it is not 0. */
-static int run_shell(const char *command, int output)
+/* Runs a command, with a standard output of its own when it is not 0, and waits for its end.
+ * system(3) would ignore ^C meanwhile. */
+static bool run_shell(const char *command, int output)
 {
 	cleanup_free char *turned = output ? xasprintf("exec >&%d; %s", output, command) : NULL;
+	char *const argv[] = { "sh", "-c", turned ? turned : (char *)command, NULL };
+	pid_t pid;
 
-	return system(turned ? turned : command);
+	if (posix_spawn(&pid, "/bin/sh", NULL, NULL, argv, environ))
+		return false;
+	while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+		;
+	return true;
 }
 
 static struct err *do_system(struct consumer *c, const struct record_view *r,
@@ -176,7 +187,7 @@ static struct err *do_system(struct consumer *c, const struct record_view *r,
 		return e;
 	command = c->sink->ops->format(c->sink, r, a);
 	raised = limits_restore();
-	if (run_shell(command, c->sink->output) == -1)
+	if (!run_shell(command, c->sink->output))
 		e = say(c, r, "system(): cannot run /bin/sh");
 	if (raised)
 		limits_return();

@@ -97,6 +97,30 @@ p.stderr.read()
 check(p.wait() == -signal.SIGINT, "the third ^C", p.returncode)
 os.close(read), os.close(write)
 
+# the same while ^C is held down (a keyboard repeats it 30 times a second), and while a program of system() runs that ignores it
+for argv in (["-x", "engine=interp", "-qn", 'tick-1ms { printf("%4000d", 1); }'],
+             ["-x", "engine=interp", "-qwn", 'BEGIN { system("trap : INT; echo begun >&2; while :; do sleep 0.1; done"); }']):
+    read, write = os.pipe()
+    p = subprocess.Popen([DESCRY] + argv, stdout=write, stderr=subprocess.PIPE, start_new_session=True)
+    if "-qwn" in argv:
+        p.stderr.readline()
+    else:
+        wait_for("the pipe is full", lambda: "pipe_write" in open("/proc/%d/wchan" % p.pid).read())
+
+    def ended():
+        if p.poll() is None:
+            os.killpg(p.pid, signal.SIGINT)
+            time.sleep(0.03)
+        return p.poll() is not None
+
+    wait_for("^C again and again ends it", ended)
+    check(p.wait() == -signal.SIGINT, "by the third ^C", argv, p.returncode)
+    try:
+        os.killpg(p.pid, signal.SIGKILL)  # the shell
+    except ProcessLookupError:
+        pass
+    os.close(read), os.close(write)
+
 # standard output and error closed from the start
 check(sh("%s -q -n 'BEGIN { exit(5); }' >&- 2>&-" % DESCRY).returncode in (1, 5), "closed descriptors")
 

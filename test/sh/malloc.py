@@ -178,6 +178,8 @@ for a in p["allocators"]:
 check(p["allocators"][0]["library"].endswith("libc.so.6"), p["allocators"][0])
 check(len(with_) == 1 or p["allocators"][1]["rss_peak_bytes"] > p["allocators"][0]["rss_peak_bytes"], "an allocator that frees nothing", p)
 check(re.search(r"^ALLOCATOR .*\nglibc +[\d.]+ ", malloc("replay", FILE).stdout, re.M), "table")
+kept = malloc("replay", "--memory", "1", "--with", "glibc", FILE, rc=1).stderr
+check("glibc: it keeps more than 1 MB" in kept and len(kept.splitlines()) == 1, "--memory", kept)
 # the process that plays ends with the one that waits for it, however that ends
 replays = subprocess.Popen([DESCRY, "malloc", "replay", "--runs", "1000", "--with", "glibc", FILE], stdout=subprocess.DEVNULL)
 player = stopped_player(replays)

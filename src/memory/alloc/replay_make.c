@@ -320,7 +320,7 @@ static struct err *check_room(const struct making *m)
 		       ? NULL
 		       : err_new(ENOMEM,
 				 "to play the recording takes %llu MB or more, and this machine "
-				 "has %llu MB available",
+				 "can spare %llu MB",
 				 (unsigned long long)(needs >> 20),
 				 (unsigned long long)(m->room >> 20));
 }
@@ -423,7 +423,7 @@ struct err *replay_make(struct alloc_trace *t, bool same_threads, struct replay_
 {
 	struct making m = { .fd = memfd_create("descry-replay", 0),
 			    .same_threads = same_threads,
-			    .room = 2 * t->room };
+			    .room = t->room / 4 * 7 };
 	uint64_t checked = 0;
 	struct alloc_event event;
 
