@@ -3,41 +3,38 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 
 #include "base/io.h"
 #include "session/session.h"
 
-static struct err *write_all(int fd, const char *path, const char *text, size_t len)
-{
-	return io_write(fd, text, len) ? NULL : err_errno(errno, "cannot write %s", path);
-}
+/* A few lines can include /dev/zero, or name a macro that is twice another one, forty times. */
+enum { MEMORY_MAX = 1 << 30, CPU_SECONDS = 60, OUTPUT_MAX = 64 << 20 };
 
-/* Writes the program to a file of its own, without a #! line. The file's first line gives the
+/* Writes the program to a file of memory, without a #! line. The file's first line gives the
  * script's name for messages. */
-static struct err *temporary(const char *name, const char *text, size_t len, char *path)
+static struct err *temporary(const char *name, const char *text, size_t len, int fd)
 {
-	cleanup_close int fd = mkstemp(path);
 	cleanup_free char *head = xmalloc(2 * strlen(name) + 16);
 	char *to = stpcpy(head, "#line 1 \"");
-	struct err *e;
 
-	if (fd < 0)
-		return err_errno(errno, "cannot make a temporary file for the preprocessor");
 	for (const char *s = name; *s; s++) {
 		if (*s == '"' || *s == '\\')
 			*to++ = '\\';
 		*to++ = *s;
 	}
 	strcpy(to, "\"\n");
-	e = write_all(fd, path, head, strlen(head));
 	if (len >= 2 && text[0] == '#' && text[1] == '!') {
 		const char *end = memchr(text, '\n', len);
 
 		len -= end ? (size_t)(end - text) : len;
 		text = end;
 	}
-	return e ?: write_all(fd, path, text, len);
+	if (fd < 0 || !io_write(fd, head, strlen(head)) || !io_write(fd, text, len))
+		return err_errno(errno, "cannot write the program for the preprocessor");
+	return NULL;
 }
 
 static struct err *collect(int fd, char **ret_text, size_t *ret_len)
@@ -50,11 +47,33 @@ static struct err *collect(int fd, char **ret_text, size_t *ret_len)
 		n = read(fd, out.v + out.n, 65535);
 		if (n > 0)
 			out.n += (uint32_t)n;
-	} while (n > 0 || (n < 0 && errno == EINTR));
+	} while ((n > 0 && out.n <= OUTPUT_MAX) || (n < 0 && errno == EINTR));
 	vec_push(&out, '\0');
 	*ret_text = out.v;
 	*ret_len = out.n - 1;
-	return NULL;
+	return out.n <= OUTPUT_MAX ? NULL
+				   : err_new(E2BIG, "the preprocessed program has more than %d MB",
+					     OUTPUT_MAX >> 20);
+}
+
+static void limit(int kind, rlim_t most)
+{
+	struct rlimit l;
+
+	if (getrlimit(kind, &l))
+		return;
+	l.rlim_cur = l.rlim_cur < most ? l.rlim_cur : most;
+	setrlimit(kind, &l);
+}
+
+static void child(char *const argv[], int input, int output)
+{
+	fcntl(input, F_SETFD, 0);
+	dup2(output, STDOUT_FILENO);
+	limit(RLIMIT_DATA, MEMORY_MAX);
+	limit(RLIMIT_CPU, CPU_SECONDS);
+	execvp(argv[0], argv);
+	_exit(127);
 }
 
 struct err *session_preprocess(const struct session *s, const char *name, const char *text,
@@ -72,10 +91,11 @@ struct err *session_preprocess(const struct session *s, const char *name, const 
 		{ "-w", "-D__STDC__=0" },
 	};
 	int64_t dialect = opt_num(o, OPT_STDC);
-	char path[] = "/tmp/descry-cpp-XXXXXX";
+	cleanup_close int input = memfd_create("descry-cpp", MFD_CLOEXEC);
+	cleanup_free char *path = xasprintf("/proc/self/fd/%d", input);
 	cleanup_free char *dir = xstrdup(name);
 	VEC(const char *) argv = { 0 };
-	struct err *e = temporary(name, text, len, path);
+	struct err *e = temporary(name, text, len, input);
 	int fds[2], status;
 	pid_t pid;
 
@@ -105,26 +125,19 @@ struct err *session_preprocess(const struct session *s, const char *name, const 
 	vec_push(&argv, path);
 	vec_push(&argv, NULL);
 	if (pipe2(fds, O_CLOEXEC) < 0) {
-		unlink(path);
 		vec_fini(&argv);
 		return err_errno(errno, "pipe");
 	}
 	pid = fork();
-	if (pid == 0) {
-		dup2(fds[1], STDOUT_FILENO);
-		execvp(cpp, (char *const *)argv.v);
-		_exit(127);
-	}
+	if (pid == 0)
+		child((char *const *)argv.v, input, fds[1]);
 	close(fds[1]);
 	e = collect(fds[0], ret_text, ret_len);
 	close(fds[0]);
 	if (pid < 0 || waitpid(pid, &status, 0) < 0)
 		status = -1;
-	unlink(path);
 	vec_fini(&argv);
-	if (!e && status) {
-		free(*ret_text);
-		*ret_text = NULL;
+	if (!e && status)
 		e = WIFEXITED(status) && WEXITSTATUS(status) == 127
 			    ? err_new(ENOENT,
 				      "cannot run %s, which -C needs: install the package cpp", cpp)
@@ -133,6 +146,9 @@ struct err *session_preprocess(const struct session *s, const char *name, const 
 				      "failed to compile script %s: Preprocessor failed to process input program",
 				      name)
 			    : err_new(EINVAL, "%s failed on %s", cpp, name);
+	if (e) {
+		free(*ret_text);
+		*ret_text = NULL;
 	}
 	return e;
 }

@@ -70,6 +70,17 @@ if shutil.which("python3"):
 r = finish(start("-q", "-n", "sdt:::, rawtp:::, syscall::: { @ = count(); } tick-500ms { exit(0); }"), 100)
 sane(r, 60, "every tracepoint and system call")
 
+# the preprocessor: its memory, its time and what it prints have bounds, and it leaves no file
+cpp = TMP + "/cpp"
+for body, rc, words in (("head -c 70000000 /dev/zero", 1, "more than 64 MB"),
+                        ("""echo "BEGIN { printf(\\"$(ulimit -Sd) $(ulimit -St)\\"); exit(0); }" """, 0, ""),
+                        ("""for last; do :; done; cp $last %s/input; exit 3""" % TMP, 1, "failed on")):
+    open(cpp, "w").write("#!/bin/sh\n" + body + "\n")
+    os.chmod(cpp, 0o755)
+    r = finish(start("-x", "engine=interp", "-C", "-x", "cpppath=" + cpp, "-qs", script("BEGIN { exit(0); }")))
+    check(r.rc == rc and words in r.err and (rc or r.out == "1048576 60"), "cpp", body, r)
+check(open(TMP + "/input").read().endswith('huge.d"\nBEGIN { exit(0); }'), "cpp's input", open(TMP + "/input").read())
+
 # memory: descry holds itself to less than the machine has; programs that it starts have the limits as they were
 own = resource.getrlimit(resource.RLIMIT_DATA)
 text = lambda limit: "unlimited" if limit == resource.RLIM_INFINITY else str(limit // 1024)
