@@ -267,6 +267,54 @@ static void test_shortcut_nested(void **state)
 	assert_int_equal(v[0], 1);
 }
 
+/* A predicate that chooses by a product of a register, of which all bits count, or the low half. */
+static void test_shortcut_product(void **state)
+{
+	enum { FACTOR = 0x5ce7dcd5, LIMIT = 0x3fffffff, RDI = 7, ROUNDS = 200, MOST = 6 };
+	uint32_t m = mock_add_map(WIRE_MAP_THREAD_ARRAY, 32, 1);
+	uint64_t *v = mock_value(m, 0);
+
+	mock_know_thread();
+	mock.result = 5;
+	for (int narrow = 0; narrow < 2; narrow++) {
+		const struct bpf_insn low = ALU32_REG(MOV, 1, 1), none = ALU64_REG(MOV, 1, 1);
+		const struct bpf_insn p[] = {
+			ALU64_REG(MOV, 6, 1),
+			CALL(BPF_FUNC_get_attach_cookie),
+			ALU64_REG(MOV, 7, 0),
+			LD64(9, EBPF_PSEUDO_MAP_VALUE, m),
+			LDX(DW, 1, 6, 112),
+			ALU64_IMM(ADD, 1, 8),
+			ALU64_IMM(MUL, 1, FACTOR),
+			narrow ? low : none,
+			JMP_IMM(JGT, 1, LIMIT, 2),
+			CALL(BPF_FUNC_get_prandom_u32),
+			STX(DW, 9, 0, 24),
+			ALU64_IMM(MOV, 0, 0),
+			EXIT(),
+		};
+		uint32_t through = 0;
+
+		COMPILE(p);
+		cpu_stub = mock_stub(WIRE_STUB_ENTRY, 0x123456789, 31);
+		cpu_in.flags = FLAGS_ON;
+		for (uint64_t i = 0; i < ROUNDS; i++) {
+			const uint64_t rdi = i < MOST ? i - 9 : i * 40 + 0x7f1234500000,
+				       product = (rdi + 8) * FACTOR;
+			const bool chosen = (narrow ? (uint32_t)product : product) <= LIMIT;
+
+			cpu_in.r[RDI] = rdi;
+			v[3] = 0;
+			mock.own->regs = UNTOUCHED;
+			cpu_run();
+			assert_int_equal(mock.own->regs == UNTOUCHED, !chosen);
+			assert_int_equal(v[3], chosen ? 5 : 0);
+			through += chosen;
+		}
+		assert_in_range(through, narrow ? ROUNDS / 8 : 1, narrow ? ROUNDS / 2 : MOST);
+	}
+}
+
 enum { WORDS = 6, RANDOM_ROUNDS = 2000, LENGTH = 24 };
 
 static uint32_t below(uint64_t *seed, uint32_t n)
@@ -416,7 +464,7 @@ int main(void)
 		JIT_TEST(test_shortcut_compares),  JIT_TEST(test_shortcut_order),
 		JIT_TEST(test_shortcut_limit),     JIT_TEST(test_shortcut_nested),
 		JIT_TEST(test_shortcut_random),    JIT_TEST(test_shortcut_counter),
-		JIT_TEST(test_shortcut_again),
+		JIT_TEST(test_shortcut_again),     JIT_TEST(test_shortcut_product),
 	};
 
 	return JIT_TESTS(tests);

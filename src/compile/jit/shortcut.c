@@ -1,12 +1,12 @@
 /* Writes the shortcut of a thunk: what most firings of a program do, where that is little.
  *
  * The shortcut follows the program from its start through instructions that only move and compare
- * words: of the context, of the thread's slot, and constants. Where it meets any other instruction,
- * it jumps to the whole program, which begins anew. So it changes nothing until then. Where it
- * reaches the program's end, the firing is over, and only three registers were saved. As soon as no
- * way leads to the whole program any more, it also stores words of the thread's slot, and adds
- * constants to them and to aggregations. A single addition needs no mark of a firing, because it is
- * one instruction.
+ * words: of the context, also multiplied by a constant, of the thread's slot, and constants. Where
+ * it meets any other instruction, it jumps to the whole program, which begins anew. So it changes
+ * nothing until then. Where it reaches the program's end, the firing is over, and only three
+ * registers were saved. As soon as no way leads to the whole program any more, it also stores words
+ * of the thread's slot, and adds constants to them and to aggregations. A single addition needs no
+ * mark of a firing, because it is one instruction.
  *
  * So a predicate that is false costs a few comparisons. They are not part of a firing: a signal
  * handler that comes in between has firings of its own, which end before the next comparison.
@@ -30,15 +30,17 @@ struct word {
 		WORD_KNOWN,  /* the constant `at` */
 		WORD_THREAD, /* `size` bytes at `at` in the thread's slot, + add */
 		WORD_FIXED,  /* `size` bytes at the address `at`, + add */
-		WORD_SEEN,   /* the traced program's register `at`, + add */
+		WORD_SEEN,   /* the traced program's register `at`, + add, * times */
 		WORD_STACK,  /* address of the eBPF stack, + add */
 		WORD_CTX,    /* address of the context, + add */
 		WORD_SUM,    /* address of a value of the aggregation that is map `at`, + add */
 		WORD_OBJECT, /* an address that is not 0 */
 	} kind;
 	uint8_t size;
+	bool narrow; /* SEEN: only the low 32 bits of the product */
 	uint64_t at;
 	int32_t add;
+	int32_t times; /* SEEN: multiplies the sum; 0: nothing does */
 };
 
 struct way {
@@ -171,6 +173,8 @@ static void fetch(struct shortcut *s, const struct word *w)
 			x86_rm(b, 8, X86_OP_LEA, T1, X86_RSP, s->p->rsp + w->add);
 		else
 			x86_rm(b, 8, X86_OP_LEA, T1, (unsigned)w->at, w->add);
+		if (w->times)
+			x86_imul_imm(b, w->narrow ? 4 : 8, T1, T1, w->times);
 		return;
 	case WORD_THREAD: x86_rm(b, w->size, X86_OP_LOAD, T1, THREAD, (int32_t)w->at); break;
 	default: jit_at(s->j, w->size, X86_OP_LOAD, T1, w->at, T1); break;
@@ -183,7 +187,7 @@ static void fetch(struct shortcut *s, const struct word *w)
 static bool is_operand(const struct word *w)
 {
 	return !w->add && ((w->kind == WORD_THREAD && w->size == 8) ||
-			   (w->kind == WORD_SEEN && w->at != X86_RSP));
+			   (w->kind == WORD_SEEN && w->at != X86_RSP && !w->times));
 }
 
 static bool comparable(const struct word *a, const struct word *c)
@@ -257,9 +261,16 @@ static bool follow_alu(struct way *w, const struct bpf_insn *ins, const struct j
 			return false;
 		if (!wide && by.kind == WORD_KNOWN)
 			by.at = (uint32_t)by.at;
+		else if (!wide && by.kind == WORD_SEEN && by.times)
+			by.narrow = true;
 		else if (!wide)
 			return false;
 		*d = by;
+		return true;
+	case BPF_MUL:
+		if (!wide || d->kind != WORD_SEEN || d->times || !is_imm(&by) || !by.at)
+			return false;
+		d->times = (int32_t)by.at;
 		return true;
 	case BPF_ADD:
 	case BPF_SUB:
@@ -270,8 +281,8 @@ static bool follow_alu(struct way *w, const struct bpf_insn *ins, const struct j
 			d->at += (uint64_t)add;
 			return true;
 		}
-		if (d->kind == WORD_OBJECT || add < -NEAR || add > NEAR || d->add < -NEAR ||
-		    d->add > NEAR)
+		if (d->kind == WORD_OBJECT || d->times || add < -NEAR || add > NEAR ||
+		    d->add < -NEAR || d->add > NEAR)
 			return false;
 		d->add += (int32_t)add;
 		return d->kind != WORD_LOST;
@@ -324,6 +335,7 @@ static bool follow_call(struct shortcut *s, struct way *w, const struct bpf_insn
 	switch (ins->imm) {
 	case BPF_FUNC_get_current_task:
 	case BPF_FUNC_get_current_task_btf: break;
+	case BPF_FUNC_get_attach_cookie: result.kind = WORD_LOST; break;
 	case BPF_FUNC_task_storage_get:
 		if (!f->there)
 			return false;

@@ -67,6 +67,7 @@ struct sites {
 	bool shows;           /* the program is only shown */
 	uint32_t depth;       /* functions that are recorded for each object, at least 1 */
 	uint32_t sample;      /* the objects of one of so many addresses are recorded; 1: all */
+	uint32_t factor;      /* of the hash that chooses these addresses */
 	struct sink *sink;    /* borrowed from the session; NULL before and after */
 
 	VEC(struct sites_place) places; /* place 0: not known */

@@ -3,9 +3,11 @@
  *
  * A sample is of addresses, by a hash that differs from run to run, and not of every so many-th
  * object: all objects of a sampled address are recorded, so that no record stays behind when
- * another object takes the address. */
+ * another object takes the address. The hash is the low half of a product, which a probe's code
+ * computes before it saves the registers (compile/jit/shortcut.c). */
 #include <errno.h>
 
+#include "base/clock.h"
 #include "base/hash.h"
 
 #include "memory/sites/sites.h"
@@ -80,8 +82,7 @@ static void put_clause(struct sites *s, const char *module, const instruction_ve
 	}
 	out_char(o, '\n');
 	if (s->sample > 1)
-		out_printf(o, "/%s * %#llxull >> 32 <= %#x/\n", object,
-			   (unsigned long long)hash_word((uint64_t)s->pid) | 1,
+		out_printf(o, "/(uint32_t)(%s * %#x) <= %#x/\n", object, s->factor,
 			   UINT32_MAX / s->sample);
 	/* the table has no functions' names */
 	out_printf(o, "{\n\ttrace(%s);\n\tlstack(%u%s);\n}\n\n", object, s->depth,
@@ -112,6 +113,7 @@ struct err *sites_program(struct sites *s, struct probe_set *ps, pid_t pid, char
 	struct err *e = process_objects(ps, pid, &objects);
 
 	s->pid = pid;
+	s->factor = (uint32_t)(hash_word((uint64_t)pid ^ now_ns()) >> 33) | 1;
 	for (uint32_t i = 0; !e && i < objects->n; i++) {
 		const struct process_object *po = &objects->v[i];
 
