@@ -63,7 +63,7 @@ struct err *process_ranges(struct inproc_engine *e, struct inproc_process *p)
 	e->said[p->index].ranges_wanted = 0;
 	__atomic_add_fetch(&w->version, 1, __ATOMIC_SEQ_CST);
 	__atomic_store_n(&w->ranges_time, now, __ATOMIC_RELEASE);
-	vec_fini(&r.list);
+	ranges_fini(&r);
 	return err;
 }
 

@@ -62,7 +62,7 @@ static struct err *extend_islands(struct inproc_engine *e, struct inproc_process
 		if (!err && m->island_mem)
 			err = island_write_stubs(e, p, m);
 	}
-	vec_fini(&r.list);
+	ranges_fini(&r);
 	return err ?: file_seal(&ret->fd, &e->files.unsealed);
 }
 

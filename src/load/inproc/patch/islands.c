@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <sys/mman.h>
 
-#include "base/procdir.h"
 #include "load/inproc/memory/agent_blob.h"
 #include "load/inproc/memory/inproc_files.h"
 #include "load/inproc/patch/bell.h"
@@ -28,71 +27,13 @@ enum {
 	PAGE = 4096,
 	LINE = 64, /* of the cache */
 	STUB_ALIGN = 16,
-	STUB_ROOM = 128,    /* room for the moved instructions and the jump back */
-	STUB_PROBE = 96,    /* for each probe of a stub, with the copy of a return */
-	REACH = 0x70000000, /* less than 2 GB, because island and text extend to both sides of it */
-	HEAP_ROOM = 1 << 30, /* kept free behind what brk(2) has made */
+	STUB_ROOM = 128, /* room for the moved instructions and the jump back */
+	STUB_PROBE = 96, /* for each probe of a stub, with the copy of a return */
 };
 /* Stubs call a gate (struct wire_gate), which jumps to the thunk. An indirect call in each stub
  * needs no gate, but each such call needs its own branch prediction: with hundreds of probed
  * functions, these cost two thirds of a firing. While a program sleeps, its gates lead back to the
  * stub at once. `target` is data, so the tracer changes it while threads run. */
-
-/* Returns true for mappings that are not read: a read of a device's memory may have an effect, and
- * the kernel's own pages need not exist. */
-static bool has_effects(const struct mapping *m)
-{
-	return (!strncmp(m->path, "/dev/", 5) && strncmp(m->path, "/dev/shm/", 9)) ||
-	       !strncmp(m->path, "[v", 2);
-}
-
-struct err *ranges_read(pid_t pid, struct ranges *ret)
-{
-	struct mappings maps = { 0 };
-	struct err *e = mappings_read(pid, &maps);
-
-	ret->heap.lo = ret->heap.hi = procdir_heap(pid);
-	for (uint32_t i = 0; i < maps.n; i++) {
-		const struct mapping *m = &maps.v[i];
-
-		vec_push(&ret->list,
-			 (struct range){ m->start, m->end, m->read && !has_effects(m) });
-		/* The heap begins in the middle of a page where the program's data ends there. */
-		if (!strcmp(m->path, "[heap]") && m->end > ret->heap.hi)
-			ret->heap.hi = m->end;
-	}
-	mappings_free(&maps);
-	return e;
-}
-
-/* Returns the free range of `size` bytes that is nearest to [lo, hi) and fully in reach, 0:
- * none. */
-static uint64_t find_gap(const struct ranges *r, uint64_t lo, uint64_t hi, uint64_t size)
-{
-	uint64_t best = 0, best_far = REACH, from = 0x10000;
-
-	for (uint32_t i = 0; i <= r->list.n; i++) {
-		uint64_t to = i < r->list.n ? r->list.v[i].lo : 0x7ffffffff000;
-		uint64_t after = round_up(from, PAGE), before = (to - size) / PAGE * PAGE;
-
-		/* a page of distance on both sides, for mappings that grow or overrun */
-		if (to > from && to - from >= size + 3 * PAGE) {
-			after += PAGE;
-			before -= PAGE;
-			if (after >= hi && after + size - lo < best_far) {
-				best = after;
-				best_far = after + size - lo;
-			}
-			if (before + size <= lo && hi - before < best_far) {
-				best = before;
-				best_far = hi - before;
-			}
-		}
-		if (i < r->list.n && r->list.v[i].hi > from)
-			from = r->list.v[i].hi;
-	}
-	return best;
-}
 
 /* Behind the gates stands a byte for each program: is it awake? Where the flags are free, the stubs
  * of a program that sleeps look at it, and so save the way to the gate and back. */
@@ -330,34 +271,6 @@ int island_file(const struct inproc_engine *e, uint64_t size)
 	return file_new(name, size);
 }
 
-static bool is_mapped(const struct ranges *r, uint64_t addr)
-{
-	for (uint32_t i = 0; i < r->list.n; i++)
-		if (addr >= r->list.v[i].lo && addr < r->list.v[i].hi)
-			return true;
-	return false;
-}
-
-/* Returns true when [lo, hi) is free, with a page of distance. */
-static bool is_free(const struct ranges *r, uint64_t lo, uint64_t hi)
-{
-	for (uint32_t i = 0; i < r->list.n; i++)
-		if (r->list.v[i].lo < hi + PAGE && r->list.v[i].hi + PAGE > lo)
-			return false;
-	return true;
-}
-
-static void islands_take(struct ranges *r, uint64_t lo, uint64_t hi)
-{
-	vec_push(&r->list, (struct range){ lo, hi, false });
-	for (uint32_t k = r->list.n - 1; k && r->list.v[k - 1].lo > r->list.v[k].lo; k--) {
-		struct range t = r->list.v[k];
-
-		r->list.v[k] = r->list.v[k - 1];
-		r->list.v[k - 1] = t;
-	}
-}
-
 /* Returns the earlier place of a module that is mapped at the same address again. It uses the old
  * stubs and records again. */
 static const struct inproc_place *find_place(const struct inproc_module *m, const struct ranges *r)
@@ -365,45 +278,24 @@ static const struct inproc_place *find_place(const struct inproc_module *m, cons
 	for (uint32_t i = 0; i < m->places.n; i++) {
 		const struct inproc_place *x = &m->places.v[i];
 
-		if (x->bias == m->bias && is_free(r, x->island, x->island + m->island_size))
+		if (x->bias == m->bias && ranges_free(r, x->island, x->island + m->island_size))
 			return x;
 	}
 	return NULL;
 }
 
 /* Returns a gap where no stub has ever been, because a forked child may still have an old stub and
- * its record. `room` bytes behind the heap count as used. */
+ * its record. */
 static uint64_t find_new_gap(const struct inproc_process *p, const struct inproc_module *m,
-			     const struct ranges *r, uint64_t room)
+			     struct ranges *r)
 {
-	struct ranges used = { 0 };
-	uint64_t gap;
-
-	for (uint32_t i = 0; i < r->list.n; i++)
-		vec_push(&used.list, r->list.v[i]);
-	if (r->heap.lo)
-		islands_take(&used, r->heap.lo, r->heap.hi + room);
-	for (uint32_t i = 0; i < p->modules.n; i++)
+	for (uint32_t i = 0; i < p->modules.n && !r->searched; i++)
 		for (uint32_t k = 0; k < p->modules.v[i].places.n; k++) {
 			uint64_t lo = p->modules.v[i].places.v[k].island;
 
-			islands_take(&used, lo, lo + p->modules.v[i].island_size);
+			ranges_avoid(r, lo, lo + p->modules.v[i].island_size);
 		}
-	gap = find_gap(&used, m->lo, m->hi, m->island_size);
-	vec_fini(&used.list);
-	return gap;
-}
-
-/* Returns the place that leaves the heap as much room as possible: brk(2) fails where an island is
- * in its way. */
-static uint64_t find_beside_heap(const struct inproc_process *p, const struct inproc_module *m,
-				 const struct ranges *r)
-{
-	uint64_t gap = 0;
-
-	for (uint64_t room = HEAP_ROOM; !gap && room; room /= 2)
-		gap = find_new_gap(p, m, r, room);
-	return gap;
+	return ranges_gap(r, m->lo, m->hi, m->island_size);
 }
 
 struct err *island_place(struct inproc_engine *e, struct inproc_process *p, struct inproc_module *m,
@@ -412,15 +304,15 @@ struct err *island_place(struct inproc_engine *e, struct inproc_process *p, stru
 	const struct inproc_place *before;
 	void *mem;
 
-	if (!is_mapped(r, m->lo) && loads_stays(m->object))
+	if (!ranges_has(r, m->lo) && loads_stays(m->object))
 		return err_new(ESRCH, "process %d ends, or executes another program, just now",
 			       (int)p->pid);
-	m->gone = !is_mapped(r, m->lo); /* the module may return */
+	m->gone = !ranges_has(r, m->lo); /* the module may return */
 	if (m->gone)
 		return NULL;
 	m->island_size = island_room(e, p, m);
 	before = m->fresh ? NULL : find_place(m, r);
-	m->island = before ? before->island : find_beside_heap(p, m, r);
+	m->island = before ? before->island : find_new_gap(p, m, r);
 	if (!m->island)
 		return err_new(ENOMEM, "process %d has no %llu free bytes within 2 GB of %s",
 			       (int)p->pid, (unsigned long long)m->island_size,
@@ -429,7 +321,7 @@ struct err *island_place(struct inproc_engine *e, struct inproc_process *p, stru
 		m->first_undo = before->first_undo;
 		m->records = true;
 	}
-	islands_take(r, m->island, m->island + m->island_size);
+	ranges_take(r, m->island, m->island + m->island_size);
 	m->island_at = *at;
 	*at += m->island_size;
 	mem = mmap(NULL, m->island_size, PROT_READ | PROT_WRITE, MAP_SHARED, fd,
@@ -464,6 +356,6 @@ struct err *islands_prepare(struct inproc_engine *e, struct inproc_process *p)
 		if (!err && m->island_mem)
 			err = island_write_stubs(e, p, m);
 	}
-	vec_fini(&r.list);
+	ranges_fini(&r);
 	return err ?: file_seal(&p->island_fd, &e->files.unsealed);
 }

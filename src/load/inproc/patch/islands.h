@@ -2,20 +2,8 @@
 #ifndef DESCRY_LOAD_INPROC_ISLANDS_H
 #define DESCRY_LOAD_INPROC_ISLANDS_H
 
+#include "load/inproc/patch/ranges.h"
 #include "load/inproc/state/inproc_state.h"
-
-struct range {
-	uint64_t lo, hi;
-	bool readable;
-};
-struct ranges {
-	VEC(struct range) list;
-	/* what brk(2) has made, and would lengthen; 0, 0: not known */
-	struct range heap;
-};
-
-/* Reads all mappings, in the order of addresses. */
-struct err *ranges_read(pid_t pid, struct ranges *ret);
 
 /* Makes a memory file for islands. Returns -1 and sets errno on failure. */
 int island_file(const struct inproc_engine *e, uint64_t size);
