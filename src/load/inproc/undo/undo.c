@@ -109,32 +109,26 @@ static struct err *set_kept_aside(struct control *c, struct undo_log *log, struc
 {
 	struct err *e = undo_find_kept(c, log, &ours->kept);
 
-	for (uint32_t k = 0; k < ours->kept.n && !e; k++)
-		for (uint32_t i = 0; i < ours->code; i++) {
-			struct control_range *r = &ours->v.v[i];
-			const uint64_t stubs = undo_first_stub(log, r->lo);
+	for (uint32_t i = 0; i < ours->code && !e; i++) {
+		struct control_range *r = &ours->v.v[i];
+		uint64_t stubs;
 
-			if (r->lo == ours->kept.v[k].lo && stubs < r->hi)
-				r->hi = stubs;
-		}
+		if (!undo_is_kept(&ours->kept, r->lo))
+			continue;
+		stubs = undo_first_stub(log, r->lo);
+		if (stubs < r->hi)
+			r->hi = stubs;
+	}
 	return e;
-}
-
-/* The beginnings of islands that stay are not unmapped. */
-static bool stays(const struct ours *m, uint32_t i)
-{
-	for (uint32_t k = 0; k < m->kept.n; k++)
-		if (m->kept.v[k].lo == m->v.v[i].lo)
-			return true;
-	return false;
 }
 
 static struct err *keep(struct control *c, const struct ours *m, struct undo_report *r)
 {
+	uint64_t left = UNDO_KEPT_MAX;
 	struct err *e = NULL;
 
 	for (uint32_t i = 0; i < m->kept.n && !e; i++)
-		e = undo_keep(c, m->kept.v[i]);
+		e = undo_keep(c, m->kept.v[i], &left);
 	if (!e)
 		r->kept += m->kept.n;
 	if (!e || e->code == EPERM)
@@ -150,7 +144,8 @@ static struct err *unmap(struct control *c, const struct ours *m, struct undo_re
 	int64_t got;
 
 	for (uint32_t i = 0; !e && i < m->v.n; i++) {
-		if (stays(m, i))
+		/* the beginnings of islands that stay are not unmapped */
+		if (undo_is_kept(&m->kept, m->v.v[i].lo))
 			continue;
 		e = control_syscall(c, SYS_munmap,
 				    (uint64_t[6]){ m->v.v[i].lo, m->v.v[i].hi - m->v.v[i].lo },

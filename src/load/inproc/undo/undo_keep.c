@@ -22,7 +22,6 @@ enum {
 	 * Trampolines lie in small mappings, the code of compilers at run time in large ones. */
 	SCAN_MAX = 16 << 20,
 	SCAN_MAPPING_MAX = 4 << 20,
-	ISLANDS_MAX = 1 << 28,
 };
 
 static const uint8_t gate_code[] = WIRE_GATE_CODE;
@@ -119,7 +118,7 @@ static struct err *find_jumps(struct control *c, struct undo_log *log, const str
 	struct err *e = NULL;
 
 	find_targets(log, &targets);
-	for (uint32_t i = 0; i < maps->n && targets.v.n && !e; i++) {
+	for (uint32_t i = 0; i < maps->n && targets.v.n && left && !e; i++) {
 		const struct mapping *m = &maps->v[i];
 		uint64_t part = left < SCAN_MAPPING_MAX ? left : SCAN_MAPPING_MAX;
 		space_range_vec code = { 0 };
@@ -141,6 +140,20 @@ static struct err *find_jumps(struct control *c, struct undo_log *log, const str
 	return e;
 }
 
+bool undo_any_in(const uint64_t *v, uint32_t n, uint64_t lo, uint64_t hi)
+{
+	const uint32_t at = partition_point(n, i, v[i] < lo);
+
+	return at < n && v[at] < hi;
+}
+
+bool undo_is_kept(const undo_ranges *kept, uint64_t lo)
+{
+	const uint32_t at = partition_point(kept->n, i, kept->v[i].lo < lo);
+
+	return at < kept->n && kept->v[at].lo == lo;
+}
+
 struct err *undo_find_kept(struct control *c, struct undo_log *log, undo_ranges *ret)
 {
 	const struct mappings *maps;
@@ -149,13 +162,13 @@ struct err *undo_find_kept(struct control *c, struct undo_log *log, undo_ranges 
 
 	undo_island_name(log->base, island);
 	e = e ?: find_jumps(c, log, maps, island);
+	if (log->still.n)
+		qsort(log->still.v, log->still.n, sizeof(*log->still.v), by_number);
 	for (uint32_t i = 0; !e && i < maps->n; i++) {
 		const struct mapping *m = &maps->v[i];
-		bool keep = false;
 
-		for (uint32_t k = 0; k < log->still.n && mapping_is_memfd(m, island) && !keep; k++)
-			keep = log->still.v[k] >= m->start && log->still.v[k] < m->end;
-		if (keep)
+		if (undo_any_in(log->still.v, log->still.n, m->start, m->end) &&
+		    mapping_is_memfd(m, island))
 			vec_push(ret, (struct control_range){ m->start, m->end });
 	}
 	return e;
@@ -201,7 +214,7 @@ static struct err *call(struct control *c, const char *what, long nr, const uint
 
 /* Writes the copy elsewhere, and moves it over the island in one system call: at each moment the
  * process can execute the island. */
-struct err *undo_keep(struct control *c, struct control_range r)
+struct err *undo_keep(struct control *c, struct control_range r, uint64_t *left)
 {
 	enum { HOW = MAP_PRIVATE | MAP_ANONYMOUS };
 	const uint64_t size = r.hi - r.lo;
@@ -209,8 +222,9 @@ struct err *undo_keep(struct control *c, struct control_range r)
 	uint64_t at = 0, got;
 	struct err *e;
 
-	if (size > ISLANDS_MAX)
-		return err_new(E2BIG, "an island of %llu bytes", (unsigned long long)size);
+	if (size > *left)
+		return err_new(E2BIG, "islands of more than %d bytes", UNDO_KEPT_MAX);
+	*left -= size;
 	copy = xmalloc(size);
 	e = control_read(c, r.lo, copy, (uint32_t)size);
 	if (!e && !turn_gates(copy, r.lo, size))

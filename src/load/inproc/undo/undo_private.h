@@ -12,7 +12,12 @@
 
 #include "load/inproc/undo/undo.h"
 
-enum { UNDO_PAGE = 4096 };
+enum {
+	UNDO_PAGE = 4096,
+	/* Bytes of islands of a process that are copied to stay in it. A process may map one file
+	 * any number of times, so that its islands seem to be terabytes. */
+	UNDO_KEPT_MAX = 1 << 28,
+};
 
 /* Returns the base of the area that would contain the address, 0: none. */
 uint64_t undo_base_of(uint64_t addr);
@@ -39,14 +44,31 @@ void undo_sort_stubs(struct undo_log *log);
 /* Restores the text. In *log, sites that hold foreign bytes lose their stub. */
 struct err *undo_restore_text(struct control *c, struct undo_log *log, struct undo_report *r);
 
+/* Text that is read in a run of pages: there may be 10,000 sites, and they are in order. */
+struct undo_window {
+	uint64_t lo;
+	uint32_t n;
+	uint64_t one_by_one; /* up to here pages are read one by one, because some are unmapped */
+	uint64_t looks;      /* at records, to find the ends of windows */
+	uint8_t bytes[16 * UNDO_PAGE];
+};
+/* Places the window at the pages of record i, and of those behind it that fit. */
+void undo_window_place(struct undo_window *w, const struct undo_log *log, uint32_t i);
+/* A part of the window is unmapped. */
+void undo_window_failed(struct undo_window *w);
+
 /* undo_keep.c */
 typedef VEC(struct control_range) undo_ranges;
 /* Adds the islands that must stay, by log->still, to which it adds the stubs that code of the
  * process's own leads to. Call it when the text is restored. */
 struct err *undo_find_kept(struct control *c, struct undo_log *log, undo_ranges *ret);
 /* Replaces an island by a copy in private memory that runs no probes and needs nothing else of
- * descry's. */
-struct err *undo_keep(struct control *c, struct control_range r);
+ * descry's. Takes its size from *left, and fails when that is too little. */
+struct err *undo_keep(struct control *c, struct control_range r, uint64_t *left);
+/* Returns true when one of the numbers, which are sorted, is in [lo, hi). */
+bool undo_any_in(const uint64_t *v, uint32_t n, uint64_t lo, uint64_t hi);
+/* Returns true when an island at this address stays. kept is in the order of addresses. */
+bool undo_is_kept(const undo_ranges *kept, uint64_t lo);
 /* Returns the address of the log's first stub from an address on. */
 uint64_t undo_first_stub(const struct undo_log *log, uint64_t from);
 

@@ -203,33 +203,36 @@ static bool is_torn(const struct wire_undo *u, const uint8_t *have)
 	return false;
 }
 
-/* Reads text in runs of pages, because there may be 10,000 sites, and they are in order. */
-struct window {
-	uint64_t lo;
-	uint32_t n;
-	uint8_t bytes[16 * UNDO_PAGE];
-};
+void undo_window_place(struct undo_window *w, const struct undo_log *log, uint32_t i)
+{
+	const struct wire_undo *v = log->sites.v;
+	uint64_t end = v[i].site + v[i].len;
+
+	w->lo = v[i].site - v[i].site % UNDO_PAGE;
+	for (; w->lo >= w->one_by_one && i < log->sites.n &&
+	       v[i].site + WIRE_SITE_MAX <= w->lo + sizeof(w->bytes);
+	     i++, w->looks++)
+		if (v[i].site + v[i].len > end)
+			end = v[i].site + v[i].len;
+	w->n = (uint32_t)((end + UNDO_PAGE - 1) / UNDO_PAGE * UNDO_PAGE - w->lo);
+}
+
+void undo_window_failed(struct undo_window *w)
+{
+	w->n = 0;
+	w->one_by_one = w->lo + sizeof(w->bytes);
+}
 
 /* The bytes of site i. */
-static struct err *read_site(struct control *c, struct window *w, const struct undo_log *log,
+static struct err *read_site(struct control *c, struct undo_window *w, const struct undo_log *log,
 			     uint32_t i, uint8_t *ret)
 {
 	const struct wire_undo *u = &log->sites.v[i];
-	uint64_t end = u->site + u->len;
-	struct err *e;
 
 	if (u->site - w->lo >= w->n || w->n - (u->site - w->lo) < u->len) {
-		w->lo = u->site - u->site % UNDO_PAGE;
-		for (; i < log->sites.n &&
-		       log->sites.v[i].site + WIRE_SITE_MAX <= w->lo + sizeof(w->bytes);
-		     i++)
-			if (log->sites.v[i].site + log->sites.v[i].len > end)
-				end = log->sites.v[i].site + log->sites.v[i].len;
-		w->n = (uint32_t)((end + UNDO_PAGE - 1) / UNDO_PAGE * UNDO_PAGE - w->lo);
-		e = control_read(c, w->lo, w->bytes, w->n);
-		if (e) { /* a part of it is unmapped */
-			w->n = 0;
-			err_free(e);
+		undo_window_place(w, log, i);
+		if (err_drop(control_read(c, w->lo, w->bytes, w->n))) {
+			undo_window_failed(w);
 			return control_read(c, u->site, ret, u->len);
 		}
 	}
@@ -252,7 +255,7 @@ static bool is_jump(const struct wire_undo *u, const uint8_t *have)
 /* The bytes at a place, compared with one of its records. */
 enum holds { NOTHING /* its text is not mapped */, FOREIGN, BEFORE, AFTER };
 
-static enum holds what_holds(struct control *c, struct window *w, const struct undo_log *log,
+static enum holds what_holds(struct control *c, struct undo_window *w, const struct undo_log *log,
 			     uint32_t i, uint8_t *ret)
 {
 	const struct wire_undo *u = &log->sites.v[i];
@@ -283,7 +286,7 @@ struct err *undo_restore_text(struct control *c, struct undo_log *log, struct un
 {
 	uint32_t n = log->sites.n, todo = 0, skipped;
 	cleanup_free struct control_patch *p = xcalloc(n + 1, sizeof(*p));
-	cleanup_free struct window *w = xcalloc(1, sizeof(*w));
+	cleanup_free struct undo_window *w = xcalloc(1, sizeof(*w));
 	cleanup_free uint8_t *holds = xcalloc(n + 1, 1);
 	uint64_t done = 0; /* up to this address */
 	struct err *e;
