@@ -157,25 +157,40 @@ void records_enabled(struct inproc_process *p)
 	}
 }
 
+static int by_address(const void *a, const void *b)
+{
+	return COMPARE(*(const uint64_t *)a, *(const uint64_t *)b);
+}
+
 /* Marks the sites whose patches were skipped, and drops their records. The text there is the
  * process's own. */
 static void mark_skipped(struct inproc_engine *e, struct inproc_process *p,
 			 const struct undo_log *log)
 {
-	for (uint32_t i = 0; i < log->sites.n; i++)
-		for (uint32_t k = 0; k < p->modules.n && log->patches[i].skipped; k++) {
-			const struct inproc_module *m = &p->modules.v[k];
-			const uint64_t addr = log->patches[i].addr - m->bias;
-			struct inproc_site *v = p->sites.v + m->first_site;
-			const uint32_t at = partition_point(m->nsites, j, v[j].text.addr < addr);
+	VEC(uint64_t) skipped = { 0 };
 
-			if (at == m->nsites || v[at].text.addr != addr)
+	for (uint32_t i = 0; i < log->sites.n; i++)
+		if (log->patches[i].skipped)
+			vec_push(&skipped, log->patches[i].addr);
+	if (skipped.n)
+		qsort(skipped.v, skipped.n, sizeof(*skipped.v), by_address);
+	for (uint32_t k = 0; k < p->modules.n && skipped.n; k++) {
+		const struct inproc_module *m = &p->modules.v[k];
+
+		for (uint32_t i = 0; i < m->nsites; i++) {
+			struct inproc_site *s = &p->sites.v[m->first_site + i];
+			const uint64_t addr = s->text.addr + m->bias;
+			const uint32_t at = partition_point(skipped.n, j, skipped.v[j] < addr);
+
+			if (at == skipped.n || skipped.v[at] != addr)
 				continue;
-			v[at].skipped = true;
+			s->skipped = true;
 			if (m->fresh)
-				__atomic_store_n(&e->undo[m->first_undo + at].len, 0,
+				__atomic_store_n(&e->undo[m->first_undo + i].len, 0,
 						 __ATOMIC_RELEASE);
 		}
+	}
+	vec_fini(&skipped);
 }
 
 struct err *records_patch(struct inproc_engine *e, struct inproc_process *p, struct control *c,
