@@ -324,7 +324,13 @@ static struct err *find_in(struct finder *f)
 			e = find_later(f, &f->c->o->entries.rules.v[i]);
 	returns_free(f->returns);
 	vec_fini(&f->slots);
+	if (f->cut)
+		process_note(f->ps,
+			     xasprintf("process %d: libraries that are not loaded need more than "
+				       "%d others; calls of the rest are not found",
+				       (int)f->pid, FIND_SEARCHES_MAX));
 	vec_fini(&f->needed);
+	hash_fini(&f->searched);
 	hash_fini(&f->known);
 	return e;
 }

@@ -54,31 +54,51 @@ static void take_needed(void *arg, const struct process_object *po)
 	vec_push(&f->needed, *po);
 }
 
+bool find_may_search(struct finder *f, const char *name)
+{
+	bool is_new = false;
+
+	if (hash_get(&f->searched, name, strlen(name)))
+		return false;
+	f->cut |= f->searched.n == FIND_SEARCHES_MAX;
+	if (!f->cut)
+		(void)hash_put(&f->searched, name, strlen(name), &is_new);
+	return is_new;
+}
+
+/* Finds a library by its name, if it is not loaded. */
+static void search_needed(struct finder *f, const char *name)
+{
+	for (uint32_t k = 0; k < f->objects->n; k++)
+		if (process_object_matches(&f->objects->v[k], name))
+			return;
+	if (!glob_is_pattern(name) && !strchr(name, '/'))
+		process_libraries(f->ps, f->pid, f->objects, name, take_needed, f);
+}
+
 /* An object that is not loaded names libraries that it needs. Finds those of them that are not
  * loaded, either. */
 static void find_needed(struct finder *f, const struct process_object *po)
 {
-	enum { NEEDED_MAX = 64 };
+	enum { NEEDED_MAX = 64, FILE_NAME_MAX = 256 };
 	uint64_t addr;
-	size_t size, nnames;
+	size_t size, nnames, left;
 	cleanup_free uint8_t *p = object_section(po->object, ".dynamic", &addr, &size),
 			     *names = object_section(po->object, ".dynstr", &addr, &nnames);
 	Elf64_Dyn d;
 
 	for (size_t i = 0, n = 0; p && names && i < size / sizeof(d) && n < NEEDED_MAX; i++) {
-		bool loaded = false;
 		const char *name;
 
 		memcpy(&d, p + i * sizeof(d), sizeof(d));
-		if (d.d_tag != DT_NEEDED || d.d_un.d_val >= nnames ||
-		    !memchr(names + d.d_un.d_val, 0, nnames - d.d_un.d_val))
+		if (d.d_tag != DT_NEEDED || d.d_un.d_val >= nnames)
 			continue;
 		n++;
 		name = (const char *)names + d.d_un.d_val;
-		for (uint32_t k = 0; k < f->objects->n; k++)
-			loaded |= process_object_matches(&f->objects->v[k], name);
-		if (!loaded && !glob_is_pattern(name) && !strchr(name, '/'))
-			process_libraries(f->ps, f->pid, f->objects, name, take_needed, f);
+		left = nnames - d.d_un.d_val;
+		if (memchr(name, 0, left < FILE_NAME_MAX ? left : FILE_NAME_MAX) &&
+		    find_may_search(f, name))
+			search_needed(f, name);
 	}
 }
 

@@ -17,6 +17,8 @@ struct finder {
 	VEC(struct probe *) slots;
 	/* libraries that are not loaded, and that callers which are loaded later need */
 	VEC(struct process_object) needed;
+	struct hash searched;  /* names of libraries that were looked for, for `needed` */
+	bool cut;              /* there were more names than FIND_SEARCHES_MAX */
 	struct hash known;     /* name that is called -> its function, or NULL */
 	uint32_t known_needed; /* of `needed`, when it was found */
 	uint64_t looks;        /* objects that were searched for names */
@@ -39,6 +41,11 @@ struct err *find_entries_of(struct finder *f, const struct process_object *po, b
 struct err *find_around(struct calls *c, struct probe_set *ps, const struct probe_set *of);
 
 /* find_later.c */
+/* The most names of libraries that are looked for because others need them. A search may go through
+ * 200,000 files, and 4,096 libraries may need 64 others each. */
+enum { FIND_SEARCHES_MAX = 256 };
+/* Returns true when a library of this name is to be looked for: once. */
+bool find_may_search(struct finder *f, const char *name);
 /* Adds the functions of a rule of -x that no loaded object fulfils. */
 struct err *find_later(struct finder *f, const struct calls_rule *r);
 /* Adds the calls of a rule of -e whose caller is no loaded object. */
