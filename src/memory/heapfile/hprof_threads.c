@@ -79,7 +79,8 @@ static void reader_init(struct reading *r, unsigned part)
 		vec_push(&to->classes, h->classes.v[i]);
 	for (uint32_t i = 0; i < h->refs.n; i++)
 		vec_push(&to->refs, h->refs.v[i]);
-	to->class_hash = xmemdup(h->class_hash, places * sizeof(*h->class_hash));
+	if (h->class_hash) /* a dump may have no class */
+		to->class_hash = xmemdup(h->class_hash, places * sizeof(*h->class_hash));
 	memcpy(to->array_class, h->array_class, sizeof(to->array_class));
 	to->error = unpack_open(&to->in, r->path, to->graph);
 }
