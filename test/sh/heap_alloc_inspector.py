@@ -23,6 +23,7 @@ const work = {
   forget: () => kept.fill(null),
   listen: () => process.on('SIGUSR1', () => signals++),
   signals: () => 0,
+  serve: () => require('http').createServer((request, answer) => { signals++; answer.end(); }).listen(0, '127.0.0.1'),
 };
 let rest = '';
 process.stdin.on('data', (d) => {
@@ -249,6 +250,17 @@ def refused(node):
     p.end()
 
 
+def served(node):
+    """The program's own port is not asked."""
+    p = Program(node, "--inspect-port=0")
+    p.ask("serve")
+    a = Alloc(p, "--sample", str(SAMPLE), "--json")
+    p.ask("keep", MANY)
+    check("keeps" in rows_of(a.end())[1] and len(ports(p.pid)) == 1, node, "a program with a port", ports(p.pid))
+    p.ask("signals")
+    p.end()
+
+
 def elsewhere(node):
     """Programs that SIGUSR1 would end; another network."""
     p = kill_at_end(subprocess.Popen(["sleep", "1000"]))
@@ -271,5 +283,6 @@ for node in NODES:
 killed(NODES[0])
 killed_often(NODES[0])
 refused(NODES[0])
+served(NODES[0])
 elsewhere(NODES[0])
 done()

@@ -70,9 +70,10 @@ static bool has_socket(const inspector_sockets *v, uint64_t inode)
 	return false;
 }
 
-/* Finds an open inspector among the ports of which `before` has none. `named`: asks only ports that
- * are likely to be one, because the others belong to the program. */
-static bool find_port(struct inspector *i, const inspector_sockets *before, bool named, char **ret)
+/* Finds an open inspector among the ports of which `seen` has none, and adds the others to it: each
+ * is asked once. `named`: asks only ports that are likely to be one, because the others belong to
+ * the program. */
+static bool find_port(struct inspector *i, inspector_sockets *seen, bool named, char **ret)
 {
 	inspector_sockets now = { 0 };
 	bool found = false;
@@ -81,12 +82,14 @@ static bool find_port(struct inspector *i, const inspector_sockets *before, bool
 	for (uint32_t k = 0; k < now.n && !found; k++) {
 		const struct inspector_socket *s = &now.v[k];
 
-		if (!s->listens || has_socket(before, s->inode) ||
+		if (!s->listens || has_socket(seen, s->inode) ||
 		    (named && !inspector_is_named(i->pid, s->port)))
 			continue;
 		found = !err_drop(ask_path(i->pid, s, ret));
 		if (found)
 			i->port = *s;
+		else
+			vec_push(seen, *s);
 	}
 	vec_fini(&now);
 	return found;
@@ -108,15 +111,15 @@ static struct err *send_signal(pid_t pid)
 static struct err *open_port(struct inspector *i, char **ret_path)
 {
 	const uint64_t until = in_seconds(OPENS);
-	inspector_sockets before = { 0 };
+	inspector_sockets seen = { 0 };
 	struct err *e = NULL;
 
-	if (find_port(i, &before, true, ret_path))
+	if (find_port(i, &seen, true, ret_path))
 		return NULL;
-	inspector_sockets_of(i->pid, &before);
+	inspector_sockets_of(i->pid, &seen);
 	e = send_signal(i->pid);
 	i->opened = !e;
-	while (!e && !find_port(i, &before, false, ret_path)) {
+	while (!e && !find_port(i, &seen, false, ret_path)) {
 		if (procdir_ended(i->pid))
 			e = err_new(ESRCH, "it has ended");
 		else if (now_ns() > until)
@@ -127,7 +130,7 @@ static struct err *open_port(struct inspector *i, char **ret_path)
 		else
 			nap_ns(MOMENT);
 	}
-	vec_fini(&before);
+	vec_fini(&seen);
 	return e;
 }
 

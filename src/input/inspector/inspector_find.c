@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/time.h>
 
 #include "base/hash.h"
 #include "base/io.h"
@@ -24,6 +25,7 @@ enum {
 	LISTEN = 10,
 	STOPS_MS = 2000,
 	DEFAULT_PORT = 9229,
+	CONNECTS = 10, /* seconds: the process may be stopped, and its queue full */
 	FD_NAME = 64,
 };
 
@@ -144,6 +146,7 @@ struct err *inspector_connect(pid_t pid, const struct inspector_socket *port, in
 	const bool is_v4 = port->width == sizeof(v4.sin_addr);
 	const struct sockaddr *to = is_v4 ? (const struct sockaddr *)&v4
 					  : (const struct sockaddr *)&v6;
+	const struct timeval most = { .tv_sec = CONNECTS };
 	struct err *e;
 	int fd = -1;
 
@@ -153,7 +156,9 @@ struct err *inspector_connect(pid_t pid, const struct inspector_socket *port, in
 		v6.sin6_addr = in6addr_loopback;
 	}
 	e = socket_in(pid, to->sa_family, &fd);
-	if (!e && connect(fd, to, is_v4 ? sizeof(v4) : sizeof(v6)) && errno != EINTR) {
+	if (!e)
+		(void)setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &most, sizeof(most));
+	if (!e && connect(fd, to, is_v4 ? sizeof(v4) : sizeof(v6))) {
 		e = err_errno(errno, "connect to port %u", port->port);
 		close(fd);
 	}
