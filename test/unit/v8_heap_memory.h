@@ -187,6 +187,7 @@ static inline void vh_reader(struct v8_reader *x, struct v8 *v, const struct mem
 		.array_length = 8,
 		.array_data = 16,
 		.shared_name = 16,
+		.shared_flags = 40,
 		.shared_script = 32,
 		.bytecodes_data = 64,
 		.string_length = 12,
