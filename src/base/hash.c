@@ -183,6 +183,8 @@ static void grow(struct hash *h)
 	struct hash_slot *old = h->slots;
 	uint32_t oldcap = h->cap, i, j, mask;
 
+	if (oldcap > UINT32_MAX / 2)
+		mem_exhausted("out of memory: a table has more than a billion entries");
 	h->cap = oldcap ? oldcap * 2 : CAP_MIN;
 	h->slots = xcalloc(h->cap, sizeof(*h->slots));
 	mask = h->cap - 1;

@@ -47,6 +47,20 @@ void limits_hold_memory(void)
 		limit_set(&memory, most);
 }
 
+void limits_reserve(int64_t bytes)
+{
+	static int64_t reserved;
+	const int64_t all = __atomic_add_fetch(&reserved, bytes, __ATOMIC_RELAXED);
+	struct rlimit l = memory.own;
+
+	if (!memory.changed)
+		return;
+	l.rlim_cur += (rlim_t)all;
+	if (l.rlim_cur > l.rlim_max)
+		l.rlim_cur = l.rlim_max;
+	(void)setrlimit(memory.kind, &l);
+}
+
 bool limits_restore(void)
 {
 	if (files.changed)

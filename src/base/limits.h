@@ -11,12 +11,17 @@
 #define DESCRY_BASE_LIMITS_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 /* Raises the limit of open files to the hard limit. */
 void limits_raise_files(void);
 /* Lets this process take seven eighths of the memory that is available now, beside what it has. A
  * lower limit that the user has set stays. */
 void limits_hold_memory(void);
+/* Adds bytes to the limit (or takes them from it again, below 0) for addresses that are reserved
+ * writable, and of which the caller writes only pages that it has counted: a copy of a process's
+ * mapping of terabytes that has few pages. */
+void limits_reserve(int64_t bytes);
 /* Restores the original limits. Async-signal-safe. Open files stay open. Returns false, and changes
  * nothing, when no limit was changed: a program embeds descry. */
 bool limits_restore(void);

@@ -42,4 +42,23 @@ try:
 finally:
     os.kill(pid, signal.SIGKILL)
     os.waitpid(pid, 0)
+
+# addresses are no memory: a program may reserve a terabyte, as AddressSanitizer does, and write a page in each 32 GB of it
+child = subprocess.Popen([sys.executable, "-c", """
+import ctypes, mmap, sys
+libc = ctypes.CDLL(None)
+libc.mmap.restype = ctypes.c_void_p
+base = libc.mmap(None, ctypes.c_size_t(1 << 40), mmap.PROT_READ | mmap.PROT_WRITE, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | 0x4000, -1, ctypes.c_long(0))
+for i in range(32):
+    ctypes.memset(base + (i << 35), 1, 1)
+print("ready", flush=True)
+sys.stdin.read()
+"""], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+kill_at_end(child)
+check(child.stdout.readline() == b"ready\n", "a terabyte is reserved")
+for command in [["leaks"], ["heap"]] + ([["leaks", "--fork"]] if not os.geteuid() else []):
+    p = finish(start(*command, "-p", str(child.pid)))
+    check(p.rc == 0 and "no room" not in p.err, "a terabyte of addresses", command, p)
+child.kill()
+child.wait()
 done()

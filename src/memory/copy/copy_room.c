@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <sys/mman.h>
 
+#include "base/limits.h"
 #include "base/meminfo.h"
 #include "memory/copy/copy_private.h"
 
@@ -51,12 +52,16 @@ bool copy_room_map(struct memory_region *r, uint64_t slack, const struct space_r
 	/* A core's segment may begin and end anywhere: its last word may lie behind it. */
 	const uint64_t spare = (r->start | r->end) % MEMORY_WORD ? MEMORY_WORD : 0;
 	const uint64_t size = r->end - r->start + slack + align + spare;
-	uint8_t *p = mmap(NULL, size, PROT_READ | PROT_WRITE,
-			  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	struct space_range all = { 0 };
+	uint8_t *p;
 
-	if (p == MAP_FAILED)
+	limits_reserve((int64_t)size);
+	p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+		 -1, 0);
+	if (p == MAP_FAILED) {
+		limits_reserve(-(int64_t)size);
 		return false;
+	}
 	r->room = (struct space_range){ (uintptr_t)p, (uintptr_t)p + size };
 	r->bytes = p + (align ? (r->start - (uintptr_t)p) & (align - 1) : 0);
 	for (uint32_t i = 0; i < n; i++) {
@@ -73,8 +78,8 @@ bool copy_room_map(struct memory_region *r, uint64_t slack, const struct space_r
 
 void copy_room_unmap(struct memory_region *r)
 {
-	if (r->room.end)
-		munmap((void *)(uintptr_t)r->room.start, r->room.end - r->room.start);
+	if (r->room.end && !munmap((void *)(uintptr_t)r->room.start, r->room.end - r->room.start))
+		limits_reserve(-(int64_t)(r->room.end - r->room.start));
 	r->room = (struct space_range){ 0 };
 }
 

@@ -2,6 +2,7 @@
  * references and a type; a type is an object whose own type is a type of types. */
 #include <sys/mman.h>
 
+#include "base/limits.h"
 #include "memory/heaplive/python_heap.h"
 
 enum {
@@ -197,6 +198,25 @@ bool python_set_put(struct python_set *s, uint64_t addr)
 	return new;
 }
 
+static uint8_t *cells_map(size_t size)
+{
+	uint8_t *p;
+
+	limits_reserve((int64_t)size);
+	p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+		 -1, 0);
+	if (p != MAP_FAILED)
+		return p;
+	limits_reserve(-(int64_t)size);
+	return NULL;
+}
+
+static void cells_unmap(uint8_t *p, size_t size)
+{
+	munmap(p, size);
+	limits_reserve(-(int64_t)size);
+}
+
 /* Returns the cell of an address. NULL: it is not in the copy, or there is no room. */
 static uint8_t *cell_of(struct python_reader *x, uint64_t addr)
 {
@@ -209,15 +229,10 @@ static uint8_t *cell_of(struct python_reader *x, uint64_t addr)
 	i = (uint32_t)(r - x->copy->regions.v);
 	if (!x->cells)
 		x->cells = xcalloc(x->copy->regions.n, sizeof(*x->cells));
-	if (!x->cells[i]) {
-		uint8_t *p = mmap(NULL, (r->end - r->start) / CELL_BYTES + 1,
-				  PROT_READ | PROT_WRITE,
-				  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-
-		if (p == MAP_FAILED)
-			return NULL;
-		x->cells[i] = p;
-	}
+	if (!x->cells[i])
+		x->cells[i] = cells_map((r->end - r->start) / CELL_BYTES + 1);
+	if (!x->cells[i])
+		return NULL;
 	return x->cells[i] + (addr - r->start) / CELL_BYTES;
 }
 
@@ -289,7 +304,7 @@ void python_objects_fini(struct python_reader *x)
 		const struct memory_region *r = &x->copy->regions.v[i];
 
 		if (x->cells[i])
-			munmap(x->cells[i], (r->end - r->start) / CELL_BYTES + 1);
+			cells_unmap(x->cells[i], (r->end - r->start) / CELL_BYTES + 1);
 	}
 	free(x->cells);
 	free(x->many.v);
