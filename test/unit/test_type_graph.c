@@ -496,6 +496,31 @@ static void test_same(void **state)
 	assert_int_equal(type_strip(g, parse("const plain_t")), p);
 }
 
+/* A program's own DWARF gives names of 16,383 bytes. The text of a type with many of them stays
+ * short: it is copied for each step. */
+static void test_long_names(void **state)
+{
+	enum { LONG = 16383, PARAMS = 300 };
+	struct type_param params[PARAMS] = { 0 };
+	char *name = malloc(LONG + 1);
+	const char *text;
+	type_id t;
+
+	memset(name, 'x', LONG);
+	name[LONG] = 0;
+	t = type_new_typedef(g, name, T_INT);
+	for (uint32_t i = 0; i < PARAMS; i++)
+		params[i] = (struct type_param){ .name = "", .type = t };
+	text = type_name(g, &arena, type_new_func(g, T_VOID, params, PARAMS, false), "f");
+	assert_true(strlen(text) < 32u * LONG);
+	assert_non_null(strstr(text, "..."));
+	/* a few are shown whole */
+	text = type_name(g, &arena, type_new_func(g, T_VOID, params, 3, false), "f");
+	assert_true(strlen(text) > 3u * LONG);
+	assert_null(strstr(text, "..."));
+	free(name);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -506,6 +531,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_enum, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_forward, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_names, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_long_names, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_same, setup, teardown),
 	};
 

@@ -91,7 +91,10 @@ struct printer {
 	uint32_t work;
 };
 
-enum { PRINT_LIMIT = 400 }; /* steps; beyond, "..." */
+enum {
+	PRINT_LIMIT = 400, /* steps; beyond, "..." */
+	STEP_TEXT = 1024,  /* bytes of text that are copied in a step; a name may have 16,384 */
+};
 
 enum { Q_CONST = 1, Q_VOLATILE = 2, Q_RESTRICT = 4 };
 
@@ -151,6 +154,7 @@ static const char *params_text(struct printer *p, type_id t)
 		if (p->work > PRINT_LIMIT)
 			return arena_printf(p->a, "%s%s...", s, i ? ", " : "");
 		s = arena_printf(p->a, "%s%s%s", s, i ? ", " : "", declare(p, prm[i].type, 0, ""));
+		p->work += (uint32_t)(strlen(s) / STEP_TEXT);
 	}
 	return varargs ? arena_printf(p->a, "%s%s...", s, n ? ", " : "") : s;
 }
@@ -161,7 +165,8 @@ static const char *declare(struct printer *p, type_id t, uint32_t quals, const c
 		struct tnode *n = tnode(p->g, t);
 		enum type_kind ref;
 
-		if (++p->work > PRINT_LIMIT)
+		p->work += 1 + (uint32_t)(strlen(inner) / STEP_TEXT);
+		if (p->work > PRINT_LIMIT)
 			return *inner ? arena_printf(p->a, "... %s", inner) : "...";
 		switch (n->kind) {
 		case TYPE_CONST:
