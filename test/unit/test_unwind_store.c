@@ -234,6 +234,32 @@ static void test_store(void **state)
 	vec_fini(&m.chunks);
 }
 
+/* Files may have more rules than there are numbers. Those beyond have none, and the store says that
+ * it is full. */
+static void test_rules(void **state)
+{
+	static const struct unwind_store_ops ops = { put_chunk, put_process, del_process };
+	struct memory m = { 0 };
+	struct unwind_store *s = unwind_store_new(&ops, &m);
+	const uint32_t more = WIRE_UNWIND_CHUNK_WORDS;
+
+	assert_int_equal(unwind_store_rule(s, 0), 0);
+	for (uint32_t i = 1; i < WIRE_UNWIND_CHUNK_WORDS; i++)
+		assert_int_equal(unwind_store_rule(s, i), i);
+	assert_false(unwind_store_full(s));
+	assert_int_equal(unwind_store_rule(s, 7), 7);
+	assert_int_equal(unwind_store_rule(s, more), 0);
+	assert_true(unwind_store_full(s));
+	assert_int_equal(unwind_store_rule(s, more), 0);
+	assert_int_equal(unwind_store_rule(s, more - 1), more - 1);
+	assert_null(unwind_store_tidy(s, NULL, 1));
+	assert_true(unwind_store_full(s));
+	unwind_store_free(s);
+	for (uint32_t i = 0; i < m.chunks.n; i++)
+		free(m.chunks.v[i]);
+	vec_fini(&m.chunks);
+}
+
 /* --- what goes --- */
 
 static void test_space(void **state)
@@ -372,6 +398,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_store),
+		cmocka_unit_test(test_rules),
 		cmocka_unit_test(test_space),
 		cmocka_unit_test(test_churn),
 	};

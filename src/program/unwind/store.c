@@ -36,8 +36,9 @@ struct unwind_store {
 	void *arg;
 	struct unwind_images *images;
 	VEC(struct chunk) chunks;
-	uint32_t used; /* words of the last chunk */
-	bool full;     /* something did not fit */
+	uint32_t used;   /* words of the last chunk */
+	bool full;       /* something did not fit */
+	bool rules_full; /* a rule had no number; numbers are never free again */
 	uint32_t nrules, version;
 	struct hash rules; /* rule -> number */
 	struct room room;  /* that is free again */
@@ -120,16 +121,19 @@ static uint32_t alloc(struct unwind_store *s, uint32_t n, uint32_t align)
 	return (s->chunks.n - 1) << 16 | at;
 }
 
-static uint32_t rule_number(struct unwind_store *s, uint32_t rule)
+uint32_t unwind_store_rule(struct unwind_store *s, uint32_t rule)
 {
+	const uint64_t *known = hash_get(&s->rules, &rule, sizeof(rule));
 	bool is_new;
-	uint64_t *n = hash_put(&s->rules, &rule, sizeof(rule), &is_new);
 
-	if (is_new && s->nrules < WIRE_UNWIND_CHUNK_WORDS) {
-		*n = s->nrules++;
-		*words_at(s, (uint32_t)*n) = rule;
-	}
-	return (uint32_t)*n; /* 0, NONE, when there are too many rules */
+	if (known)
+		return (uint32_t)*known;
+	s->rules_full |= s->nrules == WIRE_UNWIND_CHUNK_WORDS;
+	if (s->rules_full)
+		return 0;
+	*hash_put(&s->rules, &rule, sizeof(rule), &is_new) = s->nrules;
+	*words_at(s, s->nrules) = rule;
+	return s->nrules++;
 }
 
 /* Places the file's image. Returns the address of its pages, 0 when it has none or there is no
@@ -150,7 +154,7 @@ static uint32_t place_image(struct unwind_store *s, struct unwind_file *f)
 	f->nwords = h->npages * PAGE_WORDS;
 	number = xcalloc(h->nrules, sizeof(*number));
 	for (uint32_t i = 0; i < h->nrules; i++)
-		number[i] = rule_number(s, u->rules[i]);
+		number[i] = unwind_store_rule(s, u->rules[i]);
 	for (uint32_t i = 0; i < h->npages; i++) {
 		uint32_t n = u->pages[i + 1] - u->pages[i];
 		uint32_t rows = alloc(s, n, 1), *to;
@@ -511,7 +515,7 @@ void unwind_store_remember(const struct unwind_store *s)
 
 bool unwind_store_full(const struct unwind_store *s)
 {
-	return s->full || unwind_images_full(s->images);
+	return s->full || s->rules_full || unwind_images_full(s->images);
 }
 
 uint64_t unwind_store_words(const struct unwind_store *s)

@@ -215,7 +215,10 @@ void unwind_store_guess(struct unwind_store *s, bool guess);
 void unwind_store_remember(const struct unwind_store *s);
 /* Allows d_ustack to search the kernel's tree of mappings. */
 struct err *unwind_store_enable_files(struct unwind_store *s);
-/* Returns true when some file's tables, or some process's list, had no room. */
+/* Returns the number of a rule, which is the same for all files. Returns 0, NONE, when there are
+ * too many rules: the store is then full. */
+uint32_t unwind_store_rule(struct unwind_store *s, uint32_t rule);
+/* Returns true when some file's tables or rules, or some process's list, had no room. */
 bool unwind_store_full(const struct unwind_store *s);
 /* Returns the words taken so far, with those that are free again. */
 uint64_t unwind_store_words(const struct unwind_store *s);
