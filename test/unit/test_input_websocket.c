@@ -111,7 +111,7 @@ static void websocket_late(void **state)
 	close(other);
 }
 
-static int document(const char *answer, const char *want)
+static int document_of(const char *answer, size_t size, const char *want)
 {
 	int fds[2], code = 0;
 	char *text = NULL;
@@ -119,7 +119,7 @@ static int document(const char *answer, const char *want)
 	struct err *e;
 
 	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, fds), 0);
-	assert_int_equal(write(fds[1], answer, strlen(answer)), strlen(answer));
+	assert_int_equal(write(fds[1], answer, size), size);
 	shutdown(fds[1], SHUT_WR);
 	e = websocket_get(fds[0], "127.0.0.1:1", "/", soon(), &text, &n);
 	if (e)
@@ -133,8 +133,14 @@ static int document(const char *answer, const char *want)
 	return code;
 }
 
+static int document(const char *answer, const char *want)
+{
+	return document_of(answer, strlen(answer), want);
+}
+
 static void websocket_documents(void **state)
 {
+	static const char with_nul[] = "HTTP/1.0 200 OK\r\nContent-Length: 6\r\n\r\nhe\0llo";
 	char head[40000];
 
 	assert_int_equal(
@@ -148,6 +154,7 @@ static void websocket_documents(void **state)
 		EINVAL);
 	assert_int_equal(document("HTTP/1.0 404 No\r\nContent-Length: 1\r\n\r\nx", NULL), EPROTO);
 	assert_int_equal(document("SSH-2.0-server\r\n", NULL), ECONNRESET);
+	assert_int_equal(document_of(with_nul, sizeof(with_nul) - 1, NULL), EINVAL);
 	memset(head, 'x', sizeof(head));
 	head[sizeof(head) - 1] = '\0';
 	assert_int_equal(document(head, NULL), EINVAL);

@@ -148,6 +148,8 @@ struct err *websocket_get(int fd, const char *host, const char *path, uint64_t u
 	}
 	while (!e && w.come.n - w.at < n)
 		e = need_more(&w, until);
+	if (!e && memchr(w.come.v + w.at, '\0', n))
+		e = err_new(EINVAL, "its document has a NUL");
 	if (!e) {
 		*ret = xstrndup(w.come.v + w.at, n);
 		*ret_n = n;
