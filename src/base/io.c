@@ -12,7 +12,8 @@
 
 enum { READ_START = 4096, DISK_PART = 16 /* so large a part of a disk's room is left */ };
 
-static struct err *read_fd(int fd, const char *path, char **ret_text, size_t *ret_len)
+/* Reads at most `most` bytes. */
+static struct err *read_fd(int fd, const char *path, size_t most, char **ret_text, size_t *ret_len)
 {
 	cleanup_free char *buf = NULL;
 	size_t len = 0, cap = READ_START;
@@ -21,8 +22,9 @@ static struct err *read_fd(int fd, const char *path, char **ret_text, size_t *re
 
 	if (!fstat(fd, &st) && S_ISREG(st.st_mode) && st.st_size > 0)
 		cap = (size_t)st.st_size + 1;
+	cap = cap < most ? cap : most;
 	buf = xmalloc(cap + 1);
-	for (;;) {
+	while (len < most) {
 		n = read(fd, buf + len, cap - len);
 		if (n < 0 && errno == EINTR)
 			continue;
@@ -32,7 +34,7 @@ static struct err *read_fd(int fd, const char *path, char **ret_text, size_t *re
 			break;
 		len += (size_t)n;
 		if (len == cap) {
-			cap *= 2;
+			cap = cap < most / 2 ? cap * 2 : most;
 			buf = xrealloc(buf, cap + 1);
 		}
 	}
@@ -50,13 +52,22 @@ struct err *io_read_at(int dirfd, const char *path, char **ret_text, size_t *ret
 
 	if (fd < 0)
 		return err_errno(errno, "%s: open", path);
-	return read_fd(fd, path, ret_text, ret_len);
+	return read_fd(fd, path, SIZE_MAX / 2, ret_text, ret_len);
+}
+
+struct err *io_read_most(const char *path, size_t most, char **ret_text, size_t *ret_len)
+{
+	cleanup_close int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	if (fd < 0)
+		return err_errno(errno, "%s: open", path);
+	return read_fd(fd, path, most, ret_text, ret_len);
 }
 
 struct err *io_read_file(const char *path, char **ret_text, size_t *ret_len)
 {
 	if (!strcmp(path, "-"))
-		return read_fd(STDIN_FILENO, "standard input", ret_text, ret_len);
+		return read_fd(STDIN_FILENO, "standard input", SIZE_MAX / 2, ret_text, ret_len);
 	return io_read_at(AT_FDCWD, path, ret_text, ret_len);
 }
 

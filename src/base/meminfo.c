@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "base/memgroup.h"
 
 bool meminfo_read(const char *const *words, uint32_t n, uint64_t *ret)
 {
@@ -28,7 +29,10 @@ bool meminfo_read(const char *const *words, uint32_t n, uint64_t *ret)
 uint64_t meminfo_available(void)
 {
 	const char *const word = "MemAvailable:";
-	uint64_t bytes;
+	uint64_t bytes, room;
 
-	return meminfo_read(&word, 1, &bytes) ? bytes : 0;
+	if (!meminfo_read(&word, 1, &bytes))
+		return 0;
+	room = memgroup_room(getpid());
+	return bytes < room ? bytes : room;
 }

@@ -11,7 +11,8 @@
 /* Reads n words at once; 0 for one that the file does not have. Returns false when the file cannot
  * be read. */
 bool meminfo_read(const char *const *words, uint32_t n, uint64_t *ret);
-/* Returns how much more memory processes can take, 0: not known. */
+/* Returns how much more memory this process can take, which its control groups may limit. 0: not
+ * known, or none. */
 uint64_t meminfo_available(void);
 
 #endif

@@ -108,7 +108,7 @@ static void do_job(struct job *j)
 	case READ_FILE: {
 		size_t n = 0;
 
-		j->err = io_read_file(j->path, &j->text, &n);
+		j->err = io_read_most(j->path, PROCMEM_FILE_MAX, &j->text, &n);
 		j->got = (ssize_t)n;
 	}
 	}

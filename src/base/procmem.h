@@ -38,7 +38,9 @@ ssize_t procmem_read(pid_t pid, void *buf, size_t n, uint64_t addr);
 ssize_t procmem_pread(pid_t pid, int mem, void *buf, size_t n, uint64_t addr);
 ssize_t procmem_pwrite(pid_t pid, int mem, const void *buf, size_t n, uint64_t addr);
 /* Like io_read_file() of a file of process `pid` in /proc that the kernel reads from the process's
- * memory: cmdline, environ, auxv. */
+ * memory: cmdline, environ, auxv. Reads at most PROCMEM_FILE_MAX bytes: more than execve(2) takes
+ * by default, but a process can say that its arguments are terabytes (prctl(2), PR_SET_MM). */
+enum { PROCMEM_FILE_MAX = 8 << 20 };
 struct err *procmem_file(pid_t pid, const char *path, char **ret_text, size_t *ret_len);
 
 #endif

@@ -95,6 +95,26 @@ r = descry("-x", "engine=interp", "-qwn", 'BEGIN { system("ulimit -Sd; ulimit -H
 check(r.out.split() == [text(limit) for limit in own], "limits of system()", r)
 r = finish(start("-x", "engine=interp", "-qn", "tick-10ms { }", c="sh -c 'ulimit -Sd; ulimit -Hd'"))
 check(r.out.split() == [text(limit) for limit in own], "limits of a command", r)
+# a control group leaves less than the machine has
+for top, name in (("/sys/fs/cgroup/memory", "memory.limit_in_bytes"), ("/sys/fs/cgroup", "memory.max")):
+    group = top + "/descry-huge-%d" % os.getpid()
+    try:
+        os.mkdir(group)
+        open(group + "/" + name, "w").write(str(512 << 20))
+    except OSError as e:
+        print("note: no control group in %s: %s" % (top, e))
+        if os.path.isdir(group):
+            os.rmdir(group)
+        continue
+    s = start("-x", "engine=interp", "-qn", 'BEGIN { printf("begun\\n"); }', preexec_fn=lambda: open(group + "/cgroup.procs", "w").write(str(os.getpid())))
+    s[1].stdout.readline()
+    limits = open("/proc/%d/limits" % s[1].pid).read()
+    s[1].send_signal(signal.SIGINT)
+    finish(s)
+    most = int(re.search(r"^Max data size +(\d+)", limits, re.M).group(1))
+    check(64 << 20 < most < 512 << 20, "the limit of a control group", limits)
+    os.rmdir(group)
+    break
 with open(TMP + "/stacks", "w") as f:
     f.writelines("a;b%d;c%d %d\n" % (i, i, i + 1) for i in range(300000))
 r = subprocess.run([DESCRY, "flame", "--folded", TMP + "/stacks"], capture_output=True, text=True,

@@ -143,7 +143,9 @@ def lives(node):
     check(text, node, "the function as text")
     p.ask("forget")
     text = a.end()
-    check(":keeps" not in text[text.rindex("alive, of"):], node, "let go", text[-1000:])
+    # a variable or a register may hold the last one
+    left = re.search(r"^ *\d+ +(\d+) .*:keeps$", text[text.rindex("alive, of"):], re.M)
+    check(not left or int(left.group(1)) <= 2, node, "let go", text[-1000:])
     # stacks
     page = os.path.join(TMP, "x.folded")
     a = Alloc(p, "--sample", str(SAMPLE), "-o", page)

@@ -170,6 +170,12 @@ for way in ways:
 r = finish(start("-x", "engine=kernel", "-n", WATCH, c="./shop", cwd=TMP))
 check("cannot answer yes" in r.err, "a question the kernel engine cannot answer", r)
 
+# another user's object stays that user's, and what is written is not executed as its owner
+if not os.geteuid():
+    run("rm -f *.o; gcc -O2 -c a.c b.c && chown 60001:60002 a.o && chmod 6775 a.o && %s -G -s shop.d a.o b.o" % D)
+    st = os.stat(TMP + "/a.o")
+    check((st.st_uid, st.st_gid, st.st_mode & 0o7777) == (60001, 60002, 0o775), "the object's owner and mode", st)
+
 # DOF alone: no object, and the objects are changed as for any other
 run("rm -f *.o; gcc -O2 -c a.c b.c && %s -G -x linktype=dof -s shop.d a.o b.o" % D)
 check(open("shop.o", "rb").read(4) == b"\x7fDOF", "DOF alone")

@@ -256,13 +256,28 @@ static void test_embedded(void **state)
 	end(&o);
 }
 
+/* A process can say that its arguments are terabytes: no more than a part of them is read. */
+static void test_long_file(void **state)
+{
+	char path[64];
+	char *text = NULL;
+	size_t n = 0;
+	int fd = memfd_create("long", 0);
+
+	assert_int_equal(ftruncate(fd, 4l << 30), 0);
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	assert_null(procmem_file(getpid(), path, &text, &n));
+	assert_int_equal(n, PROCMEM_FILE_MAX);
+	free(text);
+	close(fd);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_as_calls),
-		cmocka_unit_test(test_held_back),
-		cmocka_unit_test(test_taken_away),
-		cmocka_unit_test(test_embedded),
+		cmocka_unit_test(test_as_calls),   cmocka_unit_test(test_held_back),
+		cmocka_unit_test(test_taken_away), cmocka_unit_test(test_embedded),
+		cmocka_unit_test(test_long_file),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, NULL);

@@ -9,6 +9,7 @@
 #include <sys/socket.h>
 #include <sys/syscall.h>
 
+#include "base/characters.h"
 #include "base/clock.h"
 #include "base/procdir.h"
 #include "input/json_room.h"
@@ -19,6 +20,7 @@ enum {
 	ANSWERS = 10, /* and an HTTP request is answered */
 	CALLS = 120,  /* and a method: the collector may have to go through a large heap */
 	ID_MOST = 64,
+	REASON_MOST = 200, /* characters of its text that a message shows */
 };
 
 /* --- the port --- */
@@ -223,6 +225,14 @@ static struct err *receive(struct inspector *i, uint64_t until, json_t **ret_ans
 	return e || !text ? e : take(i, text, n, ret_answer);
 }
 
+static struct err *refused(const char *method, const char *reason)
+{
+	cleanup_free char *shown = xstrndup(reason, REASON_MOST);
+
+	characters_show(shown, strlen(shown));
+	return err_new(EPROTO, "%s: %s", method, shown);
+}
+
 struct err *inspector_call(struct inspector *i, const char *method, const char *params,
 			   json_t **ret)
 {
@@ -243,7 +253,7 @@ struct err *inspector_call(struct inspector *i, const char *method, const char *
 	result = json_object_get(answer, "result");
 	reason = json_string_value(json_object_get(json_object_get(answer, "error"), "message"));
 	if (!json_is_object(result))
-		e = err_new(EPROTO, "%s: %s", method, reason ?: "an answer of another form");
+		e = refused(method, reason ?: "an answer of another form");
 	else if (ret)
 		*ret = json_incref(result);
 	json_decref(answer);

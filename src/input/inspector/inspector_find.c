@@ -16,6 +16,7 @@
 #include "base/hash.h"
 #include "base/io.h"
 #include "base/procdir.h"
+#include "base/procmem.h"
 #include "program/runtime/runtime.h"
 #include "program/space/space.h"
 #include "program/target/target.h"
@@ -235,7 +236,7 @@ bool inspector_is_named(pid_t pid, uint16_t port)
 		cleanup_free char *text = NULL;
 		size_t n = 0;
 
-		if (err_drop(io_read_file(path, &text, &n)))
+		if (err_drop(procmem_file(pid, path, &text, &n)))
 			continue;
 		for (size_t at = 0; at < n && !named; at += strlen(text + at) + 1)
 			if (!i || !strncmp(text + at, "NODE_OPTIONS=", 13))

@@ -9,9 +9,11 @@
 #include <sys/random.h>
 #include <sys/socket.h>
 
+#include "base/characters.h"
 #include "base/clock.h"
 
 enum {
+	LINE_MOST = 40, /* characters of a line that a message shows */
 	HEAD_MOST = 1 << 14,
 	DOCUMENT_MOST = 1 << 20,
 	PIECE = 1 << 16,
@@ -126,8 +128,13 @@ static struct err *ask_http(struct websocket *w, const char *host, const char *p
 	struct err *e = send_all(w->fd, text, strlen(text), until);
 
 	e = e ?: read_head(w, until, ret_head);
-	if (!e && strncmp(*ret_head, status, strlen(status)) != 0)
-		e = err_new(EPROTO, "it answers %.40s", *ret_head);
+	if (!e && strncmp(*ret_head, status, strlen(status)) != 0) {
+		cleanup_free char *line = xstrndup(*ret_head, LINE_MOST);
+
+		line[strcspn(line, "\r\n")] = '\0';
+		characters_show(line, strlen(line));
+		e = err_new(EPROTO, "it answers %s", line);
+	}
 	return e;
 }
 

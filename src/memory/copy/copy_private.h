@@ -32,6 +32,12 @@ uint64_t copy_java_end(const struct mappings *maps);
 struct err *copy_resident(struct space *s, const struct memory_region *r, struct space_range in,
 			  space_range_vec *ret);
 
+/* --- copy_gaps.c --- */
+/* Cuts the widest parts that the process has not touched out of the regions, until those that stay
+ * have at most `most` bytes together. runs: what it has touched. A region that has its memory
+ * already stays as it is. */
+void copy_cut_gaps(struct memory_copy *c, const space_range_vec *runs, uint64_t most);
+
 /* --- copy_room.c --- */
 /* Maps the memory for a region whose touched pages are `runs`, and `slack` bytes of address space
  * more. Returns false with errno when there is none. */

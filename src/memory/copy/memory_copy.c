@@ -5,7 +5,13 @@
 #include "base/meminfo.h"
 #include "memory/copy/copy_private.h"
 
-enum { PIECE = 1 << 20, RED_ZONE = 128, FILES_MAX = 256 << 20 };
+enum {
+	PIECE = 1 << 20,
+	RED_ZONE = 128,
+	FILES_MAX = 256 << 20,
+	TABLE_PART = 512,  /* a page table takes such a part of the addresses */
+	TABLES_SHARE = 16, /* and all of them such a part of the memory at most */
+};
 #define USER_END (1ull << 56) /* no address of a process is higher */
 
 bool copy_wants(const struct mapping *m, uint64_t java_end)
@@ -144,7 +150,10 @@ struct err *copy_read(struct memory_copy *c, struct space *s, const space_range_
 {
 	space_range_vec runs = { 0 };
 	struct err *e = list_runs(c, s, kept, copy_room_populated(room), &runs);
+	const uint64_t available = meminfo_available();
 
+	if (!e && available)
+		copy_cut_gaps(c, &runs, available / TABLES_SHARE * TABLE_PART);
 	for (uint32_t i = 0, run = 0; !e && i < c->regions.n; i++)
 		e = read_region(c, s, room, &c->regions.v[i], &runs, &run);
 	if (!e)

@@ -576,7 +576,7 @@ static struct err *write_file(const struct calls *c)
 	cleanup_free char *name = xasprintf("%s.XXXXXX", c->path);
 	cleanup_close int fd = -1;
 	struct stat st;
-	size_t done = 0;
+	bool good;
 	int error;
 
 	if (stat(c->path, &st))
@@ -584,16 +584,13 @@ static struct err *write_file(const struct calls *c)
 	fd = mkostemp(name, O_CLOEXEC);
 	if (fd < 0)
 		return err_errno(errno, "cannot write beside %s", c->path);
-	while (done < c->size) {
-		ssize_t n = write(fd, c->file + done, c->size - done);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			break;
-		done += (size_t)n;
-	}
-	if (done == c->size && !fchmod(fd, st.st_mode & 07777) && !rename(name, c->path))
+	good = io_write(fd, c->file, c->size);
+	/* A file of another user stays that user's. */
+	if (good && (st.st_uid != geteuid() || st.st_gid != getegid()) &&
+	    fchown(fd, st.st_uid, st.st_gid))
+		st.st_mode &= 0755;
+	/* an object file is not to be executed as its owner */
+	if (good && !fchmod(fd, st.st_mode & 0777) && !rename(name, c->path))
 		return NULL;
 	error = errno;
 	unlink(name);

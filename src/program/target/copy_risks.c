@@ -8,11 +8,12 @@
 
 #include "base/io.h"
 #include "base/meminfo.h"
+#include "base/memgroup.h"
 #include "base/procdir.h"
 #include "base/procstatus.h"
 #include "target_private.h"
 
-enum { FILES_MAX = 1 << 16, MAPPINGS_MS = 1000, GROUPS_MAX = 64 };
+enum { FILES_MAX = 1 << 16, MAPPINGS_MS = 1000 };
 
 /* --- files --- */
 
@@ -73,78 +74,6 @@ static const char *look_at_mappings(pid_t pid, space_range_vec *ret)
 
 /* --- memory --- */
 
-/* The files of a control group, of both versions of control groups. */
-static const struct group_files {
-	const char *line, *top, *most, *now, *cached;
-} versions[] = {
-	{ "0::/", "/sys/fs/cgroup", "memory.max", "memory.current", "\ninactive_file " },
-	{ ":memory:/", "/sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.usage_in_bytes",
-	  "\ntotal_inactive_file " },
-};
-
-/* Returns the number behind `key` in a file, UINT64_MAX when it has none. */
-static uint64_t group_number(const char *top, const char *group, const char *file, const char *key)
-{
-	cleanup_free char *path = xasprintf("%s%s/%s", top, group, file), *text = NULL;
-	size_t n = 0;
-	struct err *e = io_read_file(path, &text, &n);
-	const char *p = e ? NULL : strstr(text, key);
-	unsigned long long v = UINT64_MAX;
-
-	err_free(e);
-	if (p && sscanf(p + strlen(key), "%llu", &v) != 1)
-		v = UINT64_MAX;
-	return v;
-}
-
-/* Returns how many more bytes a group and those above it may have. Pages of files that were not
- * used lately make room. */
-static uint64_t room_of(const struct group_files *f, char *group)
-{
-	uint64_t least = UINT64_MAX;
-
-	for (int i = 0; i < GROUPS_MAX; i++) {
-		uint64_t most = group_number(f->top, group, f->most, "");
-		uint64_t now = group_number(f->top, group, f->now, "");
-		uint64_t cached = group_number(f->top, group, "memory.stat", f->cached);
-		char *end = strrchr(group, '/');
-
-		if (most != UINT64_MAX && now != UINT64_MAX) {
-			if (cached != UINT64_MAX)
-				now -= cached < now ? cached : now;
-			if (most < now || most - now < least)
-				least = most > now ? most - now : 0;
-		}
-		if (!end)
-			break;
-		*end = '\0';
-	}
-	return least;
-}
-
-static uint64_t group_room(pid_t pid)
-{
-	cleanup_free char *path = xasprintf("/proc/%d/cgroup", pid), *text = NULL;
-	uint64_t least = UINT64_MAX;
-	size_t n = 0;
-	struct err *e = io_read_file(path, &text, &n);
-
-	for (size_t i = 0; !e && i < ARRAY_SIZE(versions); i++) {
-		const char *line = strstr(text, versions[i].line);
-		cleanup_free char *group = line ? xstrdup(line + strlen(versions[i].line) - 1)
-						: NULL;
-		uint64_t room;
-
-		if (!group)
-			continue;
-		group[strcspn(group, "\n")] = '\0';
-		room = room_of(&versions[i], group);
-		least = room < least ? room : least;
-	}
-	err_free(e);
-	return least;
-}
-
 /* A page that the process writes to while the copy is there takes memory a second time; a page of
  * the copy that is read is copied, too. */
 static const char *look_at_memory(pid_t pid)
@@ -157,7 +86,7 @@ static const char *look_at_memory(pid_t pid)
 	err_free(e);
 	if (room && room / 2 < has)
 		return "this machine has too little memory available";
-	return group_room(pid) < has ? "its control group has too little memory left" : NULL;
+	return memgroup_room(pid) < has ? "its control group has too little memory left" : NULL;
 }
 
 const char *control_copy_refused(pid_t pid, space_range_vec *ret_absent)
