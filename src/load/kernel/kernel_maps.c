@@ -12,11 +12,16 @@
 #include <sys/mman.h>
 
 #include "base/diag.h"
+#include "base/meminfo.h"
 #include "data/agg.h"
 #include "wire/routines.h"
 #include "wire/tick.h"
 
-enum { PAGE = 4096 };
+enum {
+	PAGE = 4096,
+	MAP_ELEMENT = 64, /* bytes of the kernel's own beside a key and its value */
+	SHARE_ALL = 1000,
+};
 
 static uint32_t round_pow2(uint64_t n)
 {
@@ -285,9 +290,52 @@ static void warm_up(struct kernel_engine *k, const struct kmap *m)
 	sched_setaffinity(0, sizeof(before), &before);
 }
 
+/* Returns the bytes of a map that takes memory as its keys come: no limit of this process counts
+ * them. */
+static uint64_t grown_bytes(const struct kernel_engine *k, const struct image_map *im)
+{
+	const uint64_t value = round_up(im->value_size, 8);
+	const bool each = im->type == BPF_MAP_TYPE_PERCPU_HASH;
+
+	if (!(im->flags & BPF_F_NO_PREALLOC) || (im->type != BPF_MAP_TYPE_HASH && !each))
+		return 0;
+	return (MAP_ELEMENT + round_up(im->key_size, 8) + value * (each ? k->e.ncpus : 1)) *
+	       im->max_entries;
+}
+
+/* All of them may take half of the memory that is available: each has less keys when they could
+ * take more. Returns how many thousandths each has. */
+static uint64_t share_memory(struct kernel_engine *k)
+{
+	const struct image *img = k->e.image;
+	const uint64_t most = meminfo_available() / 2;
+	uint64_t n = 0;
+
+	for (uint32_t i = 0; i < img->nmaps; i++)
+		n += grown_bytes(k, &img->maps[i]);
+	if (!most || n <= most)
+		return SHARE_ALL;
+	engine_note(k,
+		    "arrays and aggregations reduced to %llu of 1000 of their keys: together they "
+		    "could take more than half of the memory that is available",
+		    (unsigned long long)(most / (n / SHARE_ALL)));
+	return most / (n / SHARE_ALL);
+}
+
+static struct err *create_shared(struct kernel_engine *k, const struct image_map *im,
+				 uint64_t share, struct kmap *m)
+{
+	struct image_map less = *im;
+
+	if (grown_bytes(k, im))
+		less.max_entries = (uint32_t)(im->max_entries * share / SHARE_ALL) ?: 1;
+	return create(k, &less, m);
+}
+
 struct err *maps_create(struct kernel_engine *k)
 {
 	const struct image *img = k->e.image;
+	const uint64_t share = share_memory(k);
 	struct err *e = NULL;
 
 	k->maps = xcalloc(img->nmaps, sizeof(*k->maps));
@@ -304,7 +352,7 @@ struct err *maps_create(struct kernel_engine *k)
 		if (im->type == BPF_MAP_TYPE_RINGBUF)
 			e = create_ring(k, im, m, im->role == MAP_CONTROL ? &k->control : &k->data);
 		else
-			e = create(k, im, m);
+			e = create_shared(k, im, share, m);
 		e = e ?: fill(im, m);
 		if (!e && im->role == MAP_STACKS && (im->flags & BPF_F_NO_PREALLOC))
 			warm_up(k, m);
