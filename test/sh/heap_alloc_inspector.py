@@ -256,6 +256,8 @@ def served(node):
     """The program's own port is not asked."""
     p = Program(node, "--inspect-port=0")
     p.ask("serve")
+    while not ports(p.pid):  # it listens soon
+        time.sleep(0.01)
     a = Alloc(p, "--sample", str(SAMPLE), "--json")
     p.ask("keep", MANY)
     check("keeps" in rows_of(a.end())[1] and len(ports(p.pid)) == 1, node, "a program with a port", ports(p.pid))

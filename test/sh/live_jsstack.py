@@ -43,6 +43,7 @@ syscall::kill:entry /pid == $target && arg1 == 28/ { printf("end\\n"); }"""
 MODES = ([], ["--jitless"], ["--always-sparkplug"], ["--always-opt"], ["--always-turbofan"], ["--maglev"],
          ["--compact-on-every-full-gc", "--gc-interval=3000"], ["--stress-compaction"])
 BUSY_MODES = ([], ["--jitless"], ["--always-sparkplug", "--no-opt", "--no-maglev"], ["--always-sparkplug", "--no-opt"], ["--maglev"], ["--no-enable-lazy-source-positions"])
+IN_SOURCE = "Object.defineProperty.value"  # of both functions of called()
 OPTIONS = ("-q", "-x", "aggsize=16m")
 ENGINES = os.environ.get("ENGINES", "kernel inproc").split()
 
@@ -57,10 +58,17 @@ def named(block):
     return [f for line in block.splitlines() for f in ([None] if line.strip() == "[javascript]" else frames_of(line + "\n"))]
 
 
+def as_inlined(theirs, ours):
+    """Ours, with their name where ours is the one in the source: of a function that is inlined while its object is in a register."""
+    if len(theirs) != len(ours):
+        return ours
+    return [a if b and b[0] == IN_SOURCE and b[1:] == a[1:] else b for a, b in zip(theirs, ours)]
+
+
 def can_be(theirs, ours):
     """Are these frames those, in true order, as far as names and lines are known?"""
     rest = iter(theirs)
-    return all(any(b == a or b == (*a[:2], 0) for a in rest) for b in ours if b)
+    return all(any(b == a or b == (*a[:2], 0) or (b[0] == IN_SOURCE and b[1:] == a[1:]) for a in rest) for b in ours if b)
 
 
 def open_gates(proc, printed, gate, secs=240):
@@ -101,6 +109,7 @@ def compare_said(node, engine, flags):
     theirs = [said(f) for f in files[:2]]
     possible, equal, settled, total, unlike = 0, 0, 0, 0, []
     for a, b in zip(theirs, [ours.get(1, []), ours.get(0, [])]):
+        b = [as_inlined(x, y) for x, y in zip(a, b)] if len(a) == len(b) else b
         check(len(a) == len(b) >= ROUNDS, name, "stacks", len(a), len(b), r)
         total += len(a)
         possible += sum(can_be(x, y) for x, y in zip(a, b))
