@@ -194,7 +194,7 @@ static struct err *write_hprof(struct heap_options *a, struct graph *g)
 	if (strcmp(a->shown.source->name, "java") && strcmp(a->shown.source->name, "hprof"))
 		return err_new(EINVAL, "%s: only the heap of a Java program can be an HPROF file",
 			       a->page);
-	e = tool_out_begin(&o, a->page, &file);
+	e = tool_out_begin_private(&o, a->page, &file);
 	if (e)
 		return e;
 	lost = hprof_write(g, &o);
@@ -208,7 +208,7 @@ static struct err *write_snapshot(struct heap_options *a, struct graph *g)
 {
 	struct out o;
 	FILE *file;
-	struct err *e = tool_out_begin(&o, a->page, &file), *end;
+	struct err *e = tool_out_begin_private(&o, a->page, &file), *end;
 
 	if (e)
 		return e;
@@ -244,7 +244,7 @@ static struct err *write_page(struct heap_options *a, struct graph *g)
 			EINVAL,
 			"%s: the name ends in none of .html, .svg, .folded, .json, .hprof and .heapsnapshot",
 			a->page);
-	e = tool_out_begin(&o, a->page, &file);
+	e = tool_out_begin_private(&o, a->page, &file);
 	if (e)
 		return e;
 	stacktree_init(&tree);

@@ -108,6 +108,16 @@ struct err *tool_out_begin(struct out *o, const char *path, FILE **ret)
 	return NULL;
 }
 
+struct err *tool_out_begin_private(struct out *o, const char *path, FILE **ret)
+{
+	/* made here, if it is not there; opened below, which says what is wrong */
+	int fd = path ? open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600) : -1;
+
+	if (fd >= 0)
+		close(fd);
+	return tool_out_begin(o, path, ret);
+}
+
 struct err *tool_out_end(struct out *o, const char *path, FILE *file)
 {
 	struct err *e = out_flush(o);

@@ -38,6 +38,8 @@ char *tool_quote(char *const *words);
 /* Opens output to a file of that name, or to standard output (path NULL, *ret NULL). tool_out_end()
  * closes it; its errors name the file. */
 struct err *tool_out_begin(struct out *o, const char *path, FILE **ret);
+/* The same for contents of a process's memory: only its user can read a file that is made. */
+struct err *tool_out_begin_private(struct out *o, const char *path, FILE **ret);
 struct err *tool_out_end(struct out *o, const char *path, FILE *file);
 
 /* Returns true when the reader of the output has ended (`| head`). Then the caller prints no

@@ -64,6 +64,7 @@ def classes(*args):
 def compare(where, name, field, prefix):
     path = os.path.join(TMP, "x.heapsnapshot")
     was = classes("-o", path, *where)  # of the graph that is written
+    check(os.stat(path).st_mode & 0o777 == 0o600, name, "others cannot read it", oct(os.stat(path).st_mode))
     texts, properties, kinds = strict(path, name)
     now = classes(path)
     for c in kinds | {"class 0x900000001"}:  # nodes that are no objects

@@ -327,8 +327,9 @@ static struct err *create_shared(struct kernel_engine *k, const struct image_map
 {
 	struct image_map less = *im;
 
-	if (grown_bytes(k, im))
-		less.max_entries = (uint32_t)(im->max_entries * share / SHARE_ALL) ?: 1;
+	if (share == SHARE_ALL || !grown_bytes(k, im))
+		return create(k, im, m); /* too_large() knows it by its address */
+	less.max_entries = (uint32_t)(im->max_entries * share / SHARE_ALL) ?: 1;
 	return create(k, &less, m);
 }
 

@@ -94,7 +94,7 @@ struct err *beside_open(const char *path, struct alloc_writer **ret)
 		if (is_strangers(path))
 			return err_new(EEXIST, "%s belongs to another user", path);
 		unlink(path); /* of an earlier recording */
-		fd = open(path, flags, 0666);
+		fd = open(path, flags, 0600);
 	}
 	return fd < 0 ? err_errno(errno, "%s", path) : alloc_writer_new_at(fd, path, ret);
 }

@@ -289,7 +289,7 @@ uint64_t alloc_writer_bytes(const struct alloc_writer *w)
 
 struct err *alloc_writer_new(const char *path, struct alloc_writer **ret)
 {
-	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
 
 	return fd < 0 ? err_errno(errno, "%s", path) : alloc_writer_new_at(fd, path, ret);
 }
