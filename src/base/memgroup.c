@@ -12,14 +12,14 @@ enum { GROUPS_MAX = 64 }; /* one above another */
 
 /* The files of a control group, of both versions of control groups. */
 static const struct group_files {
-	const char *line, *top, *most, *now, *cached[2];
+	const char *controller, *top, *most, *now, *cached[2];
 } versions[] = {
-	{ "0::/",
+	{ "",
 	  "/sys/fs/cgroup",
 	  "memory.max",
 	  "memory.current",
 	  { "\ninactive_file ", "\nactive_file " } },
-	{ ":memory:/",
+	{ "memory",
 	  "/sys/fs/cgroup/memory",
 	  "memory.limit_in_bytes",
 	  "memory.usage_in_bytes",
@@ -69,25 +69,36 @@ static uint64_t room_of(const struct group_files *f, char *group)
 	return least;
 }
 
+/* Takes a line, "4:memory:/a/b", "5:cpu,memory:/a" or "0::/a". Returns NULL when it is of no group
+ * that limits memory. */
+static const struct group_files *files_of(char *line, char **ret_group)
+{
+	char *controllers = strchr(line, ':'),
+	     *group = controllers ? strchr(controllers + 1, ':') : NULL;
+	cleanup_free char *list = NULL;
+
+	if (!group)
+		return NULL;
+	*group = '\0';
+	*ret_group = group + 1;
+	list = xasprintf(",%s,", controllers + 1);
+	return !controllers[1] ? &versions[0] : strstr(list, ",memory,") ? &versions[1] : NULL;
+}
+
 uint64_t memgroup_room(pid_t pid)
 {
 	cleanup_free char *path = xasprintf("/proc/%d/cgroup", pid), *text = NULL;
-	uint64_t least = UINT64_MAX;
+	uint64_t least = UINT64_MAX, room;
+	char *rest = NULL, *group;
 	size_t n = 0;
-	struct err *e = io_read_file(path, &text, &n);
 
-	for (size_t i = 0; !e && i < ARRAY_SIZE(versions); i++) {
-		const char *line = strstr(text, versions[i].line);
-		cleanup_free char *group = line ? xstrdup(line + strlen(versions[i].line) - 1)
-						: NULL;
-		uint64_t room;
+	if (err_drop(io_read_file(path, &text, &n)))
+		return least;
+	for (char *line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
+		const struct group_files *f = files_of(line, &group);
 
-		if (!group)
-			continue;
-		group[strcspn(group, "\n")] = '\0';
-		room = room_of(&versions[i], group);
+		room = f ? room_of(f, group) : UINT64_MAX;
 		least = room < least ? room : least;
 	}
-	err_free(e);
 	return least;
 }

@@ -34,5 +34,6 @@ uint64_t meminfo_available(void)
 	if (!meminfo_read(&word, 1, &bytes))
 		return 0;
 	room = memgroup_room(getpid());
-	return bytes < room ? bytes : room;
+	bytes = bytes < room ? bytes : room;
+	return bytes ? bytes : 1;
 }

@@ -12,7 +12,7 @@
  * be read. */
 bool meminfo_read(const char *const *words, uint32_t n, uint64_t *ret);
 /* Returns how much more memory this process can take, which its control groups may limit. 0: not
- * known, or none. */
+ * known. */
 uint64_t meminfo_available(void);
 
 #endif

@@ -239,7 +239,7 @@ bool inspector_is_named(pid_t pid, uint16_t port)
 		if (err_drop(procmem_file(pid, path, &text, &n)))
 			continue;
 		for (size_t at = 0; at < n && !named; at += strlen(text + at) + 1)
-			if (!i || !strncmp(text + at, "NODE_OPTIONS=", 13))
+			if (text[at] && (!i || !strncmp(text + at, "NODE_OPTIONS=", 13)))
 				named = names_port(text + at, strlen(text + at), port);
 	}
 	return named;

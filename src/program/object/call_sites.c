@@ -95,7 +95,8 @@ struct found {
 
 struct calls {
 	char *path;
-	uint8_t *file; /* changed in place; tables that grow are separate until calls_write() */
+	struct stat st; /* of the file that was read */
+	uint8_t *file;  /* changed in place; tables that grow are separate until calls_write() */
 	size_t size;
 	Elf64_Ehdr eh;
 	uint64_t hash; /* of the unchanged file */
@@ -506,13 +507,35 @@ static void rename_functions(struct calls *c)
 	}
 }
 
+/* Its owner and mode are those of the bytes that are read: the name may lead elsewhere soon. */
+static struct err *read_object(struct calls *c)
+{
+	cleanup_close int fd = open(c->path, O_RDONLY | O_CLOEXEC);
+	size_t n = 0;
+	ssize_t got = 1;
+
+	if (fd < 0 || fstat(fd, &c->st))
+		return err_errno(errno, "%s: open", c->path);
+	if (!S_ISREG(c->st.st_mode))
+		return err_new(EINVAL, "%s: no regular file", c->path);
+	c->size = (size_t)c->st.st_size;
+	c->file = xmalloc(c->size);
+	for (; n < c->size && got > 0; n += got > 0 ? (size_t)got : 0)
+		got = read(fd, c->file + n, c->size - n);
+	if (n < c->size)
+		return got < 0 ? err_errno(errno, "%s: read", c->path)
+			       : err_new(EINVAL, "%s: the file was changed while it was read",
+					 c->path);
+	return NULL;
+}
+
 struct err *calls_open(const char *path, enum calls_form form, struct calls **ret)
 {
 	struct calls *c = xcalloc(1, sizeof(*c));
 	struct err *e;
 
 	c->path = xstrdup(path);
-	e = io_read_file(path, (char **)&c->file, &c->size);
+	e = read_object(c);
 	e = e ?: read_sections(c);
 	e = e ?: read_symbols(c);
 	if (!e && c->symtab)
@@ -575,22 +598,19 @@ static struct err *write_file(const struct calls *c)
 {
 	cleanup_free char *name = xasprintf("%s.XXXXXX", c->path);
 	cleanup_close int fd = -1;
-	struct stat st;
+	mode_t mode = c->st.st_mode & 0777; /* an object is not to be executed as its owner */
 	bool good;
 	int error;
 
-	if (stat(c->path, &st))
-		return err_errno(errno, "cannot look at %s", c->path);
 	fd = mkostemp(name, O_CLOEXEC);
 	if (fd < 0)
 		return err_errno(errno, "cannot write beside %s", c->path);
 	good = io_write(fd, c->file, c->size);
 	/* A file of another user stays that user's. */
-	if (good && (st.st_uid != geteuid() || st.st_gid != getegid()) &&
-	    fchown(fd, st.st_uid, st.st_gid))
-		st.st_mode &= 0755;
-	/* an object file is not to be executed as its owner */
-	if (good && !fchmod(fd, st.st_mode & 0777) && !rename(name, c->path))
+	if (good && (c->st.st_uid != geteuid() || c->st.st_gid != getegid()) &&
+	    fchown(fd, c->st.st_uid, c->st.st_gid))
+		mode &= 0755;
+	if (good && !fchmod(fd, mode) && !rename(name, c->path))
 		return NULL;
 	error = errno;
 	unlink(name);
