@@ -428,8 +428,9 @@ int malloc_compare(struct malloc_options *o)
 {
 	const char *dir = getenv("TMPDIR");
 	cleanup_free char *own = xasprintf("%s/descry-malloc-XXXXXX", dir ? dir : "/tmp");
+	char made[32];
 	bool temporary = !o->path;
-	int status = check_replay(o), fd;
+	int status = check_replay(o), fd = -1;
 
 	if (status)
 		return status;
@@ -437,8 +438,10 @@ int malloc_compare(struct malloc_options *o)
 		fd = mkostemp(own, O_CLOEXEC);
 		if (fd < 0)
 			return tool_wrong("%s: %s", own, strerror(errno)) - 1;
-		close(fd);
-		o->path = own;
+		/* by its descriptor: others may own the folder, and give the name to a link */
+		unlink(own);
+		snprintf(made, sizeof(made), "/proc/self/fd/%d", fd);
+		o->path = made;
 	}
 	o->alone = true; /* one recording is replayed */
 	status = malloc_record(o);
@@ -451,8 +454,8 @@ int malloc_compare(struct malloc_options *o)
 	} else {
 		tool_wrong("the command ended with status %d: nothing is replayed", status);
 	}
-	if (temporary)
-		unlink(own);
+	if (fd >= 0)
+		close(fd);
 	return status;
 }
 

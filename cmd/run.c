@@ -440,6 +440,10 @@ static void await_commands(struct run *r)
 		return;
 	fflush(r->out);
 	tool_ignore(SIGINT);
+	/* another user's command has no terminal, and has got no ^C */
+	for (uint32_t i = 0; r->user && i < s->targets.n; i++)
+		if (s->targets.v[i].command && !target_gone(&s->targets.v[i]))
+			kill(s->targets.v[i].pid, SIGINT);
 	for (uint32_t i = 0; i < s->targets.n; i++)
 		while (s->targets.v[i].command && !wants_end() && !target_gone(&s->targets.v[i]))
 			poll(&(struct pollfd){ s->targets.v[i].pidfd, POLLIN, 0 }, 1, AWAIT_MS);

@@ -173,6 +173,10 @@ if os.getuid() == 0:
     check(re.search(r"^getuid\(\) += 65534$", r.err, re.M), "-u", r)
     if shutil.which("id"):
         own = subprocess.run(["id", "nobody"], stdout=subprocess.PIPE, text=True).stdout
+        # another user's program has no terminal into which it could type
+        r = calls("-u", "nobody", "-e", "exit", "sh", "-c", "cut -d' ' -f1,6 /proc/self/stat; echo $$", rc=0)
+        reader, session, shell = r.out.split()
+        check(session == shell and session != str(os.getsid(0)), "-u: a session of its own", r)
         r = calls("-u", "nobody", "-e", "exit", "id", rc=0)
         check(r.out == own and "groups=" in own, "-u: user, group and groups", r, own)
     # The file of a program names its dynamic linker, which descry's user must not run for another's program. This one jumps to the program.

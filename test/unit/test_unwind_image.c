@@ -272,6 +272,30 @@ static void only_its_file(struct object *o, const char *dir, const char *path)
 	unwind_image_free(u);
 }
 
+/* Root with another user's XDG_CACHE_HOME: that user could give the folder's name to another one. */
+static void test_cache_of_another(void **state)
+{
+	char dir[] = "/tmp/descry-cache-XXXXXX";
+	struct object *o;
+	struct unwind_image *u = libc_image(&o), *v;
+	cleanup_free char *sub = NULL;
+
+	if (geteuid())
+		skip();
+	assert_non_null(mkdtemp(dir));
+	sub = xasprintf("%s/descry", dir);
+	assert_int_equal(chown(dir, 65534, 65534), 0);
+	setenv("XDG_CACHE_HOME", dir, 1);
+	assert_null(unwind_image_open(o, &v));
+	assert_int_equal(v->size, u->size);
+	assert_int_equal(access(sub, F_OK), -1);
+	unsetenv("XDG_CACHE_HOME");
+	unwind_image_free(v);
+	unwind_image_free(u);
+	object_free(o);
+	rmdir(dir);
+}
+
 static void test_cache(void **state)
 {
 	char dir[] = "/tmp/descry-cache-XXXXXX";
@@ -576,10 +600,15 @@ static void test_walk_fiber(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_programs),    cmocka_unit_test(test_hidden_cie),
-		cmocka_unit_test(test_image),       cmocka_unit_test(test_cache),
-		cmocka_unit_test(test_walk_bounds), cmocka_unit_test(test_debug_frame),
-		cmocka_unit_test(test_work),        cmocka_unit_test(test_registers),
+		cmocka_unit_test(test_programs),
+		cmocka_unit_test(test_hidden_cie),
+		cmocka_unit_test(test_image),
+		cmocka_unit_test(test_cache),
+		cmocka_unit_test(test_cache_of_another),
+		cmocka_unit_test(test_walk_bounds),
+		cmocka_unit_test(test_debug_frame),
+		cmocka_unit_test(test_work),
+		cmocka_unit_test(test_registers),
 		cmocka_unit_test(test_walk_fiber),
 	};
 

@@ -27,6 +27,10 @@ void control_become(const struct control_as *as)
 		dprintf(STDERR_FILENO, "descry: cannot become user %s\n", as->user);
 		_exit(126);
 	}
+	/* Another user's program must not type into this terminal (TIOCSTI), so it gets a session
+	 * without one. It may still read from and write to it. */
+	if (as && as->user && setsid() < 0)
+		_exit(126);
 }
 
 static void start_child(char *const argv[], const struct control_as *as, int go, int report)

@@ -26,12 +26,31 @@ struct image_source {
 	int64_t mtime_ns, ctime_ns;
 };
 
-/* Returns the folder, malloc()ed, or NULL when there is none. */
+/* Returns true when only root can change which folder the path leads to. */
+static bool is_of_root(const char *path)
+{
+	cleanup_free char *part = xstrdup(path);
+	struct stat st;
+
+	for (char *end = part + strlen(part);; end = strrchr(part, '/')) {
+		if (!end)
+			return true;
+		*end = '\0';
+		if (lstat(*part ? part : "/", &st))
+			continue; /* it is made below one that is there */
+		if (st.st_uid || (S_ISDIR(st.st_mode) && st.st_mode & (S_IWGRP | S_IWOTH) &&
+				  !(st.st_mode & S_ISVTX)))
+			return false;
+	}
+}
+
+/* Returns the folder, malloc()ed, or NULL when there is none. Root may have the environment of
+ * another user, who could give the folder's name to another one meanwhile. */
 static char *cache_dir(void)
 {
 	const char *xdg = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
 
-	if (xdg && *xdg == '/')
+	if (xdg && *xdg == '/' && (geteuid() || is_of_root(xdg)))
 		return xasprintf("%s/descry", xdg);
 	if (!geteuid())
 		return xstrdup("/var/cache/descry");
