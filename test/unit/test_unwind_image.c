@@ -272,7 +272,7 @@ static void only_its_file(struct object *o, const char *dir, const char *path)
 	unwind_image_free(u);
 }
 
-/* Root with another user's XDG_CACHE_HOME: that user could give the folder's name to another one. */
+/* Root with another user's XDG_CACHE_HOME: that user could give the folder's name to another. */
 static void test_cache_of_another(void **state)
 {
 	char dir[] = "/tmp/descry-cache-XXXXXX";
