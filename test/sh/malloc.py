@@ -54,7 +54,7 @@ def wait_until(condition, what):
 def malloc(*args, rc=0):
     p = subprocess.run([DESCRY, "malloc", *args], stdin=subprocess.DEVNULL, capture_output=True, text=True)
     check(p.returncode == rc, "exit", p.returncode, p.args, p.stdout[-2000:], p.stderr)
-    if args[0] == "record" and os.path.exists(FILE):
+    if args[:1] == ("record",) and os.path.exists(FILE):
         check(os.stat(FILE).st_mode & 0o777 == 0o600, "others cannot read it", oct(os.stat(FILE).st_mode))
     return p
 
