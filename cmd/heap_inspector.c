@@ -1,6 +1,6 @@
 /* descry heap alloc --inspector: the functions of a Node.js program that made what lives, by V8's
- * own sampling heap profiler. V8 keeps its samples by weak references, and is asked by the
- * inspector's protocol. The collector runs before each answer. */
+ * own sampling heap profiler. V8 keeps its samples by weak references. descry asks V8 by
+ * the inspector's protocol. The collector runs before each answer. */
 #define _GNU_SOURCE
 #include "heap_options.h"
 

@@ -7,7 +7,7 @@
 
 enum { REMARKS_MAX = 1000 };
 
-/* Those that were taken. Zero is none. */
+/* The remarks that remarks_take() has taken. A zeroed struct has none. */
 struct remarks {
 	struct hash texts;
 	uint32_t left_out; /* those beyond REMARKS_MAX, and again each time that they come */

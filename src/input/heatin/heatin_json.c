@@ -111,7 +111,7 @@ static bool object(struct heatin *in, struct heatin_keys *k, const json_t *o)
 	return json_is_string(type);
 }
 
-/* Lines are short: a long one is asked for its memory before it is read. */
+/* Most lines are short. For a long one, json_room() first checks the memory that reading takes. */
 enum { SHORT_LINE = 64 << 10 };
 
 static json_t *line_read(const char *text, size_t n)

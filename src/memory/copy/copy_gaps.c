@@ -15,34 +15,6 @@ static int widest_first(const void *a, const void *b)
 	return COMPARE(q->end - q->start, p->end - p->start);
 }
 
-static int lowest_first(const void *a, const void *b)
-{
-	const struct space_range *p = a, *q = b;
-
-	return COMPARE(p->start, q->start);
-}
-
-/* Lists the gaps of a region, of whose runs the first is runs->v[*run]. Returns their bytes. */
-static uint64_t gaps_of(const struct memory_region *r, const space_range_vec *runs, uint32_t *run,
-			space_range_vec *ret)
-{
-	uint64_t at = r->start, n = 0;
-
-	for (;; ++*run) {
-		const bool inside = *run < runs->n && runs->v[*run].start < r->end;
-		const uint64_t end = inside ? runs->v[*run].start : r->end;
-
-		if (end > at && end - at >= GAP_MIN) {
-			n += end - at;
-			if (!r->room.end)
-				vec_push(ret, ((struct space_range){ at, end }));
-		}
-		if (!inside)
-			return n;
-		at = runs->v[*run].end;
-	}
-}
-
 static void add_piece(memory_region_vec *to, const struct memory_region *of, uint64_t start,
 		      uint64_t end)
 {
@@ -76,18 +48,30 @@ static void cut(struct memory_copy *c, const space_range_vec *gaps)
 
 void copy_cut_gaps(struct memory_copy *c, const space_range_vec *runs, uint64_t most)
 {
-	space_range_vec gaps = { 0 };
+	space_range_vec all = { 0 }, gaps = { 0 };
 	uint64_t n = 0;
-	uint32_t run = 0, cuts = 0;
+	uint32_t cuts = 0;
 
-	for (uint32_t i = 0; i < c->regions.n; i++)
-		n += gaps_of(&c->regions.v[i], runs, &run, &gaps);
+	for (uint32_t i = 0; i < c->regions.n; i++) {
+		const struct memory_region *r = &c->regions.v[i];
+
+		all.n = 0;
+		copy_list_gaps(runs, (struct space_range){ r->start, r->end }, &all);
+		for (uint32_t k = 0; k < all.n; k++) {
+			if (all.v[k].end - all.v[k].start < GAP_MIN)
+				continue;
+			n += all.v[k].end - all.v[k].start;
+			if (!r->room.end)
+				vec_push(&gaps, all.v[k]);
+		}
+	}
+	vec_fini(&all);
 	if (n > most && gaps.n) {
 		qsort(gaps.v, gaps.n, sizeof(*gaps.v), widest_first);
 		for (; cuts < gaps.n && n > most; cuts++)
 			n -= gaps.v[cuts].end - gaps.v[cuts].start;
 		gaps.n = cuts;
-		qsort(gaps.v, gaps.n, sizeof(*gaps.v), lowest_first);
+		qsort(gaps.v, gaps.n, sizeof(*gaps.v), copy_range_order);
 		cut(c, &gaps);
 	}
 	vec_fini(&gaps);

@@ -9,6 +9,11 @@
 /* Lists the regions that are copied. */
 void copy_list_regions(memory_region_vec *ret, const struct mappings *maps);
 
+/* Adds the parts of a range that are not among `has`, which are sorted. */
+void copy_list_gaps(const space_range_vec *has, struct space_range in, space_range_vec *ret);
+/* Orders ranges by their starts, for qsort(3). */
+int copy_range_order(const void *a, const void *b);
+
 /* Returns true for memory that may be a heap, or whose words may be pointers into one. Device
  * memory is no heap, and reading it may have effects. java_end: what copy_java_end() returns for
  * the list of mappings. */

@@ -61,8 +61,7 @@ static void read_run(struct space *s, struct memory_region *r, struct space_rang
 	}
 }
 
-/* Adds the parts of a range that are not among `has`, which are sorted. */
-static void list_gaps(const space_range_vec *has, struct space_range in, space_range_vec *ret)
+void copy_list_gaps(const space_range_vec *has, struct space_range in, space_range_vec *ret)
 {
 	uint32_t i = partition_point(has->n, k, has->v[k].end <= in.start);
 
@@ -97,7 +96,7 @@ static struct err *list_runs(const struct memory_copy *c, struct space *s,
 		const struct memory_region *r = &c->regions.v[i];
 
 		gaps.n = 0;
-		list_gaps(kept, (struct space_range){ r->start, r->end }, &gaps);
+		copy_list_gaps(kept, (struct space_range){ r->start, r->end }, &gaps);
 		for (uint32_t k = 0; !e && k < gaps.n; k++)
 			e = copy_resident(s, r, gaps.v[k], ret);
 	}
@@ -130,7 +129,7 @@ static struct err *read_region(struct memory_copy *c, struct space *s, struct me
 	return NULL;
 }
 
-static int run_order(const void *a, const void *b)
+int copy_range_order(const void *a, const void *b)
 {
 	const struct space_range *p = a, *q = b;
 
@@ -142,7 +141,7 @@ static void add_runs(struct memory_copy *c, const space_range_vec *runs)
 	for (uint32_t i = 0; i < runs->n; i++)
 		vec_push(&c->runs, runs->v[i]);
 	if (c->runs.n)
-		qsort(c->runs.v, c->runs.n, sizeof(*c->runs.v), run_order);
+		qsort(c->runs.v, c->runs.n, sizeof(*c->runs.v), copy_range_order);
 }
 
 struct err *copy_read(struct memory_copy *c, struct space *s, const space_range_vec *kept,
@@ -273,7 +272,7 @@ struct err *memory_copy_files(struct memory_copy *c, struct space *s)
 		const struct mapping *m = &maps->v[i];
 
 		if (copy_wants(m, UINT64_MAX) && !m->shared && *m->path && *m->path != '[')
-			list_gaps(&c->runs, (struct space_range){ m->start, m->end }, &gaps);
+			copy_list_gaps(&c->runs, (struct space_range){ m->start, m->end }, &gaps);
 	}
 	n = keep_small(c, &gaps);
 	if (!e && room && n > room)
@@ -289,7 +288,7 @@ struct err *memory_copy_files(struct memory_copy *c, struct space *s)
 		vec_push(&c->runs, gaps.v[i]);
 	}
 	if (c->runs.n)
-		qsort(c->runs.v, c->runs.n, sizeof(*c->runs.v), run_order);
+		qsort(c->runs.v, c->runs.n, sizeof(*c->runs.v), copy_range_order);
 	vec_fini(&gaps);
 	return e;
 }
