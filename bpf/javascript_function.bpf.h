@@ -241,7 +241,7 @@ SUBROUTINE js_id(struct unwind_state *s, u64 script, u64 function)
 }
 
 /* Sets s->id and s->code to the id and the address of a SharedFunctionInfo. */
-INLINE bool js_shared(struct unwind_walk *w, const struct wire_v8 *j, u64 shared)
+SUBROUTINE js_shared(struct unwind_walk *w, const struct wire_v8 *j, u64 shared)
 {
 	struct unwind_state *s = w->s;
 	struct javascript_state *v = &s->js;

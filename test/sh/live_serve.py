@@ -75,7 +75,9 @@ check("/nowhere/\\u202egnp.exe" in texts and "/nowhere/\\x01\\x02\\x7f" in texts
 
 # Pause: the shown data stays while more comes in. Scroll back: less of it.
 b.eval("document.getElementById('pause').click()")
-paused = b.until("descry.V.paused && +document.body.dataset.total")
+b.until("descry.V.paused")
+b.eval("descry.draw()")  # with what came between the last picture and the click
+paused = b.eval("+document.body.dataset.total")
 n = b.eval("descry.S.ticks.length")
 check(b.until("descry.S.ticks.length > %d" % (n + 3)), "ticks come while paused")
 check(b.eval("+document.body.dataset.total") == paused, "the picture stays")

@@ -158,7 +158,43 @@ static void test_relocations(void **state)
 	linked_free(&l);
 }
 
-/* Every routine links, alone, with its callbacks, once. */
+enum { BPF_STACK = 512, PROGRAM_STACK = 192 };
+
+/* Returns the bytes of stack of a function and of those that it calls, as the verifier adds them up
+ * before Linux 6.13: 32 bytes or a multiple for each. */
+static uint32_t stack_size(const struct linked *l, uint32_t f, uint32_t level)
+{
+	uint32_t end = f + 1 < l->nfuncs ? l->funcs[f + 1].start : l->ninsns;
+	int32_t own = 1, below = 0;
+	bool is_address[11] = { false };
+
+	assert_true(level < l->nfuncs);
+	for (uint32_t i = l->funcs[f].start; i < end; i++) {
+		const struct bpf_insn *ins = &l->insns[i];
+		uint8_t class = BPF_CLASS(ins->code);
+		bool call = ins->code == (BPF_JMP | BPF_CALL) && ins->src_reg == BPF_PSEUDO_CALL;
+		bool address = is_ld64(ins) && ins->src_reg == BPF_PSEUDO_FUNC;
+
+		if ((class == BPF_LDX && ins->src_reg == 10) ||
+		    ((class == BPF_ST || class == BPF_STX) && ins->dst_reg == 10))
+			own = -ins->off > own ? -ins->off : own;
+		if (ins->code == (BPF_ALU64 | BPF_ADD | BPF_K) && is_address[ins->dst_reg])
+			own = -ins->imm > own ? -ins->imm : own;
+		if (class == BPF_ALU64)
+			is_address[ins->dst_reg] = ins->src_reg == 10;
+		for (uint32_t g = 1; (call || address) && g < l->nfuncs; g++)
+			if (l->funcs[g].start == i + (uint32_t)ins->imm + 1) {
+				int32_t size = (int32_t)stack_size(l, g, level + 1);
+
+				below = size > below ? size : below;
+			}
+		if (is_ld64(ins))
+			i++;
+	}
+	return (uint32_t)((own + 31) / 32 * 32 + below);
+}
+
+/* Every routine links, alone, with its callbacks, once; and leaves a program its stack. */
 static void test_routines(void **state)
 {
 	static const char *const names[] = {
@@ -184,6 +220,11 @@ static void test_routines(void **state)
 		for (uint32_t f = 0; f < l.nfuncs; f++)
 			times += !strcmp(l.funcs[f].name, names[i]);
 		assert_int_equal(times, 1);
+		uint32_t size = 0;
+		for (uint32_t f = 1; f < l.nfuncs; f++)
+			size = stack_size(&l, f, 0) > size ? stack_size(&l, f, 0) : size;
+		if (!size || size > BPF_STACK - PROGRAM_STACK)
+			fail_msg("%s needs %u bytes of stack", names[i], size);
 		linked_free(&l);
 	}
 	/* All in one program: shared callbacks are there once. */
