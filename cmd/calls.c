@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/io.h"
+#include "base/outfile.h"
 #include "base/regular.h"
 #include "base/term.h"
 #include "calls/calls.h"
@@ -562,7 +563,7 @@ static int calls_run(struct caller *k)
 	if (status)
 		return status;
 	if (k->path) {
-		file = term_fopen(k->path, "we");
+		file = term_file(outfile_open(k->path, OUTFILE_PRIVATE));
 		if (!file)
 			return tool_wrong("cannot open %s: %s", k->path, strerror(errno)) - 1;
 	}

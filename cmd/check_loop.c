@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/outfile.h"
 #include "check.h"
 #include "tool.h"
 
@@ -171,12 +172,11 @@ static void talk(int type)
 /* Writes a file to the disk and removes it. */
 static void use_disk(void)
 {
-	char path[] = "/var/tmp/descry-check-XXXXXX", block[4096] = "descry check";
-	cleanup_close int fd = mkostemp(path, O_CLOEXEC);
+	const char block[4096] = "descry check";
+	cleanup_close int fd = outfile_unnamed("/var/tmp");
 
 	if (fd < 0)
 		return;
-	unlink(path);
 	for (int i = 0; i < 8; i++)
 		if (write(fd, block, sizeof(block)) < 0)
 			return;

@@ -13,6 +13,8 @@
 #include <ctype.h>
 #include <errno.h>
 
+#include "base/outfile.h"
+
 /* Writes P_QUERY_START: upper case, and one underscore for "__" (a hyphen in D). */
 static void put_macro(FILE *out, const char *provider, const char *probe)
 {
@@ -136,7 +138,8 @@ bool header_no_provider(const struct cmdline *c, struct node *const *tops, uint3
 
 int header_write_file(const struct cmdline *c, const char *name, const void *p, size_t n)
 {
-	FILE *out = fopen(name, "we");
+	const int fd = outfile_open(name, OUTFILE_SHARED);
+	FILE *out = fd < 0 ? NULL : fdopen(fd, "w");
 	bool bad;
 
 	if (!out)

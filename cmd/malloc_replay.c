@@ -13,6 +13,7 @@
 
 #include "base/limits.h"
 #include "base/meminfo.h"
+#include "base/outfile.h"
 #include "base/procstatus.h"
 #include "memory/alloc/replay.h"
 #include "render/json.h"
@@ -426,8 +427,7 @@ int malloc_replay(struct malloc_options *o)
 /* record and replay; without -o the recording is removed. */
 int malloc_compare(struct malloc_options *o)
 {
-	const char *dir = getenv("TMPDIR");
-	cleanup_free char *own = xasprintf("%s/descry-malloc-XXXXXX", dir ? dir : "/tmp");
+	const char *dir = getenv("TMPDIR") ?: "/tmp";
 	char made[32];
 	bool temporary = !o->path;
 	int status = check_replay(o), fd = -1;
@@ -435,11 +435,9 @@ int malloc_compare(struct malloc_options *o)
 	if (status)
 		return status;
 	if (temporary) {
-		fd = mkostemp(own, O_CLOEXEC);
+		fd = outfile_unnamed(dir);
 		if (fd < 0)
-			return tool_wrong("%s: %s", own, strerror(errno)) - 1;
-		/* by its descriptor: others may own the folder, and give the name to a link */
-		unlink(own);
+			return tool_wrong("a file in %s: %s", dir, strerror(errno)) - 1;
 		snprintf(made, sizeof(made), "/proc/self/fd/%d", fd);
 		o->path = made;
 	}

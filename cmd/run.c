@@ -12,6 +12,7 @@
 #include <time.h>
 
 #include "base/limits.h"
+#include "base/outfile.h"
 #include "base/procdir.h"
 #include "base/term.h"
 #include "show_stability.h"
@@ -280,7 +281,7 @@ static struct err *print_code(struct run *r)
 
 static struct err *open_output(struct run *r)
 {
-	FILE *f = r->c->output ? term_fopen(r->c->output, "ae") : r->out;
+	FILE *f = r->c->output ? term_file(outfile_append(r->c->output, OUTFILE_SHARED)) : r->out;
 
 	if (!f)
 		return err_errno(errno, "cannot open %s", r->c->output);

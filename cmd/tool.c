@@ -19,6 +19,7 @@
 #include "base/limits.h"
 #include "base/mem.h"
 #include "base/number.h"
+#include "base/outfile.h"
 #include "base/term.h"
 
 static const char *tool_name = "descry";
@@ -99,23 +100,23 @@ struct err *tool_can_write(const char *path)
 	return err_errno(errno, "%s: open", path);
 }
 
-struct err *tool_out_begin(struct out *o, const char *path, FILE **ret)
+static struct err *out_begin(struct out *o, const char *path, mode_t mode, FILE **ret)
 {
-	*ret = path ? term_fopen(path, "we") : NULL;
+	*ret = path ? term_file(outfile_open(path, mode)) : NULL;
 	if (path && !*ret)
 		return err_errno(errno, "%s: open", path);
 	out_init(o, *ret ? *ret : stdout);
 	return NULL;
 }
 
+struct err *tool_out_begin(struct out *o, const char *path, FILE **ret)
+{
+	return out_begin(o, path, OUTFILE_SHARED, ret);
+}
+
 struct err *tool_out_begin_private(struct out *o, const char *path, FILE **ret)
 {
-	/* made here, if it is not there; opened below, which says what is wrong */
-	int fd = path ? open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600) : -1;
-
-	if (fd >= 0)
-		close(fd);
-	return tool_out_begin(o, path, ret);
+	return out_begin(o, path, OUTFILE_PRIVATE, ret);
 }
 
 struct err *tool_out_end(struct out *o, const char *path, FILE *file)

@@ -12,8 +12,7 @@
 
 enum { READ_START = 4096, DISK_PART = 16 /* so large a part of a disk's room is left */ };
 
-/* Reads at most `most` bytes. */
-static struct err *read_fd(int fd, const char *path, size_t most, char **ret_text, size_t *ret_len)
+struct err *io_read_fd(int fd, const char *path, size_t most, char **ret_text, size_t *ret_len)
 {
 	cleanup_free char *buf = NULL;
 	size_t len = 0, cap = READ_START;
@@ -52,7 +51,7 @@ struct err *io_read_at(int dirfd, const char *path, char **ret_text, size_t *ret
 
 	if (fd < 0)
 		return err_errno(errno, "%s: open", path);
-	return read_fd(fd, path, SIZE_MAX / 2, ret_text, ret_len);
+	return io_read_fd(fd, path, SIZE_MAX / 2, ret_text, ret_len);
 }
 
 struct err *io_read_most(const char *path, size_t most, char **ret_text, size_t *ret_len)
@@ -61,13 +60,13 @@ struct err *io_read_most(const char *path, size_t most, char **ret_text, size_t 
 
 	if (fd < 0)
 		return err_errno(errno, "%s: open", path);
-	return read_fd(fd, path, most, ret_text, ret_len);
+	return io_read_fd(fd, path, most, ret_text, ret_len);
 }
 
 struct err *io_read_file(const char *path, char **ret_text, size_t *ret_len)
 {
 	if (!strcmp(path, "-"))
-		return read_fd(STDIN_FILENO, "standard input", SIZE_MAX / 2, ret_text, ret_len);
+		return io_read_fd(STDIN_FILENO, "standard input", SIZE_MAX / 2, ret_text, ret_len);
 	return io_read_at(AT_FDCWD, path, ret_text, ret_len);
 }
 

@@ -14,6 +14,8 @@
 struct err *io_read_file(const char *path, char **ret_text, size_t *ret_len);
 /* The same for a file by name, of which at most so many bytes are read. */
 struct err *io_read_most(const char *path, size_t most, char **ret_text, size_t *ret_len);
+/* The same for an open descriptor, from where it stands. path: for errors */
+struct err *io_read_fd(int fd, const char *path, size_t most, char **ret_text, size_t *ret_len);
 struct err *io_read_at(int dirfd, const char *path, char **ret_text, size_t *ret_len);
 /* Writes all n bytes. Returns false with errno. */
 bool io_write(int fd, const void *p, size_t n);

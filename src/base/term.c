@@ -160,19 +160,21 @@ void term_begin(void)
 		atexit(term_end);
 }
 
-FILE *term_fopen(const char *path, const char *mode)
+FILE *term_file(int fd)
 {
-	FILE *f = fopen(path, mode), *filtered;
-	int fd;
+	FILE *f;
+	int error;
 
-	if (!f || !isatty(fileno(f)))
-		return f;
-	fd = fcntl(fileno(f), F_DUPFD_CLOEXEC, 0);
-	filtered = fd < 0 ? NULL : filter_new(fd, true, _IOLBF);
-	if (!filtered && fd >= 0)
+	if (fd < 0)
+		return NULL;
+	f = isatty(fd) ? filter_new(fd, true, _IOLBF)
+		       : fdopen(fd, fcntl(fd, F_GETFL) & O_APPEND ? "a" : "w");
+	if (!f) {
+		error = errno;
 		close(fd);
-	fclose(f);
-	return filtered;
+		errno = error;
+	}
+	return f;
 }
 
 static struct filter *filter_of(const FILE *stream)

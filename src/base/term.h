@@ -14,8 +14,9 @@
 /* Puts the filter behind stdout and behind stderr, if they are terminals. Call it once, before
  * anything is written. */
 void term_begin(void);
-/* Opens a file like fopen(3), with the filter if the file is a terminal. Closed by fclose(3). */
-FILE *term_fopen(const char *path, const char *mode);
+/* Makes a stream that writes to a descriptor, with the filter if it is a terminal. The descriptor
+ * is the stream's, also on a failure; below 0: returns NULL, with errno as it is. */
+FILE *term_file(int fd);
 /* Returns true when a filter is behind f. */
 bool term_is(const FILE *f);
 /* Writes n bytes to f past the filter, for descry's own sequences. Errors are f's (ferror). */

@@ -9,10 +9,9 @@
 #include <sys/stat.h>
 
 #include "base/io.h"
+#include "base/outfile.h"
 #include "base/regular.h"
 #include "check/small.h"
-
-enum { JOURNAL_MODE = 0600 };
 
 struct change {
 	char *line; /* as it is in the file; the others point into a copy */
@@ -21,7 +20,8 @@ struct change {
 };
 
 struct journal {
-	int fd; /* locked */
+	int dir; /* its folder */
+	int fd;  /* locked */
 	VEC(struct change) v;
 };
 
@@ -54,6 +54,8 @@ static void journal_close(struct journal *j)
 	vec_fini(&j->v);
 	if (j->fd >= 0)
 		close(j->fd);
+	if (j->dir >= 0)
+		close(j->dir);
 }
 
 /* Locks the file. Reports on out when another command has it, and waits. */
@@ -76,8 +78,7 @@ static struct err *open_locked(struct journal *j, const char *path, bool make, F
 	struct stat is, at;
 	struct err *e;
 
-	j->fd = open(path, O_RDWR | O_APPEND | O_CLOEXEC | O_NOFOLLOW | (make ? O_CREAT : 0),
-		     JOURNAL_MODE);
+	j->fd = outfile_update(j->dir, outfile_name(path), OUTFILE_PRIVATE, make);
 	if (j->fd < 0)
 		return err_errno(errno, "%s: open", path);
 	e = journal_lock(j->fd, path, out);
@@ -85,7 +86,8 @@ static struct err *open_locked(struct journal *j, const char *path, bool make, F
 		return e;
 	if (fstat(j->fd, &is) < 0)
 		return err_errno(errno, "%s: stat", path);
-	*ret_gone = lstat(path, &at) < 0 || at.st_dev != is.st_dev || at.st_ino != is.st_ino;
+	*ret_gone = fstatat(j->dir, outfile_name(path), &at, AT_SYMLINK_NOFOLLOW) < 0 ||
+		    at.st_dev != is.st_dev || at.st_ino != is.st_ino;
 	if (*ret_gone) {
 		close(j->fd);
 		j->fd = -1;
@@ -101,9 +103,12 @@ static struct err *journal_open(struct journal *j, const char *path, bool make, 
 	struct stat st;
 	size_t n;
 
-	*j = (struct journal){ .fd = -1 };
+	*j = (struct journal){ .dir = -1, .fd = -1 };
 	if (make && mkdir(dirname(copy), 0755) < 0 && errno != EEXIST)
 		return err_errno(errno, "%s: making the directory of the journal", path);
+	j->dir = outfile_folder(path);
+	if (j->dir < 0)
+		return err_errno(errno, "%s: open", path);
 	while (gone) {
 		e = open_locked(j, path, make, out, &gone);
 		if (e)
@@ -115,7 +120,7 @@ static struct err *journal_open(struct journal *j, const char *path, bool make, 
 	e = parse(j, path, text);
 	/* Anybody who can open the file can lock it, so a journal is its owner's alone (an earlier
 	 * version let all users read it). */
-	if (!e && fchmod(j->fd, JOURNAL_MODE) < 0)
+	if (!e && fchmod(j->fd, OUTFILE_PRIVATE) < 0)
 		e = err_errno(errno, "%s: chmod", path);
 	return e;
 }
@@ -133,7 +138,7 @@ struct err *journal_apply(const char *path, const struct tunables *t, const char
 	cleanup_free char *boot = small_read("/proc/sys/kernel/random/boot_id");
 	cleanup_free char *was = NULL, *line = NULL;
 	struct tunable *k;
-	struct journal j = { .fd = -1 };
+	struct journal j = { .dir = -1, .fd = -1 };
 	struct err *e = tunables_get(t, name, &k);
 	off_t end;
 
@@ -208,25 +213,25 @@ static struct err *undo(const struct tunables *t, const struct change *c, const 
 /* Replaces the journal atomically by the changes that are left. Removes it when none is left. */
 static struct err *journal_keep(struct journal *j, const char *path)
 {
-	cleanup_free char *new = xasprintf("%s.new", path);
-	cleanup_close int fd = -1;
+	const char *name = outfile_name(path);
+	struct err *e = NULL;
+	struct outfile f;
 	unsigned left = 0;
 
 	for (uint32_t i = 0; i < j->v.n; i++)
 		left += !j->v.v[i].undone;
 	if (!left)
-		return unlink(path) < 0 ? err_errno(errno, "%s: remove", path) : NULL;
-	fd = open(new, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, JOURNAL_MODE);
-	if (fd < 0)
-		return err_errno(errno, "%s: open", new);
-	for (uint32_t i = 0; i < j->v.n; i++) {
+		return unlinkat(j->dir, name, 0) < 0 ? err_errno(errno, "%s: remove", path) : NULL;
+	if (!outfile_begin(&f, j->dir, name, OUTFILE_PRIVATE))
+		return err_errno(errno, "cannot write beside %s", path);
+	for (uint32_t i = 0; i < j->v.n && !e; i++) {
 		cleanup_free char *line = xasprintf("%s\n", j->v.v[i].line);
-		struct err *e = j->v.v[i].undone ? NULL : write_all(fd, new, line);
 
-		if (e)
-			return e;
+		e = j->v.v[i].undone ? NULL : write_all(f.fd, path, line);
 	}
-	return rename(new, path) < 0 ? err_errno(errno, "%s: rename", new) : NULL;
+	if (!outfile_end(&f, name, !e) && !e)
+		e = err_errno(errno, "%s: rename", path);
+	return e;
 }
 
 struct err *journal_undo(const char *path, const struct tunables *t, FILE *out, FILE *errors,

@@ -27,6 +27,7 @@
 #include "base/clock.h"
 #include "base/io.h"
 #include "base/mem.h"
+#include "base/outfile.h"
 #include "base/procstatus.h"
 #include "base/regular.h"
 #include "program/runtime/jvm/jvm.h"
@@ -234,8 +235,7 @@ static int open_inside(const struct java_child *c, const char *path)
 static bool write_library(const struct java_child *c)
 {
 	const size_t size = (size_t)(descry_jvm_end - descry_jvm);
-	int fd =
-		openat(c->dir, c->name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0500);
+	int fd = outfile_new(c->dir, c->name, 0500);
 	bool ok = fd >= 0 && write(fd, descry_jvm, size) == (ssize_t)size;
 
 	if (fd >= 0)
@@ -332,7 +332,7 @@ static bool wake(struct java_child *c, int tmp)
 		return false;
 	}
 	snprintf(name, sizeof(name), ".attach_pid%d", c->owner->number);
-	fd = openat(tmp, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	fd = outfile_new(tmp, name, OUTFILE_PRIVATE);
 	made = fd >= 0;
 	if (made)
 		close(fd);

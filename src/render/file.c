@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <sys/stat.h>
 
+#include "base/outfile.h"
 #include "base/term.h"
 
 struct err *output_reopen(struct sink *s, struct output *of, struct out *o, const char *path)
@@ -17,7 +18,7 @@ struct err *output_reopen(struct sink *s, struct output *of, struct out *o, cons
 		of->first = s->out;
 	if (*path) {
 		/* Keeps the present file when the new one cannot be opened. */
-		f = term_fopen(path, "ae");
+		f = term_file(outfile_append(path, OUTFILE_SHARED));
 		if (!f)
 			return err_errno(errno, "couldn't freopen() \"%s\"", path);
 	}

@@ -165,6 +165,10 @@ finally:
     if traced and traced.poll() is None:
         traced.kill()
         traced.communicate()
+# arguments are contents of the program's memory
+os.umask(0o022)
+r = calls("-o", "private.txt", "./t", "lines", "0", rc=3)
+check(os.stat("private.txt").st_mode & 0o777 == 0o600 and os.stat("private.txt").st_size, "-o: the mode of the file", r)
 r = calls("-u", "no_such_user", "./t", "lines", "0", rc=1)
 check("there is no user no_such_user" in r.err, "-u of nobody known", r)
 if os.getuid() == 0:

@@ -279,6 +279,17 @@ for bad, word in ("address.o", "its address must not be taken"), ("unknown.o", "
 r = run("gcc -o shop a.o", 1)
 check("__dtrace_shop___sale" in r.stderr, "an object that was forgotten is told by the linker")
 
+# another folder gets the name of the objects' one, between their reading and their writing
+os.makedirs("theirs")
+os.makedirs("victim")
+run("cp a.o theirs/a.o && echo kept >victim/a.o")
+open("exchange", "w").write("#!/bin/sh\nmv theirs moved && ln -s victim theirs && exec cc \"$@\"\n")
+os.chmod("exchange", 0o755)
+r = run("CC=./exchange %s -G -s shop.d -o theirs.o theirs/a.o" % D, 1)
+check("another file has this name now" in r.stderr, "exchanged", r.stderr)
+check(open("victim/a.o").read() == "kept\n" and os.listdir("victim") == ["a.o"], "the other folder", os.listdir("victim"))
+check(open("moved/a.o", "rb").read() == open("a.o", "rb").read() and os.listdir("moved") == ["a.o"], "its own folder", os.listdir("moved"))
+
 # damaged objects end in a message or in an object, never in a crash
 whole = open("a.o", "rb").read()
 random.seed(17)

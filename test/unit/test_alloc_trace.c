@@ -426,7 +426,7 @@ static bool is_on_disk(int fd)
 
 	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
 	assert_true(readlink(link, path, sizeof(path) - 1) > 0);
-	return strstr(path, "/descry-replay-") && strstr(path, "(deleted)");
+	return *path == '/' && strncmp(path, "/memfd:", 7) && strstr(path, "(deleted)");
 }
 
 /* Threads free and enlarge each other's blocks; one that has ended leaves its lane to the next. */

@@ -9,6 +9,7 @@
 
 #include "base/mem.h"
 #include "base/number.h"
+#include "base/outfile.h"
 #include "base/term.h"
 #include "base/utf8.h"
 
@@ -80,7 +81,7 @@ static void test_stream(void **state)
 	assert_false(tcgetattr(slave, &t));
 	cfmakeraw(&t);
 	assert_false(tcsetattr(slave, TCSANOW, &t));
-	f = term_fopen(path, "w");
+	f = term_file(outfile_open(path, OUTFILE_SHARED));
 	assert_non_null(f);
 	assert_true(term_is(f));
 	fputs("\033[1m\n", f);
@@ -99,7 +100,7 @@ static void test_stream(void **state)
 	expect_read(master, "\\342\\202x");
 	fclose(f);
 	expect_read(master, "\\302");
-	null = term_fopen("/dev/null", "w");
+	null = term_file(outfile_open("/dev/null", OUTFILE_SHARED));
 	assert_non_null(null);
 	assert_false(term_is(null));
 	fclose(null);

@@ -312,6 +312,7 @@ static void test_cache(void **state)
 	assert_int_equal(v->size, u->size);
 	unwind_image_free(v);
 	sub = xasprintf("%s/descry", dir);
+	int swept;
 	DIR *list = opendir(sub);
 	assert_non_null(list);
 	while ((d = readdir(list)))
@@ -380,13 +381,16 @@ static void test_cache(void **state)
 	half = xasprintf("%s/unwind%d-00.abcdef", sub, (int)WIRE_UNWIND_VERSION);
 	assert_int_equal(close(creat(old, 0600)), 0);
 	assert_int_equal(close(creat(half, 0600)), 0);
-	unwind_cache_sweep(sub, time(NULL));
+	swept = open(sub, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	assert_true(swept >= 0);
+	unwind_cache_sweep(swept, time(NULL));
 	assert_int_equal(access(old, F_OK), 0);
 	assert_int_equal(access(half, F_OK), 0);
-	unwind_cache_sweep(sub, time(NULL) + 2 * 24 * 60 * 60);
+	unwind_cache_sweep(swept, time(NULL) + 2 * 24 * 60 * 60);
 	assert_int_equal(access(old, F_OK), 0);
 	assert_int_equal(access(half, F_OK), -1);
-	unwind_cache_sweep(sub, time(NULL) + 31 * 24 * 60 * 60);
+	unwind_cache_sweep(swept, time(NULL) + 31 * 24 * 60 * 60);
+	close(swept);
 	assert_int_equal(access(old, F_OK), -1);
 	assert_int_equal(access(path, F_OK), 0);
 	unlink(path);

@@ -3,7 +3,9 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <unistd.h>
 
+#include "base/outfile.h"
 #include "memory/alloc/trace_beside.h"
 
 enum {
@@ -15,7 +17,7 @@ enum {
 
 void record_files_init(struct record_files *f, const char *path)
 {
-	*f = (struct record_files){ .path = path, .room = ALLOC_DEFINED_MAX };
+	*f = (struct record_files){ .path = path, .dir = -1, .room = ALLOC_DEFINED_MAX };
 }
 
 static struct record_file *record_file_new(pid_t pid, struct alloc_writer *w)
@@ -48,6 +50,7 @@ static void record_file_free(struct record_file *file)
 
 void record_files_begin(struct record_files *f, pid_t pid, struct alloc_writer *w)
 {
+	f->dir = outfile_folder(f->path);
 	f->first = record_file_new(pid, w);
 	f->first->command = beside_command(pid);
 }
@@ -139,8 +142,8 @@ static struct record_file *open_file(struct record_files *f, pid_t pid)
 	/* a child in another name space has no number yet */
 	if (pid <= 0 || f->done.n + f->open.n >= FILES_MAX)
 		return NULL;
-	path = beside_path(&f->numbers, f->path, pid);
-	e = beside_open(path, &w);
+	path = beside_path(&f->numbers, f->dir, f->path, pid);
+	e = beside_open(f->dir, path, &w);
 	if (e) {
 		free(path);
 		if (f->error)
@@ -220,6 +223,8 @@ void record_files_fini(struct record_files *f)
 	vec_fini(&f->open);
 	vec_fini(&f->events);
 	hash_fini(&f->numbers);
+	if (f->dir >= 0)
+		close(f->dir);
 	err_free(f->error);
 	err_free(f->not_before);
 }

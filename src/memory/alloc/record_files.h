@@ -39,6 +39,7 @@ struct record_program {
 
 struct record_files {
 	const char *path;
+	int dir; /* the folder of the files */
 	struct record_file *first;
 	struct record_file *recent;     /* the last that was asked for; NULL: ask anew */
 	VEC(struct record_file *) open; /* all but the first */

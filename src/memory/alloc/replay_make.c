@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/io.h"
+#include "base/outfile.h"
 #include "memory/alloc/live_blocks.h"
 #include "memory/alloc/replay.h"
 
@@ -53,7 +54,7 @@ struct making {
 	struct replay_head head;
 	uint64_t nevents, nops;
 	int fd;
-	char *path;       /* of the file on disk that fd is; NULL: it is in memory */
+	char *path;       /* of the folder on disk that fd is in; NULL: it is in memory */
 	struct live live; /* live_block.stack: the slot; .time: what it counts in `in_use` */
 	VEC(struct recorded_thread) threads;
 	VEC(struct lane *) lanes;
@@ -80,19 +81,17 @@ static uint64_t bytes_of_operations(const struct making *m)
 static void move_to_disk(struct making *m)
 {
 	const char *dir = getenv("TMPDIR");
-	char *path = xasprintf("%s/descry-replay-XXXXXX", dir && *dir ? dir : "/var/tmp");
-	int fd = mkstemp(path), error = fd < 0 ? errno : 0;
+	char *path = xstrdup(dir && *dir ? dir : "/var/tmp");
+	int fd = outfile_unnamed(path), error = fd < 0 ? errno : 0;
 	off_t at = 0;
 	ssize_t k;
 
-	if (fd >= 0)
-		unlink(path);
 	while (!error && (k = sendfile(fd, m->fd, &at, 1 << 30)) != 0)
 		if (k < 0 && errno != EINTR)
 			error = errno;
 	m->path = path;
 	if (error)
-		m->e = err_errno(error, "%s", path);
+		m->e = err_errno(error, "a file in %s", path);
 	if (fd < 0)
 		return;
 	close(m->fd);

@@ -92,6 +92,7 @@ struct alloc_shims {
 	} users[ALLOC_SHIM_USERS];
 	uint32_t nusers;
 	bool alone;
+	int folder; /* of the files */
 	int device; /* where all processes write when the path leads to no file, else -1 */
 	const char *path, *command;
 	struct symbols *symbols; /* of all processes, because most have the same files */

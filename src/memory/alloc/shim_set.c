@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/outfile.h"
 #include "base/procmem.h"
 #include "memory/alloc/shim.h"
 #include "memory/alloc/trace_beside.h"
@@ -88,7 +89,7 @@ static void finish_by(struct alloc_shims *s, uint32_t i, uint64_t until)
 		s->sums.v[0] = shim->sum;
 	} else if (!sum->runs) {   /* it was killed before it began */
 		if (s->device < 0) /* else it is the user's own, of all processes */
-			unlink(sum->path);
+			unlinkat(s->folder, outfile_name(sum->path), 0);
 		free(sum->path);
 		free(sum->command);
 		err_free(sum->error);
@@ -170,8 +171,9 @@ static struct err *admit(struct alloc_shims *s, const struct ucred *who, bool fo
 	shim->sum.forked = forked;
 	shim->sum.command = first ? xstrdup(s->command) : beside_command(pid);
 	shim->sum.parent = first ? 0 : beside_parent(pid) ?: 1;
-	shim->sum.path = first || s->device >= 0 ? xstrdup(s->path)
-						 : beside_path(&s->numbers, s->path, pid);
+	shim->sum.path = first || s->device >= 0
+				 ? xstrdup(s->path)
+				 : beside_path(&s->numbers, s->folder, s->path, pid);
 	if (first) {
 		shim->writer = s->writer;
 	} else if (s->device >= 0) {
@@ -181,7 +183,7 @@ static struct err *admit(struct alloc_shims *s, const struct ucred *who, bool fo
 		e = fd < 0 ? err_errno(errno, "%s", s->path)
 			   : alloc_writer_new_at(fd, s->path, &shim->writer);
 	} else {
-		e = beside_open(shim->sum.path, &shim->writer);
+		e = beside_open(s->folder, shim->sum.path, &shim->writer);
 	}
 	if (e) {
 		free(shim->sum.command);

@@ -22,6 +22,7 @@
 
 #include "base/clock.h"
 #include "base/limits.h"
+#include "base/outfile.h"
 #include "base/sealed.h"
 #include "memory/alloc/shim.h"
 #include "program/object/object.h"
@@ -354,7 +355,7 @@ struct err *alloc_shims_start(char *const argv[], const struct alloc_shims_optio
 	struct alloc_shims *s = xcalloc(1, sizeof(*s));
 	struct err *e = ticks_clock(&s->clock) ? NULL : err_new(ENOTSUP, "no clock");
 
-	s->lobby_fd = s->life_fd = s->object = s->socket = s->device = -1;
+	s->lobby_fd = s->life_fd = s->object = s->socket = s->folder = s->device = -1;
 	s->depth = o->depth;
 	s->sample = o->sample;
 	s->path = o->path;
@@ -371,6 +372,7 @@ struct err *alloc_shims_start(char *const argv[], const struct alloc_shims_optio
 	e = e
 		    ?: sealed_file("descry-malloc-library", descry_alloc,
 				   (size_t)(descry_alloc_end - descry_alloc), &s->object);
+	s->folder = outfile_folder(o->path);
 	e = e ?: alloc_writer_new(o->path, &s->writer);
 	s->device = e ? -1 : alloc_writer_device(s->writer);
 	e = e ?: start(s, argv);
@@ -407,8 +409,9 @@ void alloc_shims_free(struct alloc_shims *s)
 		unwatch_end(s->life);
 		munmap((uint8_t *)s->life - OWN_PAGE, OWN_PAGE + sizeof(*s->life));
 	}
-	for (int i = 0; i < 5; i++) {
-		const int fds[] = { s->lobby_fd, s->life_fd, s->object, s->socket, s->device };
+	for (int i = 0; i < 6; i++) {
+		const int fds[] = { s->lobby_fd, s->life_fd, s->object,
+				    s->socket,   s->folder,  s->device };
 
 		if (fds[i] >= 0)
 			close(fds[i]);

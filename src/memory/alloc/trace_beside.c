@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/outfile.h"
 #include "base/procmem.h"
 
 enum {
@@ -61,14 +62,14 @@ pid_t beside_parent(pid_t pid)
 /* --- files --- */
 
 /* Returns true when another user has a file of this name, which root could remove. */
-static bool is_strangers(const char *path)
+static bool is_strangers(int dir, const char *name)
 {
 	struct stat st;
 
-	return !lstat(path, &st) && st.st_uid != geteuid();
+	return !fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) && st.st_uid != geteuid();
 }
 
-char *beside_path(struct hash *numbers, const char *first, pid_t pid)
+char *beside_path(struct hash *numbers, int dir, const char *first, pid_t pid)
 {
 	uint64_t *last = hash_put(numbers, &pid, sizeof(pid), NULL);
 	const char *slash = strrchr(first, '/'), *dot = strrchr(slash ?: first, '.');
@@ -76,7 +77,8 @@ char *beside_path(struct hash *numbers, const char *first, pid_t pid)
 							       : strlen(first));
 	char *path = NULL;
 
-	for (int i = 0; i < STRANGERS_MAX && (!path || is_strangers(path)); i++) {
+	for (int i = 0; i < STRANGERS_MAX && (!path || is_strangers(dir, outfile_name(path)));
+	     i++) {
 		free(path);
 		path = ++*last == 1 ? xasprintf("%.*s.%d%s", n, first, (int)pid, first + n)
 				    : xasprintf("%.*s.%d-%llu%s", n, first, (int)pid,
@@ -85,23 +87,18 @@ char *beside_path(struct hash *numbers, const char *first, pid_t pid)
 	return path;
 }
 
-struct err *beside_open(const char *path, struct alloc_writer **ret)
+struct err *beside_open(int dir, const char *path, struct alloc_writer **ret)
 {
-	const int flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
+	const char *name = outfile_name(path);
 	int fd = -1;
 
 	for (int i = 0; fd < 0 && i < OPENS_MAX && (!i || errno == EEXIST); i++) {
-		if (is_strangers(path))
+		if (is_strangers(dir, name))
 			return err_new(EEXIST, "%s belongs to another user", path);
-		unlink(path); /* of an earlier recording */
-		fd = open(path, flags, 0600);
+		unlinkat(dir, name, 0); /* of an earlier recording */
+		fd = outfile_new(dir, name, OUTFILE_PRIVATE);
 	}
 	return fd < 0 ? err_errno(errno, "%s", path) : alloc_writer_new_at(fd, path, ret);
-}
-
-const char *beside_name(const char *path)
-{
-	return strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
 }
 
 void beside_infos(struct alloc_writer *w, pid_t parent, bool forked, const char *first)
@@ -111,14 +108,14 @@ void beside_infos(struct alloc_writer *w, pid_t parent, bool forked, const char 
 	snprintf(text, sizeof(text), "%d", (int)parent);
 	alloc_writer_info(w, "parent", text);
 	alloc_writer_info(w, "forked", forked ? "yes" : "no");
-	alloc_writer_info(w, "first", beside_name(first));
+	alloc_writer_info(w, "first", outfile_name(first));
 }
 
 void beside_list(struct alloc_writer *first, const struct beside *b)
 {
 	cleanup_free char *text = xasprintf("%d\t%d\t%llu\t%llu\t%s\t%s", (int)b->pid,
 					    (int)b->parent, (unsigned long long)b->events,
-					    (unsigned long long)b->lost, beside_name(b->path),
+					    (unsigned long long)b->lost, outfile_name(b->path),
 					    b->command);
 
 	alloc_writer_info(first, "process", text);

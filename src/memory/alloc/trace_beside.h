@@ -21,12 +21,11 @@ struct beside {
 
 /* Returns DIR/NAME.PID.dma for DIR/NAME.dma, with a number when the process has such a file, or
  * when another user has. A process may execute any number of programs, so its last number is kept
- * in `numbers` (by pid). */
-char *beside_path(struct hash *numbers, const char *first, pid_t pid);
-/* Others may be able to write to the directory: a link to another file is not followed. */
-struct err *beside_open(const char *path, struct alloc_writer **ret);
-/* Returns the last part of a path. */
-const char *beside_name(const char *path);
+ * in `numbers` (by pid). dir: the opened DIR, which may get another name meanwhile. */
+char *beside_path(struct hash *numbers, int dir, const char *first, pid_t pid);
+/* Makes the file with the path's name in the folder. Others may be able to write there: a link to
+ * another file is not followed. */
+struct err *beside_open(int dir, const char *path, struct alloc_writer **ret);
 /* Return what /proc says of a process: its command as one line, "?" if it says nothing; its parent,
  * 0 if it says nothing. */
 char *beside_command(pid_t pid);

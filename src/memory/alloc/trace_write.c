@@ -9,6 +9,7 @@
 
 #include "base/hash.h"
 #include "base/out.h"
+#include "base/outfile.h"
 #include "memory/alloc/trace.h"
 
 enum { LEVEL = 1, HEAD = 16, VARINT_MAX = 10 };
@@ -289,7 +290,7 @@ uint64_t alloc_writer_bytes(const struct alloc_writer *w)
 
 struct err *alloc_writer_new(const char *path, struct alloc_writer **ret)
 {
-	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	const int fd = outfile_open(path, OUTFILE_PRIVATE);
 
 	return fd < 0 ? err_errno(errno, "%s", path) : alloc_writer_new_at(fd, path, ret);
 }

@@ -14,6 +14,7 @@
 #include "base/io.h"
 #include "base/mem.h"
 #include "base/meminfo.h"
+#include "base/outfile.h"
 
 #define SMALL (64ull << 10)    /* with a limit: an array that stays in memory */
 #define ASKED (64ull << 20)    /* without: one for which the free memory is asked for */
@@ -222,7 +223,7 @@ static void file_resize(int fd, size_t was, size_t n)
 
 static void *file_map(struct graph_memory *m, size_t n)
 {
-	int fd = open(folder(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+	int fd = outfile_unnamed(folder());
 	char *p;
 
 	if (fd < 0)

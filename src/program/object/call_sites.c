@@ -19,6 +19,7 @@
 
 #include "base/hash.h"
 #include "base/io.h"
+#include "base/outfile.h"
 #include "program/object/answer.h"
 #include "program/object/object_private.h"
 
@@ -511,21 +512,19 @@ static void rename_functions(struct calls *c)
 static struct err *read_object(struct calls *c)
 {
 	cleanup_close int fd = open(c->path, O_RDONLY | O_CLOEXEC);
-	size_t n = 0;
-	ssize_t got = 1;
+	char *text;
+	struct err *e;
 
 	if (fd < 0 || fstat(fd, &c->st))
 		return err_errno(errno, "%s: open", c->path);
 	if (!S_ISREG(c->st.st_mode))
 		return err_new(EINVAL, "%s: no regular file", c->path);
-	c->size = (size_t)c->st.st_size;
-	c->file = xmalloc(c->size);
-	for (; n < c->size && got > 0; n += got > 0 ? (size_t)got : 0)
-		got = read(fd, c->file + n, c->size - n);
-	if (n < c->size)
-		return got < 0 ? err_errno(errno, "%s: read", c->path)
-			       : err_new(EINVAL, "%s: the file was changed while it was read",
-					 c->path);
+	e = io_read_fd(fd, c->path, (size_t)c->st.st_size, &text, &c->size);
+	if (e)
+		return e;
+	c->file = (uint8_t *)text;
+	if (c->size < (size_t)c->st.st_size)
+		return err_new(EINVAL, "%s: the file was changed while it was read", c->path);
 	return NULL;
 }
 
@@ -594,27 +593,27 @@ static void append_table(struct calls *c, uint32_t section, const void *p, size_
 	memcpy(c->file + c->eh.e_shoff + section * sizeof(*s), s, sizeof(*s));
 }
 
+/* Replaces the file. Its folder, which may be another user's, must still be the one with the file
+ * that was read. */
 static struct err *write_file(const struct calls *c)
 {
-	cleanup_free char *name = xasprintf("%s.XXXXXX", c->path);
-	cleanup_close int fd = -1;
-	mode_t mode = c->st.st_mode & 0777; /* an object is not to be executed as its owner */
+	const char *name = outfile_name(c->path);
+	cleanup_close int dir = outfile_folder(c->path);
+	struct outfile f;
+	struct stat st;
 	bool good;
-	int error;
 
-	fd = mkostemp(name, O_CLOEXEC);
-	if (fd < 0)
+	if (dir < 0 || fstatat(dir, name, &st, 0))
+		return err_errno(errno, "cannot write %s", c->path);
+	if (st.st_dev != c->st.st_dev || st.st_ino != c->st.st_ino)
+		return err_new(EBUSY, "%s: another file has this name now", c->path);
+	if (!outfile_begin(&f, dir, name, OUTFILE_PRIVATE))
 		return err_errno(errno, "cannot write beside %s", c->path);
-	good = io_write(fd, c->file, c->size);
 	/* A file of another user stays that user's. */
-	if (good && (c->st.st_uid != geteuid() || c->st.st_gid != getegid()) &&
-	    fchown(fd, c->st.st_uid, c->st.st_gid))
-		mode &= 0755;
-	if (good && !fchmod(fd, mode) && !rename(name, c->path))
-		return NULL;
-	error = errno;
-	unlink(name);
-	return err_errno(error, "cannot write %s", c->path);
+	good = io_write(f.fd, c->file, c->size) && outfile_like(&f, &c->st);
+	if (!outfile_end(&f, name, good))
+		return err_errno(errno, "cannot write %s", c->path);
+	return NULL;
 }
 
 struct err *calls_write(struct calls *c)

@@ -10,6 +10,7 @@
 
 #include "base/changed.h"
 #include "base/io.h"
+#include "base/outfile.h"
 #include "base/procdir.h"
 #include "program/unwind/unwind.h"
 
@@ -26,35 +27,24 @@ struct image_source {
 	int64_t mtime_ns, ctime_ns;
 };
 
-/* Returns true when only root can change which folder the path leads to. */
-static bool is_of_root(const char *path)
-{
-	cleanup_free char *part = xstrdup(path);
-	struct stat st;
-
-	for (char *end = part + strlen(part);; end = strrchr(part, '/')) {
-		if (!end)
-			return true;
-		*end = '\0';
-		if (lstat(*part ? part : "/", &st))
-			continue; /* it is made below one that is there */
-		if (st.st_uid || (S_ISDIR(st.st_mode) && st.st_mode & (S_IWGRP | S_IWOTH) &&
-				  !(st.st_mode & S_ISVTX)))
-			return false;
-	}
-}
-
-/* Returns the folder, malloc()ed, or NULL when there is none. Root may have the environment of
- * another user, who could give the folder's name to another one meanwhile. */
-static char *cache_dir(void)
+/* Opens the folder below $XDG_CACHE_HOME, $HOME/.cache, or /var/cache for root. Returns -1 when
+ * there is none. Root may have the environment of another user, who could give the folder's name to
+ * another one meanwhile. Another user's tables could steer the walks. */
+static int cache_dir(bool make)
 {
 	const char *xdg = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+	cleanup_free char *path = NULL;
+	int fd = -1;
 
-	if (xdg && *xdg == '/' && (geteuid() || is_of_root(xdg)))
-		return xasprintf("%s/descry", xdg);
-	if (!geteuid())
-		return xstrdup("/var/cache/descry");
-	return home && *home == '/' ? xasprintf("%s/.cache/descry", home) : NULL;
+	if (xdg && *xdg == '/')
+		path = xasprintf("%s/descry", xdg);
+	else if (home && *home == '/' && geteuid())
+		path = xasprintf("%s/.cache/descry", home);
+	if (path)
+		fd = outfile_own_folder(path, make);
+	if (geteuid() || (path && (fd >= 0 || errno != EPERM)))
+		return fd;
+	return outfile_own_folder("/var/cache/descry", make);
 }
 
 static bool is_trusted(const struct stat *st)
@@ -62,19 +52,22 @@ static bool is_trusted(const struct stat *st)
 	return (st->st_uid == geteuid() || !st->st_uid) && !(st->st_mode & (S_IWGRP | S_IWOTH));
 }
 
-/* Returns true for a folder or file of this user or root. Another user's tables could steer the
- * walks. */
-static bool is_ours(const char *path)
+/* Reads a file of the cache. Returns NULL when there is none that can be trusted. */
+static char *read_cached(int dir, const char *name, size_t *ret_len)
 {
+	cleanup_close int fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+	char *text;
 	struct stat st;
 
-	return !lstat(path, &st) && !S_ISLNK(st.st_mode) && is_trusted(&st);
+	if (fd < 0 || fstat(fd, &st) || !S_ISREG(st.st_mode) || !is_trusted(&st))
+		return NULL;
+	return err_drop(io_read_fd(fd, name, SIZE_MAX / 2, &text, ret_len)) ? NULL : text;
 }
 
-/* Returns the image's path, or NULL when it must not be kept. A file's build-id is only trusted
+/* Returns the name of an image, or NULL when it must not be kept. A file's build-id is only trusted
  * when no other user can write the file, and when the file has a path of its own: root of a
  * container, whose files are reached through /proc/PID, is not root of the machine. */
-static char *cache_path(const char *dir, const struct object *o)
+static char *cache_name(const struct object *o)
 {
 	uint32_t n;
 	const uint8_t *id = object_build_id(o, &n);
@@ -87,7 +80,7 @@ static char *cache_path(const char *dir, const struct object *o)
 	for (uint32_t i = 0; i < n; i++)
 		snprintf(hex + 2 * i, 3, "%02x", id[i]);
 	/* Versions of descry with different table layouts use different names. */
-	return xasprintf("%s/unwind%d-%s-%llx", dir, (int)WIRE_UNWIND_VERSION, hex,
+	return xasprintf("unwind%d-%s-%llx", (int)WIRE_UNWIND_VERSION, hex,
 			 (unsigned long long)st.st_size);
 }
 
@@ -107,10 +100,11 @@ static bool image_source_of(const struct object *o, struct image_source *ret)
 	return true;
 }
 
-void unwind_cache_sweep(const char *dir, time_t now)
+void unwind_cache_sweep(int dir, time_t now)
 {
 	cleanup_free char *own = xasprintf("unwind%d-", (int)WIRE_UNWIND_VERSION);
-	cleanup_dir DIR *d = opendir(dir);
+	const int fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	cleanup_dir DIR *d = fd < 0 ? NULL : fdopendir(fd);
 	struct dirent *e;
 	struct stat st;
 
@@ -119,14 +113,13 @@ void unwind_cache_sweep(const char *dir, time_t now)
 		bool unfinished = image && strchr(e->d_name, '.');
 		bool other = image && e->d_name[0] == 'u' && strncmp(e->d_name, own, strlen(own));
 
-		if ((unfinished || other) &&
-		    !fstatat(dirfd(d), e->d_name, &st, AT_SYMLINK_NOFOLLOW) &&
+		if ((unfinished || other) && !fstatat(dir, e->d_name, &st, AT_SYMLINK_NOFOLLOW) &&
 		    now - st.st_mtime > (unfinished ? DAY : KEPT))
-			unlinkat(dirfd(d), e->d_name, 0);
+			unlinkat(dir, e->d_name, 0);
 	}
 }
 
-static struct unwind_image *cache_read(const char *path, const struct object *o)
+static struct unwind_image *cache_read(int dir, const char *name, const struct object *o)
 {
 	struct unwind_image *u = NULL;
 	cleanup_err struct err *e = NULL;
@@ -136,15 +129,15 @@ static struct unwind_image *cache_read(const char *path, const struct object *o)
 	struct image_source source;
 	size_t len;
 
-	if (!is_ours(path) || !image_source_of(o, &source))
+	if (!image_source_of(o, &source))
 		return NULL;
-	e = io_read_file(path, &text, &len);
-	if (e || len < sizeof(source))
+	text = read_cached(dir, name, &len);
+	if (!text || len < sizeof(source))
 		return NULL;
 	len -= sizeof(source);
 	if (memcmp(text + len, &source, sizeof(source)))
 		return NULL; /* of another file, which may be made to look like this one */
-	e = unwind_image_parse(path, text, len, &u);
+	e = unwind_image_parse(name, text, len, &u);
 	if (e)
 		return NULL;
 	if (u->head->build_id_len != n || memcmp(u->head->build_id, id, n)) {
@@ -156,48 +149,33 @@ static struct unwind_image *cache_read(const char *path, const struct object *o)
 
 /* Writes an image. A cache that cannot be written is no error: the next run builds the image
  * again. */
-static void cache_write(const char *dir, const char *path, const struct object *o,
-			const struct unwind_image *u)
+static void cache_write(const char *name, const struct object *o, const struct unwind_image *u)
 {
-	cleanup_free char *tmp = xasprintf("%s.XXXXXX", path);
+	cleanup_close int dir = cache_dir(true);
 	struct image_source source;
 	static bool swept;
-	bool good;
-	int fd;
+	struct outfile f;
 
-	if (!image_source_of(o, &source))
-		return;
-
-	if (mkdir(dir, 0755) && errno == ENOENT) {
-		/* $HOME/.cache or $XDG_CACHE_HOME itself. */
-		cleanup_free char *up = xstrndup(dir, (size_t)(strrchr(dir, '/') - dir));
-
-		if (mkdir(up, 0700) || mkdir(dir, 0755))
-			return;
-	}
-	if (!is_ours(dir))
+	if (dir < 0 || !image_source_of(o, &source))
 		return;
 	if (!swept) {
 		swept = true;
 		unwind_cache_sweep(dir, time(NULL));
 	}
-	fd = mkostemp(tmp, O_CLOEXEC);
-	if (fd < 0)
-		return;
-	good = io_write(fd, u->head, u->size) && io_write(fd, &source, sizeof(source)) &&
-	       !fchmod(fd, 0644);
-	if (close(fd) || !good || rename(tmp, path))
-		unlink(tmp);
+	if (outfile_begin(&f, dir, name, 0644))
+		outfile_end(&f, name,
+			    io_write(f.fd, u->head, u->size) &&
+				    io_write(f.fd, &source, sizeof(source)));
 }
 
 struct err *unwind_image_open(struct object *o, struct unwind_image **ret)
 {
-	cleanup_free char *dir = cache_dir();
-	cleanup_free char *path = dir ? cache_path(dir, o) : NULL;
+	cleanup_free char *name = cache_name(o);
+	cleanup_close int dir = name ? cache_dir(false) : -1;
 	struct err *e;
 
-	if (path && is_ours(dir)) {
-		struct unwind_image *u = cache_read(path, o);
+	if (dir >= 0) {
+		struct unwind_image *u = cache_read(dir, name, o);
 
 		if (u) {
 			*ret = u;
@@ -212,8 +190,8 @@ struct err *unwind_image_open(struct object *o, struct unwind_image **ret)
 		return err_new(ESTALE, "%s: the file was changed while it was read",
 			       object_path(o));
 	}
-	if (!e && path && (*ret)->head->nrows >= WORTH_KEEPING)
-		cache_write(dir, path, o, *ret);
+	if (!e && name && (*ret)->head->nrows >= WORTH_KEEPING)
+		cache_write(name, o, *ret);
 	return e;
 }
 
@@ -221,20 +199,20 @@ struct err *unwind_image_open(struct object *o, struct unwind_image **ret)
 
 enum { RECENT_MAX = 128 };
 
+static const char RECENT[] = "recent";
+
 uint32_t unwind_recent_read(char ***ret)
 {
-	cleanup_free char *dir = cache_dir(), *text = NULL;
-	cleanup_free char *path = dir ? xasprintf("%s/recent", dir) : NULL;
+	cleanup_close int dir = cache_dir(false);
+	cleanup_free char *text = NULL;
 	VEC(char *) paths = { 0 };
 	size_t len;
 
 	*ret = NULL;
-	if (!path || !is_ours(dir) || !is_ours(path))
-		return 0;
-	if (err_drop(io_read_file(path, &text, &len)))
-		return 0;
-	for (char *line = text, *save; paths.n < RECENT_MAX && (line = strtok_r(line, "\n", &save));
-	     line = NULL)
+	if (dir >= 0)
+		text = read_cached(dir, RECENT, &len);
+	for (char *line, *save, *at = text;
+	     text && paths.n < RECENT_MAX && (line = strtok_r(at, "\n", &save)); at = NULL)
 		if (*line == '/')
 			vec_push(&paths, xstrdup(line));
 	*ret = paths.v;
@@ -251,13 +229,10 @@ static bool listed(char *const *paths, uint32_t n, const char *path)
 
 void unwind_recent_write(const char *const *met, uint32_t nmet)
 {
-	cleanup_free char *dir = cache_dir();
-	cleanup_free char *path = dir ? xasprintf("%s/recent", dir) : NULL;
-	cleanup_free char *tmp = path ? xasprintf("%s.XXXXXX", path) : NULL;
+	cleanup_close int dir = cache_dir(false);
 	char **before, *all[RECENT_MAX];
 	uint32_t nbefore = unwind_recent_read(&before), n = 0;
-	FILE *f = NULL;
-	int fd = -1;
+	struct outfile f;
 
 	for (uint32_t i = 0; i < nmet && n < RECENT_MAX; i++)
 		if (!strchr(met[i], '\n') && !listed(all, n, met[i]))
@@ -265,16 +240,13 @@ void unwind_recent_write(const char *const *met, uint32_t nmet)
 	for (uint32_t i = 0; i < nbefore && n < RECENT_MAX; i++)
 		if (!listed(all, n, before[i]))
 			all[n++] = before[i];
-	if (path && n && is_ours(dir))
-		fd = mkostemp(tmp, O_CLOEXEC);
-	if (fd >= 0)
-		f = fdopen(fd, "w");
-	if (fd >= 0 && !f)
-		close(fd);
-	for (uint32_t i = 0; f && i < n; i++)
-		fprintf(f, "%s\n", all[i]);
-	if (fd >= 0 && (!f || fclose(f) || rename(tmp, path)))
-		unlink(tmp);
+	if (dir >= 0 && n && outfile_begin(&f, dir, RECENT, OUTFILE_PRIVATE)) {
+		bool good = true;
+
+		for (uint32_t i = 0; i < n; i++)
+			good = good && dprintf(f.fd, "%s\n", all[i]) > 0;
+		outfile_end(&f, RECENT, good);
+	}
 	for (uint32_t i = 0; i < nbefore; i++)
 		free(before[i]);
 	free(before);

@@ -40,7 +40,7 @@ struct err *unwind_image_parse(const char *name, const void *p, size_t n,
 			       struct unwind_image **ret);
 /* Removes old images of other versions, and old unfinished files of killed runs, from the cache's
  * folder. Called before an image is written there. */
-void unwind_cache_sweep(const char *dir, time_t now);
+void unwind_cache_sweep(int dir, time_t now);
 /* Returns the files with tables that earlier runs have met, the latest first: malloc()ed, and their
  * count. */
 uint32_t unwind_recent_read(char ***ret);
