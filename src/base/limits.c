@@ -47,18 +47,25 @@ void limits_hold_memory(void)
 		limit_set(&memory, most);
 }
 
-void limits_reserve(int64_t bytes)
+static int64_t reserved; /* by limits_reserve() */
+
+static void set_memory(void)
 {
-	static int64_t reserved;
-	const int64_t all = __atomic_add_fetch(&reserved, bytes, __ATOMIC_RELAXED);
+	const int64_t all = __atomic_load_n(&reserved, __ATOMIC_RELAXED);
 	struct rlimit l = memory.own;
 
 	if (!memory.changed)
 		return;
-	l.rlim_cur += (rlim_t)all;
+	l.rlim_cur = all < 0 && l.rlim_cur < (rlim_t)-all ? 0 : l.rlim_cur + (rlim_t)all;
 	if (l.rlim_cur > l.rlim_max)
 		l.rlim_cur = l.rlim_max;
 	(void)setrlimit(memory.kind, &l);
+}
+
+void limits_reserve(int64_t bytes)
+{
+	__atomic_fetch_add(&reserved, bytes, __ATOMIC_RELAXED);
+	set_memory();
 }
 
 bool limits_restore(void)
@@ -74,6 +81,5 @@ void limits_return(void)
 {
 	if (files.changed)
 		(void)setrlimit(files.kind, &files.own);
-	if (memory.changed)
-		(void)setrlimit(memory.kind, &memory.own);
+	set_memory();
 }

@@ -20,7 +20,8 @@ void limits_raise_files(void);
 void limits_hold_memory(void);
 /* Adds bytes to the limit (or takes them from it again, below 0) for addresses that are reserved
  * writable, and of which the caller writes only pages that it has counted: a copy of a process's
- * mapping of terabytes that has few pages. */
+ * mapping of terabytes that has few pages. Below 0 also for memory that the limit does not count:
+ * pages that this process makes in a file in memory. */
 void limits_reserve(int64_t bytes);
 /* Restores the original limits. Async-signal-safe. Open files stay open. Returns false, and changes
  * nothing, when no limit was changed: a program embeds descry. */

@@ -18,6 +18,8 @@ enum {
 	/* A process that has ended keeps up to 0.3 MB of its session's memory. A session without
 	 * processes is ended behind so many, and a new one begins. */
 	TAKEN_MAX = 64,
+	ROUND_NS =
+		100000000, /* programs are taken for so long until ^C and ticks have their turn */
 };
 _Static_assert((int)PROGRAMS_MAX < (int)SESSIONS_MAX, "and one of the kernel's engine");
 
@@ -317,14 +319,17 @@ static void take(struct family *f, const struct executed *x)
 		say_untraced(f, x->pid, e);
 }
 
-/* Takes all processes that have executed a program. Their earlier records come first. */
+/* Takes processes that have executed a program. Their earlier records come first. Those that are
+ * left when the round is over stay held until the next round. */
 static struct err *take_executed(struct family *f)
 {
+	const uint64_t until = clock_ns(CLOCK_MONOTONIC) + ROUND_NS;
 	struct err *e = NULL;
 	struct executed x;
 
 	for (uint32_t i = 0; i < f->members.n && !e; i++)
-		while (!e && i < f->members.n && session_executed(f->members.v[i]->session, &x)) {
+		while (!e && i < f->members.n && clock_ns(CLOCK_MONOTONIC) < until &&
+		       session_executed(f->members.v[i]->session, &x)) {
 			e = session_catch_up_all(f->sessions.v, f->sessions.n,
 						 clock_ns(CLOCK_MONOTONIC));
 			f->o.executed(f->o.arg, x.pid);

@@ -53,9 +53,18 @@ for d in ("int a[1073741824]; int b; BEGIN { b = 7; a[0] = 1; trace(b); exit(0);
           "int a[1000000000][1000000000][1000000000]; BEGIN { a[0][0][0] = 1; exit(0); }",
           "struct t { int c[1073741824]; }; struct t v[int]; BEGIN { v[1].c[0] = 1; exit(0); }",
           "BEGIN { tracemem(0, 4294967297); exit(0); }",
-          "struct t { int c[1073741824]; }; BEGIN { trace(*(struct t *)0); exit(0); }"):
+          "struct t { int c[1073741824]; }; BEGIN { trace(*(struct t *)0); exit(0); }",
+          # keys: their bytes are 16, 0 and 16 in 32 bits
+          "struct t { char c[1073741824]; }; struct u { struct t t[4]; char d[16]; }; BEGIN { @[*(struct u *)alloca(64)] = quantize(1); exit(0); }",
+          "struct t { char c[1073741824]; }; struct u { struct t t[4]; }; BEGIN { @[*(struct u *)alloca(64)] = count(); exit(0); }",
+          "struct t { char c[1073741824]; }; struct u { struct t t[2]; }; struct v { struct t t[2]; char d[16]; }; "
+          "BEGIN { @[*(struct u *)alloca(64), *(struct v *)alloca(64)] = count(); exit(0); }",
+          "struct t { char c[16777217]; }; BEGIN { @[*(struct t *)alloca(64)] = count(); exit(0); }"):
     for engine in "interp", "kernel":
         refused(1, "D_TOO_LARGE", "-x", "engine=" + engine, "-qn", d)
+for engine in "interp", "kernel":
+    r = run("-x", "engine=" + engine, "-qn", "struct e { }; BEGIN { @[*(struct e *)alloca(8)] = count(); exit(0); }")
+    check(r.returncode == 0 and r.stdout.split() == ["1"], "a key without bytes", engine, r)
 r = run(*I, "-qn", "int a[1000000]; int b; BEGIN { b = 7; a[999999] = 5; trace(a[999999] + b); exit(0); }")
 check(r.returncode == 0 and r.stdout.strip() == "12", "a large array", r)
 

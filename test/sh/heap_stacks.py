@@ -88,6 +88,13 @@ def compare(name, where, path, main, other):
     check(expected in text and ": 2 threads\n" in text, name, "as text", text)
 
 
+# A name from the process makes no line of its own.
+p = subprocess.Popen(["/usr/bin/ruby", "-e", r'eval("puts :ready; $stdout.flush; $stdin.gets", nil, "fi\nle\e[32m.rb", 1)'] if shutil.which("ruby") else ["false"],
+                     stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+running.append(p)
+if p.stdout.readline() == "ready\n":
+    text = heap("--stacks", "-p", str(p.pid)).stdout
+    check("fi?le?[32m.rb:1: " in text and "\x1b" not in text, "a file's name with control characters", text)
 for name, (program, main, other, objects) in EXPECTED.items():
     if not os.path.exists("/usr/bin/" + name):
         skip("there is no " + name)

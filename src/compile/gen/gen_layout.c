@@ -188,6 +188,17 @@ static void share_arrays(struct gen *g)
 	}
 }
 
+static void finish_keys(struct gen *g, struct tuple_layout *l, bool thread, const char *what,
+			const char *name, loc_t loc)
+{
+	if (gen_finish_tuple(l, thread))
+		return;
+	diag_error(g->diags, loc, 0, "D_TOO_LARGE",
+		   "the keys of %s%s do not fit: those of one element have at most %u MB", what,
+		   name, GEN_KEY_MAX >> 20);
+	g->failed = true;
+}
+
 static void make_arrays(struct gen *g, bool share)
 {
 	for (uint32_t i = 0; i < g->b->vars.n; i++) {
@@ -196,7 +207,7 @@ static void make_arrays(struct gen *g, bool share)
 
 		if (!v->assoc)
 			continue;
-		gen_finish_tuple(&l->key, v->scope == SCOPE_SELF);
+		finish_keys(g, &l->key, v->scope == SCOPE_SELF, "array ", v->name, v->loc);
 		if (share)
 			continue;
 		l->map = (int)gen_map(g, MAP_ASSOC, arena_strdup(g->arena, v->name),
@@ -235,7 +246,7 @@ static uint32_t agg_entries(struct gen *g, const struct agg *a, const struct tup
 {
 	uint64_t least = l->size + a->nwords * 8 + sizeof(uint64_t);
 
-	if ((uint64_t)opt_num(g->options, OPT_AGGSIZE) < least) {
+	if (l->size <= GEN_KEY_MAX && (uint64_t)opt_num(g->options, OPT_AGGSIZE) < least) {
 		diag_error(g->diags, a->loc, a->loc, "D_OPT_SIZE",
 			   "aggsize=%lld has no room for one value of @%s, %llu bytes",
 			   (long long)opt_num(g->options, OPT_AGGSIZE), a->name,
@@ -300,7 +311,8 @@ static void share_aggs(struct gen *g, uint32_t first)
 static void make_aggs(struct gen *g, bool share)
 {
 	for (uint32_t i = 0; i < g->b->aggs.n; i++)
-		gen_finish_tuple(&g->agg_keys[i], false);
+		finish_keys(g, &g->agg_keys[i], false, "@", g->b->aggs.v[i]->name,
+			    g->b->aggs.v[i]->loc);
 	gen_slots_number(g);
 	for (uint32_t i = 0; i < g->b->aggs.n; i++) {
 		struct agg *a = g->b->aggs.v[i];

@@ -271,10 +271,13 @@ int gen_probe_part(
 const char *gen_part_text(const struct image_probe *p, int part);
 uint32_t gen_rodata_text(struct gen *g, const char *text); /* offset in rodata */
 
-/* gen_tuple.c: keys */
+/* gen_tuple.c: keys. Engines keep the size of an element in 32 bits. */
+enum { GEN_KEY_MAX = 16 << 20 };
+
 void gen_layout_tuple(struct gen *g, struct tuple_layout *l, const type_id *types, uint32_t n);
 void gen_widen_tuple(struct gen *g, struct tuple_layout *l, const struct node *keys, bool is_agg);
-void gen_finish_tuple(struct tuple_layout *l, bool thread);
+/* Returns false when the key is larger than GEN_KEY_MAX bytes. */
+bool gen_finish_tuple(struct tuple_layout *l, bool thread);
 struct ir_val gen_tuple(struct gen *g, const struct tuple_layout *l, const struct node *keys,
 			bool thread);
 /* Writes one value as field fl at dst + fl->offset. */

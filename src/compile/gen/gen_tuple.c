@@ -38,6 +38,17 @@ static uint32_t dyn_size(enum field_kind k)
 	return k == FIELD_SYM || k == FIELD_MOD || k == FIELD_KSTACKID ? 8 : 16;
 }
 
+/* Returns the bytes of a field, or GEN_KEY_MAX + 8 if it is larger. */
+static uint32_t field_size(struct gen *g, type_id t)
+{
+	uint64_t n = type_size(g->types, t);
+
+	/* The size of a type that exceeds 64 bits is 0. */
+	if (n > GEN_KEY_MAX || (!n && type_kind(g->types, type_strip(g->types, t)) == TYPE_ARRAY))
+		return GEN_KEY_MAX + 8;
+	return (uint32_t)n;
+}
+
 void gen_layout_tuple(struct gen *g, struct tuple_layout *l, const type_id *types, uint32_t n)
 {
 	l->n = n;
@@ -54,7 +65,7 @@ void gen_layout_tuple(struct gen *g, struct tuple_layout *l, const type_id *type
 			fl->kind = type_kind(g->types, types[i]) == TYPE_DYN ? FIELD_UADDR
 									     : FIELD_BYTES;
 		fl->size = fl->kind == FIELD_INT || fl->kind == FIELD_BYTES
-				   ? (uint32_t)type_size(g->types, types[i])
+				   ? field_size(g, types[i])
 				   : 4;
 		if (fl->kind == FIELD_INT && !fl->size)
 			fl->size = 8;
@@ -91,9 +102,9 @@ static uint32_t align_of(const struct field *fl)
 	return fl->kind == FIELD_INT ? fl->size : fl->kind == FIELD_STRID ? 4 : 8;
 }
 
-void gen_finish_tuple(struct tuple_layout *l, bool thread)
+bool gen_finish_tuple(struct tuple_layout *l, bool thread)
 {
-	uint32_t at = 0;
+	uint64_t at = 0;
 
 	l->padded = false;
 	for (uint32_t i = 0; i < l->n; i++) {
@@ -104,19 +115,28 @@ void gen_finish_tuple(struct tuple_layout *l, bool thread)
 			fl->size = fl->strsize;
 		l->padded |= at % align != 0 || (fl->kind == FIELD_BYTES && fl->size % 8);
 		at = (at + align - 1) / align * align;
-		fl->offset = at;
+		fl->offset = (uint32_t)at;
 		at += fl->size;
+		if (at > GEN_KEY_MAX) {
+			l->size = GEN_KEY_MAX + 8;
+			return false;
+		}
 	}
 	if (thread) {
 		l->padded |= at % 4 != 0;
-		at = (at + 3) & ~3u;
+		at = (at + 3) & ~3ull;
 		l->fields[l->n] = (struct field){
-			.kind = FIELD_INT, .offset = at, .size = 4, .type = T_UINT32
+			.kind = FIELD_INT, .offset = (uint32_t)at, .size = 4, .type = T_UINT32
 		};
 		at += 4;
 	}
 	l->padded |= at % 8 != 0;
-	l->size = (at + 7) & ~7u;
+	l->size = (uint32_t)((at + 7) & ~7ull);
+	if (l->n && !l->size) { /* structs without members */
+		l->padded = true;
+		l->size = 8;
+	}
+	return true;
 }
 
 static void zero(struct gen *g, struct ir_val dst, uint32_t off, uint32_t size)

@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "base/hash.h"
+#include "base/limits.h"
 #include "base/procdir.h"
 #include "memory/alloc/shim_language.h"
 #include "memory/alloc/shim_stacks.h"
@@ -32,6 +33,7 @@ enum {
 	WRITE_NS = 10000000, /* nodes are written for so long, until other work has its turn */
 	WRITTEN_AT_ONCE = 64,
 	MADV_POPULATE_WRITE_ = 23,
+	TABLES_LEAST = 4 << 20, /* bytes of the budget, for the tables of a process */
 };
 
 /* What was written of a node. */
@@ -55,7 +57,7 @@ struct shim_stacks {
 	bool known;          /* program is that of the process */
 	uint64_t program[2]; /* procdir_program() */
 	struct shim_language language;
-	struct unwind_store *store;
+	struct unwind_store *store; /* NULL: no tables yet, or none any more */
 	struct symbols *symbols;
 	struct sink sink; /* names frames */
 	/* Of the tables. The store's own words, because the command may change its copy. */
@@ -75,9 +77,26 @@ struct shim_stacks {
 	uint32_t pair_root; /* the stack that they stand on */
 	struct shim_budget *budget;
 	uint64_t used;     /* bytes of its room */
+	uint64_t tables;   /* bytes of the budget's tables */
+	uint64_t shared;   /* those in the process's memory */
+	bool full;         /* no room for its tables: it has none any more */
 	uint32_t nserved;  /* answers to requests for tables */
 	uint64_t asked_ns; /* of the request at hand; 0: none */
 };
+
+/* Counts memory of the process that descry makes, and as much of its own that goes with it. The
+ * kernel counts both as descry's, but the limit of memory (base/limits.h) has only the second.
+ * Returns false when there is no room. */
+static bool may_share(struct shim_stacks *s, uint64_t bytes, uint64_t own)
+{
+	if (s->budget->tables < bytes + own)
+		return false;
+	s->budget->tables -= bytes + own;
+	s->tables += bytes + own;
+	s->shared += bytes;
+	limits_reserve(-(int64_t)bytes);
+	return true;
+}
 
 /* --- tables --- */
 
@@ -139,6 +158,10 @@ static struct err *put_chunk(void *arg, uint32_t chunk, const uint32_t *words)
 		return err_new(ENOSPC, "the unwind tables do not fit into shared memory");
 	if (!is_same_program(s)) /* lists of mappings are in chunks */
 		return err_new(EPERM, "the process executes another program");
+	s->full |= !s->chunks[chunk] &&
+		   !may_share(s, WIRE_ALLOC_CHUNK_BYTES, WIRE_ALLOC_CHUNK_BYTES);
+	if (s->full)
+		return err_new(ENOSPC, "the unwind tables of all processes take too much memory");
 	s->chunks[chunk] = words;
 	begin_change(s);
 	memcpy(s->more + (size_t)chunk * WIRE_ALLOC_CHUNK_BYTES, words, WIRE_ALLOC_CHUNK_BYTES);
@@ -169,6 +192,8 @@ static struct err *put_process(void *arg, uint32_t pid, const struct wire_unwind
 static void del_process(void *arg, uint32_t pid)
 {
 }
+
+static const struct unwind_store_ops store_ops = { put_chunk, put_process, del_process };
 
 /* --- nodes --- */
 
@@ -413,17 +438,20 @@ static void shim_stacks_prepare(struct shim_stacks *s, uint32_t n)
 {
 	uint64_t to = (uint64_t)n +
 		      (n < NODES_AHEAD ? n < NODES_FIRST ? NODES_FIRST : n : NODES_AHEAD),
-		 from = s->prepared, page = 4096;
+		 from = s->prepared, page = 4096, far;
 	uint8_t *nodes = s->more + WIRE_ALLOC_NODES_AT;
 
 	to = (to < WIRE_ALLOC_NODES ? to : WIRE_ALLOC_NODES) * sizeof(struct wire_alloc_node) /
 	     page;
 	if (n <= 1 || (from && to < from + PREPARED_LEAST))
 		return;
+	far = to * page >= NODES_SOME && from * page < NODES_SOME ? WIRE_ALLOC_FAR * 4 : 0;
+	if (!may_share(s, (to - from) * page + far, 0))
+		return;
 	/* Linux 5.14 */
 	madvise(nodes + from * page, (to - from) * page, MADV_POPULATE_WRITE_);
-	if (to * page >= NODES_SOME && from * page < NODES_SOME)
-		madvise(s->more + WIRE_ALLOC_FAR_AT, WIRE_ALLOC_FAR * 4, MADV_POPULATE_WRITE_);
+	if (far)
+		madvise(s->more + WIRE_ALLOC_FAR_AT, far, MADV_POPULATE_WRITE_);
 	s->prepared = (uint32_t)to;
 }
 
@@ -485,15 +513,22 @@ void shim_stacks_serve(struct shim_stacks *s, pid_t pid, struct alloc_writer *w)
 	if (!shim_stacks_write(s, w)) /* by the names of now */
 		return;
 	s->asked_ns = 0;
+	s->full |= !s->nserved && s->budget->tables < TABLES_LEAST;
+	if (!s->store && !s->full)
+		s->store = unwind_store_new(&store_ops, s);
 	symbols_look(s->symbols, pid); /* before the time of a new epoch */
 	s->language.pid = pid;
-	if (is_same_program(s)) /* put_process() looks again, before walks are told */
+	if (is_same_program(s) && !s->full) /* put_process() looks again, before walks are told */
 		shim_language_find(&s->language, s->store);
-	e = unwind_store_add(s->store, pid);
+	e = s->full ? NULL : unwind_store_add(s->store, pid);
 	if (e && (s->version & 1 || s->nmappings)) {
 		/* Walks by the old list could go wrong. */
 		begin_change(s);
 		s->m->nmappings = s->nmappings = 0;
+	}
+	if (e && s->full) {
+		unwind_store_free(s->store);
+		s->store = NULL;
 	}
 	err_free(e);
 	end_change(s);
@@ -521,12 +556,10 @@ bool shim_stacks_names(struct shim_stacks *s)
 struct shim_stacks *shim_stacks_new(struct wire_alloc *m, struct symbols *symbols,
 				    struct languages *languages, struct shim_budget *budget)
 {
-	static const struct unwind_store_ops ops = { put_chunk, put_process, del_process };
 	struct shim_stacks *s = xcalloc(1, sizeof(*s));
 
 	s->m = m;
 	s->more = (uint8_t *)m + WIRE_ALLOC_BYTES;
-	s->store = unwind_store_new(&ops, s);
 	s->symbols = symbols;
 	s->sink.symbols = s->symbols;
 	s->sink.languages = languages;
@@ -544,6 +577,8 @@ void shim_stacks_free(struct shim_stacks *s)
 	if (!s)
 		return;
 	s->budget->room += s->used;
+	s->budget->tables += s->tables;
+	limits_reserve((int64_t)s->shared);
 	unwind_store_free(s->store);
 	vec_fini(&s->epochs);
 	vec_fini(&s->nodes);

@@ -23,12 +23,13 @@ struct languages;
 /* What all processes of a recording share, each of which may be hostile. */
 struct shim_budget {
 	uint64_t room;    /* bytes that names, frames and nodes may still take */
+	uint64_t tables;  /* bytes that tables and pages of processes may still take */
 	uint64_t next_ns; /* no process that has asked for tables often gets them again before */
 	uint32_t numbers; /* of processes' programs */
 };
 
 /* symbols, languages: name the frames; may be those of several processes. shim_stacks_free() gives
- * its part of the budget's room back. */
+ * its part of the budget back. */
 struct shim_stacks *shim_stacks_new(struct wire_alloc *m, struct symbols *symbols,
 				    struct languages *languages, struct shim_budget *budget);
 void shim_stacks_free(struct shim_stacks *s);

@@ -22,6 +22,7 @@
 
 #include "base/clock.h"
 #include "base/limits.h"
+#include "base/meminfo.h"
 #include "base/outfile.h"
 #include "base/sealed.h"
 #include "memory/alloc/shim.h"
@@ -134,13 +135,15 @@ struct err *alloc_shim_check(char *const argv[])
 /* Maps shared memory behind a page of this process alone. */
 static void *map_memory(int fd, size_t bytes)
 {
-	uint8_t *p = mmap(NULL, OWN_PAGE + bytes, PROT_READ | PROT_WRITE,
+	/* PROT_NONE: does not count in the limit of memory */
+	uint8_t *p = mmap(NULL, OWN_PAGE + bytes, PROT_NONE,
 			  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
 	if (p == MAP_FAILED)
 		return NULL;
-	if (mmap(p + OWN_PAGE, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0) !=
-	    MAP_FAILED)
+	if (!mprotect(p, OWN_PAGE, PROT_READ | PROT_WRITE) &&
+	    mmap(p + OWN_PAGE, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0) !=
+		    MAP_FAILED)
 		return p + OWN_PAGE;
 	munmap(p, OWN_PAGE + bytes);
 	return NULL;
@@ -353,6 +356,7 @@ struct err *alloc_shims_start(char *const argv[], const struct alloc_shims_optio
 			      struct alloc_shims **ret)
 {
 	struct alloc_shims *s = xcalloc(1, sizeof(*s));
+	const uint64_t available = meminfo_available();
 	struct err *e = ticks_clock(&s->clock) ? NULL : err_new(ENOTSUP, "no clock");
 
 	s->lobby_fd = s->life_fd = s->object = s->socket = s->folder = s->device = -1;
@@ -364,6 +368,7 @@ struct err *alloc_shims_start(char *const argv[], const struct alloc_shims_optio
 	s->symbols = symbols_new();
 	s->languages = languages_new();
 	s->budget.room = ALLOC_DEFINED_MAX;
+	s->budget.tables = available ? available / 2 : UINT64_MAX;
 	e = e ?: make_shared("descry-malloc-lobby", sizeof(*s->lobby), &s->lobby_fd);
 	if (!e && !(s->lobby = map_memory(s->lobby_fd, sizeof(*s->lobby))))
 		e = err_new(ENOTSUP, "no memory for the recording: %s", strerror(errno));

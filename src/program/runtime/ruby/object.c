@@ -1,5 +1,6 @@
 /* Ruby's objects: flags, Strings, Arrays. */
 
+#include "base/characters.h"
 #include "program/runtime/ruby/ruby.h"
 
 enum {
@@ -80,7 +81,10 @@ const char *ruby_text(struct ruby *r, uint64_t string)
 	if (!ruby_afford(r, n + 1))
 		return NULL;
 	text = arena_alloc(&r->names, n + 1); /* is zeroed */
-	return space_read_some(r->runtime.space, addr, text, (uint32_t)n) == n ? text : NULL;
+	if (space_read_some(r->runtime.space, addr, text, (uint32_t)n) != n)
+		return NULL;
+	characters_show(text, n);
+	return text;
 }
 
 /* Finds the items of an Array. */
