@@ -9,6 +9,7 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
+#include "base/child.h"
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/outfile.h"
@@ -185,14 +186,15 @@ static void use_disk(void)
 
 static void use_processes(void)
 {
+	char *const argv[] = { "true", NULL };
 	pid_t pid = fork();
 
 	if (!pid) {
-		execl("/bin/true", "true", (char *)NULL);
+		child_exec(&(struct child){ .file = "/bin/true", .argv = argv });
 		_exit(127);
 	}
 	if (pid > 0)
-		waitpid(pid, NULL, 0);
+		child_wait(pid);
 }
 
 static int work(void)

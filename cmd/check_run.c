@@ -5,9 +5,9 @@
 #include <limits.h>
 #include <poll.h>
 #include <signal.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
 
+#include "base/child.h"
 #include "base/clock.h"
 #include "base/mem.h"
 #include "check.h"
@@ -30,27 +30,32 @@ const char *check_self(void)
 	return path;
 }
 
-static void check_run_child(const char *const *args, int out, int errors)
+/* The child has its own process group and does not get the terminal's ^C, so it ends when this
+ * process ends. */
+static pid_t check_run_child(const char *const *args, int out, int errors)
 {
+	static const char *const plain[] = { "LC_ALL=C", "NO_COLOR=1" };
+	cleanup_free char **env = child_env(NULL, plain, ARRAY_SIZE(plain));
+	struct child c = { .file = "/proc/self/exe",
+			   .env = env,
+			   .in = CHILD_NULL,
+			   .out = out,
+			   .err = errors,
+			   .session = CHILD_GROUP,
+			   .at_end = SIGTERM };
 	VEC(char *) argv = { 0 };
-	int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	pid_t pid;
 
 	vec_push(&argv, (char *)"descry");
 	for (; *args; args++)
 		vec_push(&argv, (char *)*args);
 	vec_push(&argv, NULL);
-	/* The child has its own process group and does not get the terminal's ^C, so it ends when
-	 * this process ends. */
-	setpgid(0, 0);
-	prctl(PR_SET_PDEATHSIG, SIGTERM);
-	dup2(null, 0);
-	dup2(out, 1);
-	dup2(errors, 2);
-	setenv("LC_ALL", "C", 1);
-	setenv("NO_COLOR", "1", 1);
-	execv("/proc/self/exe", argv.v);
-	dprintf(2, "descry: starting %s: %s\n", check_self(), strerror(errno));
-	_exit(127);
+	c.argv = argv.v;
+	pid = child_start(&c);
+	if (pid < 0)
+		dprintf(errors, "descry: starting %s: %s\n", check_self(), strerror(errno));
+	vec_fini(&argv);
+	return pid;
 }
 
 /* Reads both pipes until they end or time is up. */
@@ -101,10 +106,7 @@ void check_run(const char *const *args, unsigned seconds, struct check_run *ret)
 		return;
 	}
 	check_self();
-	fflush(stdout);
-	pid = fork();
-	if (!pid)
-		check_run_child(args, out[1], errors[1]);
+	pid = check_run_child(args, out[1], errors[1]);
 	close(out[1]);
 	close(errors[1]);
 	fds[0] = out[0];
@@ -113,12 +115,14 @@ void check_run(const char *const *args, unsigned seconds, struct check_run *ret)
 	if (fds[0] >= 0 || fds[1] >= 0) {
 		/* Time is up. SIGTERM comes before SIGKILL, because a tracer then removes its
 		 * changes. */
-		kill(pid, SIGTERM);
+		if (pid > 0)
+			kill(pid, SIGTERM);
 		free(ret->out);
 		free(ret->errors);
 		gather(fds, (char **[2]){ &ret->out, &ret->errors },
 		       now_ns() + UINT64_C(3000000000));
-		kill(-pid, SIGKILL);
+		if (pid > 0)
+			kill(-pid, SIGKILL);
 		free(ret->errors);
 		ret->errors = xasprintf("did not end within %u seconds", seconds);
 		status = -1;
@@ -127,10 +131,8 @@ void check_run(const char *const *args, unsigned seconds, struct check_run *ret)
 		if (fds[i] >= 0)
 			close(fds[i]);
 	if (pid > 0) {
-		int how;
+		const int how = child_wait(pid);
 
-		while (waitpid(pid, &how, 0) < 0 && errno == EINTR)
-			;
 		if (!status)
 			ret->status = WIFEXITED(how) ? WEXITSTATUS(how) : 128 + WTERMSIG(how);
 	}

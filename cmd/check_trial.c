@@ -2,9 +2,9 @@
 #define _GNU_SOURCE
 #include <regex.h>
 #include <signal.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
 
+#include "base/child.h"
 #include "base/mem.h"
 #include "check.h"
 
@@ -152,15 +152,11 @@ static char *evidence(const char *text, const char *expect)
 /* Starts a process that sleeps a thousand times a second; 0: none. */
 static pid_t start_idle(void)
 {
-	pid_t parent = getpid(), pid = fork();
+	char *const argv[] = { "descry", "check", "--loop", "idle", NULL };
+	const struct child c = { .file = "/proc/self/exe", .argv = argv, .at_end = SIGKILL };
+	const pid_t pid = child_start(&c);
 
-	if (pid)
-		return pid > 0 ? pid : 0;
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (getppid() != parent)
-		_exit(0);
-	execl("/proc/self/exe", "descry", "check", "--loop", "idle", (char *)NULL);
-	_exit(127);
+	return pid > 0 ? pid : 0;
 }
 
 static void try(const struct trial *t, struct check_table *table)

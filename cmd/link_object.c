@@ -7,9 +7,11 @@
  * args[].
  */
 #define _GNU_SOURCE /* memfd_create */
+#include <fcntl.h>
 #include <gelf.h>
 #include <sys/mman.h>
 
+#include "base/child.h"
 #include "base/io.h"
 #include "cmd/version.h"
 #include "compile/bind/bind.h"
@@ -233,6 +235,24 @@ static int write_dof(const struct build *b, const char *name, char *object, size
 	return status;
 }
 
+/* Runs the compiler by the shell, because $CC may have options. Returns its standard input. */
+static FILE *compiler_start(const char *command, pid_t *ret_pid)
+{
+	char *const argv[] = { "sh", "-c", (char *)command, NULL };
+	struct child c = { .file = "/bin/sh", .argv = argv };
+	int fds[2];
+
+	if (pipe2(fds, O_CLOEXEC))
+		return NULL;
+	c.in = fds[0];
+	*ret_pid = child_start(&c);
+	close(fds[0]);
+	if (*ret_pid > 0)
+		return fdopen(fds[1], "w");
+	close(fds[1]);
+	return NULL;
+}
+
 /* Writes the object to a file. The compiler writes to memory, so that this function reports all
  * errors of the file. */
 static int make_object(const struct build *b)
@@ -244,20 +264,22 @@ static int make_object(const struct build *b)
 	cleanup_free char *object = NULL;
 	const char *cc = getenv("CC");
 	size_t len;
+	pid_t pid;
 	FILE *out;
 	struct err *e;
 
 	if (fd < 0)
 		return header_failed(b->c, "cannot make", "a file in memory");
 	command = xasprintf("%s -x c -c -fPIC -fno-lto -o %s -", cc ? cc : "cc", path);
-	out = popen(command, "we");
+	out = compiler_start(command, &pid);
 	if (!out)
 		return header_failed(b->c, "cannot run", cc ? cc : "cc");
 	header_each_probe(b->tops, b->ntops, out, define_flag);
 	put_places(b, out);
 	if (wants_notes(b))
 		put_unreached(b, out);
-	if (pclose(out)) {
+	fclose(out);
+	if (child_wait(pid)) {
 		fprintf(stderr, "%s: the C compiler failed on %s\n", b->c->progname, name);
 		return 1;
 	}

@@ -7,10 +7,10 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <spawn.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 
+#include "base/child.h"
 #include "base/limits.h"
 #include "base/meminfo.h"
 #include "base/outfile.h"
@@ -18,8 +18,6 @@
 #include "memory/alloc/replay.h"
 #include "render/json.h"
 #include "tool.h"
-
-extern char **environ;
 
 struct contestant {
 	struct replay_allocator a;
@@ -46,21 +44,6 @@ static int by_size(const void *a, const void *b)
 	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
 
 	return (x > y) - (x < y);
-}
-
-/* Makes the environment of a process that plays. The caller frees both. */
-static char **environment(const char *path, char **ret_preload)
-{
-	VEC(char *) env = { 0 };
-
-	*ret_preload = path ? xasprintf("LD_PRELOAD=%s", path) : NULL;
-	for (char **e = environ; *e; e++)
-		if (strncmp(*e, "LD_PRELOAD=", 11))
-			vec_push(&env, *e);
-	if (path)
-		vec_push(&env, *ret_preload);
-	vec_push(&env, NULL);
-	return env.v;
 }
 
 /* Reads a process's result, and waits for its end. Ends a process that keeps more memory than it
@@ -119,37 +102,29 @@ static struct err *play(struct replayer *r, const struct replay_allocator *a, en
 {
 	char fd[16], kind[16], flags[16];
 	char *argv[] = { "descry", "malloc", "play", fd, kind, flags, NULL };
-	char *preload, **env = environment(a->path, &preload);
-	posix_spawn_file_actions_t files;
+	cleanup_free char *preload = xasprintf("LD_PRELOAD%s%s", a->path ? "=" : "", a->path ?: "");
+	cleanup_free char **env = child_env(NULL, (const char *[]){ preload }, 1);
+	struct child c = {
+		.file = "/proc/self/exe", .argv = argv, .env = env, .keep = &r->fd, .nkeep = 1
+	};
 	struct err *e;
-	int pipes[2], error;
-	bool changed;
+	int pipes[2];
 	pid_t pid;
 
 	snprintf(fd, sizeof(fd), "%d", r->fd);
 	snprintf(kind, sizeof(kind), "%d", (int)mode);
 	snprintf(flags, sizeof(flags), "%u", r->flags);
-	if (pipe2(pipes, O_CLOEXEC)) {
-		free(env);
-		free(preload);
+	if (pipe2(pipes, O_CLOEXEC))
 		return err_errno(errno, "pipe");
-	}
-	posix_spawn_file_actions_init(&files);
-	posix_spawn_file_actions_adddup2(&files, pipes[1], 1);
-	changed = limits_restore();
-	error = posix_spawn(&pid, "/proc/self/exe", &files, NULL, argv, env);
-	if (changed)
-		limits_return();
-	posix_spawn_file_actions_destroy(&files);
+	c.out = pipes[1];
+	pid = child_start(&c);
+	e = pid < 0 ? err_errno(errno, "%s: cannot start a process", a->name) : NULL;
 	close(pipes[1]);
-	e = error ? err_errno(error, "%s: cannot start a process", a->name)
-		  : take_result(pipes[0], pid, a->name, r->memory, ret);
+	e = e ?: take_result(pipes[0], pid, a->name, r->memory, ret);
 	close(pipes[0]);
 	ret->allocator[sizeof(ret->allocator) - 1] = '\0';
 	if (!e && a->path)
 		e = check_library(a->path, ret->allocator);
-	free(env);
-	free(preload);
 	return e;
 }
 

@@ -6,35 +6,29 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/child.h"
 #include "base/out.h"
 #include "base/procdir.h"
 
 enum { PRINTED_MAX = 1 << 18 /* bytes that are kept */ };
-
-extern char **environ;
 
 static int reader_spawn(struct serve_heap *h, int to, pid_t *ret)
 {
 	char program[] = "descry", command[] = "heap", rows[] = "-n", number[] = "20",
 	     option[] = "-p", pid[16];
 	char *const argv[] = { program, command, rows, number, option, pid, NULL };
-	posix_spawn_file_actions_t files;
-	int failed;
+	const struct child c = {
+		.file = "/proc/self/exe", .argv = argv, .in = CHILD_NULL, .out = to, .err = to
+	};
 
 	snprintf(pid, sizeof(pid), "%d", (int)h->pid);
-	posix_spawn_file_actions_init(&files);
-	posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-	posix_spawn_file_actions_adddup2(&files, to, STDOUT_FILENO);
-	posix_spawn_file_actions_adddup2(&files, to, STDERR_FILENO);
-	failed = posix_spawn(ret, "/proc/self/exe", &files, NULL, argv, environ);
-	posix_spawn_file_actions_destroy(&files);
-	return failed;
+	*ret = child_start(&c);
+	return *ret < 0 ? errno : 0;
 }
 
 static void printed_take(int from, struct out *o)

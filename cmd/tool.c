@@ -14,6 +14,7 @@
 #include <sys/wait.h>
 
 #include "base/changed.h"
+#include "base/child.h"
 #include "base/clock.h"
 #include "base/io.h"
 #include "base/limits.h"
@@ -209,6 +210,7 @@ static void hold_closed(void)
 
 void tool_start(void)
 {
+	child_begin();
 	hold_closed();
 	tool_ignore(SIGXFSZ);
 	limits_hold_memory();

@@ -68,18 +68,10 @@ void limits_reserve(int64_t bytes)
 	set_memory();
 }
 
-bool limits_restore(void)
+void limits_restore(void)
 {
 	if (files.changed)
 		(void)setrlimit(files.kind, &files.given);
 	if (memory.changed)
 		(void)setrlimit(memory.kind, &memory.given);
-	return files.changed || memory.changed;
-}
-
-void limits_return(void)
-{
-	if (files.changed)
-		(void)setrlimit(files.kind, &files.own);
-	set_memory();
 }

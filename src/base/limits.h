@@ -10,7 +10,6 @@
 #ifndef DESCRY_BASE_LIMITS_H
 #define DESCRY_BASE_LIMITS_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 /* Raises the limit of open files to the hard limit. */
@@ -23,10 +22,8 @@ void limits_hold_memory(void);
  * mapping of terabytes that has few pages. Below 0 also for memory that the limit does not count:
  * pages that this process makes in a file in memory. */
 void limits_reserve(int64_t bytes);
-/* Restores the original limits. Async-signal-safe. Open files stay open. Returns false, and changes
- * nothing, when no limit was changed: a program embeds descry. */
-bool limits_restore(void);
-/* Sets the limits again after limits_restore() has returned true. */
-void limits_return(void);
+/* Restores the original limits, in a child (base/child.h). Async-signal-safe. Open files stay
+ * open. */
+void limits_restore(void);
 
 #endif

@@ -1,15 +1,11 @@
 /* Drives the consumer: drains the rings, orders the records, runs their actions. */
+#include "base/child.h"
 #include "base/clock.h"
-#include "base/limits.h"
 #include "consume/consume_private.h"
 
 #include <errno.h>
-#include <spawn.h>
 #include <sys/resource.h>
-#include <sys/wait.h>
 #include <time.h>
-
-extern char **environ;
 
 enum {
 	HOLD_NS = 100 * 1000,        /* ns; a CPU's older record may come this late */
@@ -165,15 +161,11 @@ static struct err *say(struct consumer *c, const struct record_view *r, const ch
  * system(3) would ignore ^C meanwhile. */
 static bool run_shell(const char *command, int output)
 {
-	cleanup_free char *turned = output ? xasprintf("exec >&%d; %s", output, command) : NULL;
-	char *const argv[] = { "sh", "-c", turned ? turned : (char *)command, NULL };
-	pid_t pid;
+	char *const argv[] = { "sh", "-c", (char *)command, NULL };
+	const pid_t pid =
+		child_start(&(struct child){ .file = "/bin/sh", .argv = argv, .out = output });
 
-	if (posix_spawn(&pid, "/bin/sh", NULL, NULL, argv, environ))
-		return false;
-	while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
-		;
-	return true;
+	return pid > 0 && child_wait(pid) >= 0;
 }
 
 static struct err *do_system(struct consumer *c, const struct record_view *r,
@@ -181,16 +173,12 @@ static struct err *do_system(struct consumer *c, const struct record_view *r,
 {
 	struct err *e = sink_do(c->sink, flush);
 	char *command;
-	bool raised;
 
 	if (e)
 		return e;
 	command = c->sink->ops->format(c->sink, r, a);
-	raised = limits_restore();
 	if (!run_shell(command, c->sink->output))
 		e = say(c, r, "system(): cannot run /bin/sh");
-	if (raised)
-		limits_return();
 	free(command);
 	return e;
 }

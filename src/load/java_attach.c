@@ -24,6 +24,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/child.h"
 #include "base/clock.h"
 #include "base/io.h"
 #include "base/mem.h"
@@ -589,8 +590,8 @@ static struct err *attach_as(struct java_child *c, int *ret_fifo)
 	} else if (!child) {
 		signal(SIGINT, SIG_IGN); /* the parent tells it */
 		signal(SIGTERM, give_up);
-		close(pair[0]);
 		c->socket = pair[1];
+		child_close_files((const int[]){ c->socket, c->root, c->pidfd }, 3);
 		attach_child(c, &fifo);
 		send_result(c, fifo);
 		_exit(0);

@@ -1,21 +1,20 @@
 /* Finds the object files of a traced process: the loaded ones, and libraries that it may load
  * later. */
+#define _GNU_SOURCE
 #include "probe/process.h"
 #include "program/text/text.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <spawn.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
+#include <unistd.h>
 
+#include "base/child.h"
 #include "base/glob.h"
 #include "base/path.h"
 #include "base/procmem.h"
-
-extern char **environ;
 
 enum {
 	OBJECTS_MAX =
@@ -156,27 +155,18 @@ static bool is_own_user(pid_t pid)
 static char *list_libraries(const char *interp, const char *program)
 {
 	char *argv[] = { (char *)interp, "--list", (char *)program, NULL };
-	posix_spawn_file_actions_t actions;
+	struct child c = { .file = interp, .argv = argv, .in = CHILD_NULL, .err = CHILD_NULL };
 	VEC(char) out = { 0 };
-	int fds[2], status;
+	int fds[2];
 	ssize_t n;
 	pid_t pid;
-	int bad;
 
-	if (pipe(fds) < 0)
+	if (pipe2(fds, O_CLOEXEC) < 0)
 		return NULL;
-	posix_spawn_file_actions_init(&actions);
-	posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
-	posix_spawn_file_actions_adddup2(&actions, fds[1], 1);
-	posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", O_WRONLY, 0);
-	if (fds[0] > 2)
-		posix_spawn_file_actions_addclose(&actions, fds[0]);
-	if (fds[1] > 2)
-		posix_spawn_file_actions_addclose(&actions, fds[1]);
-	bad = posix_spawn(&pid, interp, &actions, NULL, argv, environ);
-	posix_spawn_file_actions_destroy(&actions);
+	c.out = fds[1];
+	pid = child_start(&c);
 	close(fds[1]);
-	while (!bad) {
+	while (pid > 0) {
 		vec_reserve(&out, 4096);
 		n = read(fds[0], out.v + out.n, 4095);
 		if (n < 0 && errno == EINTR)
@@ -186,10 +176,9 @@ static char *list_libraries(const char *interp, const char *program)
 		out.n += (uint32_t)n;
 	}
 	close(fds[0]);
-	if (!bad)
-		while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
-			;
-	if (bad || !out.n) {
+	if (pid > 0)
+		child_wait(pid);
+	if (!out.n) {
 		vec_fini(&out);
 		return NULL;
 	}

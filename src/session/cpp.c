@@ -2,11 +2,10 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
-#include <sys/wait.h>
+#include <unistd.h>
 
+#include "base/child.h"
 #include "base/io.h"
 #include "session/session.h"
 
@@ -56,26 +55,6 @@ static struct err *collect(int fd, char **ret_text, size_t *ret_len)
 					     OUTPUT_MAX >> 20);
 }
 
-static void limit(int kind, rlim_t most)
-{
-	struct rlimit l;
-
-	if (getrlimit(kind, &l))
-		return;
-	l.rlim_cur = l.rlim_cur < most ? l.rlim_cur : most;
-	setrlimit(kind, &l);
-}
-
-static void child(char *const argv[], int input, int output)
-{
-	fcntl(input, F_SETFD, 0);
-	dup2(output, STDOUT_FILENO);
-	limit(RLIMIT_DATA, MEMORY_MAX);
-	limit(RLIMIT_CPU, CPU_SECONDS);
-	execvp(argv[0], argv);
-	_exit(127);
-}
-
 struct err *session_preprocess(const struct session *s, const char *name, const char *text,
 			       size_t len, char **ret_text, size_t *ret_len)
 {
@@ -96,7 +75,11 @@ struct err *session_preprocess(const struct session *s, const char *name, const 
 	cleanup_free char *dir = xstrdup(name);
 	VEC(const char *) argv = { 0 };
 	struct err *e = temporary(name, text, len, input);
+	struct child c = {
+		.keep = &input, .nkeep = 1, .memory = MEMORY_MAX, .cpu_seconds = CPU_SECONDS
+	};
 	int fds[2], status;
+	bool none;
 	pid_t pid;
 
 	if (e)
@@ -128,19 +111,18 @@ struct err *session_preprocess(const struct session *s, const char *name, const 
 		vec_fini(&argv);
 		return err_errno(errno, "pipe");
 	}
-	pid = fork();
-	if (pid == 0)
-		child((char *const *)argv.v, input, fds[1]);
+	c.argv = (char *const *)argv.v;
+	c.out = fds[1];
+	pid = child_start(&c);
+	none = pid < 0;
 	close(fds[1]);
 	e = collect(fds[0], ret_text, ret_len);
 	close(fds[0]);
-	if (pid < 0 || waitpid(pid, &status, 0) < 0)
-		status = -1;
+	status = none ? -1 : child_wait(pid);
 	vec_fini(&argv);
 	if (!e && status)
-		e = WIFEXITED(status) && WEXITSTATUS(status) == 127
-			    ? err_new(ENOENT,
-				      "cannot run %s, which -C needs: install the package cpp", cpp)
+		e = none ? err_new(ENOENT, "cannot run %s, which -C needs: install the package cpp",
+				   cpp)
 		    : s->o.dtrace
 			    ? err_new(EINVAL,
 				      "failed to compile script %s: Preprocessor failed to process input program",

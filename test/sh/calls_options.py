@@ -181,6 +181,13 @@ if os.getuid() == 0:
         r = calls("-u", "nobody", "sh", "-c", "cut -d' ' -f1,6 /proc/self/stat; echo $$", rc=0)
         reader, session, shell = r.out.split()
         check(session == shell and session != str(os.getsid(0)), "-u: a session of its own", r)
+        # of root's environment, it has nothing but the terminal and the language
+        r = calls("-u", "nobody", "-e", "exit", "env", rc=0, env={**os.environ, "SECRET": "root's", "LC_DESCRY": "x", "PATH": os.environ["PATH"] + ":/root"})
+        told = dict(line.split("=", 1) for line in r.out.splitlines())
+        check({"HOME", "SHELL", "LC_DESCRY"} <= set(told) <= {"HOME", "USER", "LOGNAME", "SHELL", "PATH", "TERM", "LANG", *(v for v in os.environ if v.startswith("LC_")), "LC_DESCRY"}, "-u: the environment", r)
+        check(told["USER"] == told["LOGNAME"] == "nobody" and told["PATH"] == "/usr/local/bin:/usr/bin:/bin", "-u: the user's variables", r)
+        r = calls("-u", "nobody", "/root/none", rc=1)
+        check("cannot run /root/none as user nobody" in r.err, "-u: a command that cannot be run", r)
         r = calls("-u", "nobody", "-e", "exit", "id", rc=0)
         check(r.out == own and "groups=" in own, "-u: user, group and groups", r, own)
     # The file of a program names its dynamic linker, which descry's user must not run for another's program. This one jumps to the program.

@@ -420,7 +420,7 @@ static void end_lanes(struct making *m)
 struct err *replay_make(struct alloc_trace *t, bool same_threads, struct replay_head *ret,
 			int *ret_fd)
 {
-	struct making m = { .fd = memfd_create("descry-replay", 0),
+	struct making m = { .fd = memfd_create("descry-replay", MFD_CLOEXEC),
 			    .same_threads = same_threads,
 			    .room = t->room / 4 * 7 };
 	uint64_t checked = 0;

@@ -20,8 +20,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/child.h"
 #include "base/clock.h"
-#include "base/limits.h"
 #include "base/meminfo.h"
 #include "base/outfile.h"
 #include "base/sealed.h"
@@ -119,7 +119,7 @@ struct err *alloc_shim_check(char *const argv[])
 	cleanup_free char *path = NULL;
 	struct ticks_clock clock;
 	bool linker = wire_is_linker(argv[0]);
-	struct err *e = linker ? NULL : control_check_preload(argv[0], HOW, &path);
+	struct err *e = linker ? NULL : control_check_preload(argv[0], NULL, HOW, &path);
 
 	if (e)
 		return e;
@@ -300,26 +300,26 @@ static struct err *make_socket(struct alloc_shims *s)
 	return err_new(ENOTSUP, "no socket for the recording: %s", strerror(errno));
 }
 
-static void child(const struct alloc_shims *s, char *const argv[], int report)
+static void shim_child(const struct alloc_shims *s, char *const argv[], int report)
 {
 	const char *before = getenv("LD_PRELOAD");
-	cleanup_free char *preload = xasprintf("/proc/self/fd/%d%s%s", s->object, before ? ":" : "",
-					       before ? before : "");
+	cleanup_free char *preload = xasprintf("LD_PRELOAD=/proc/self/fd/%d%s%s", s->object,
+					       before ? ":" : "", before ? before : "");
 	cleanup_free char *numbers = NULL;
+	cleanup_free char **env = NULL;
+	struct child c = { .argv = argv, .keep = &s->object, .nkeep = 1 };
 	struct stat st;
 	int code;
 
 	if (fstat(s->object, &st))
 		st.st_dev = st.st_ino = 0;
-	numbers = xasprintf("%d,%d,%d,%u,%llu,%llu,%llu,%llu", s->object, (int)getppid(), s->object,
-			    s->name, (unsigned long long)st.st_dev, (unsigned long long)st.st_ino,
-			    (unsigned long long)s->secret, (unsigned long long)s->proof);
+	numbers = xasprintf(WIRE_ALLOC_ENV "=%d,%d,%d,%u,%llu,%llu,%llu,%llu", s->object,
+			    (int)getppid(), s->object, s->name, (unsigned long long)st.st_dev,
+			    (unsigned long long)st.st_ino, (unsigned long long)s->secret,
+			    (unsigned long long)s->proof);
+	c.env = env = child_env(NULL, (const char *[]){ preload, numbers }, 2);
 	signal(SIGINT, SIG_DFL);
-	limits_restore();
-	setenv("LD_PRELOAD", preload, 1);
-	setenv(WIRE_ALLOC_ENV, numbers, 1);
-	fcntl(s->object, F_SETFD, 0);
-	execvp(argv[0], argv);
+	child_exec(&c);
 	code = errno;
 	if (write(report, &code, sizeof(code)) < 0)
 		_exit(126);
@@ -336,7 +336,7 @@ static struct err *start(struct alloc_shims *s, char *const argv[])
 		return err_errno(errno, "pipe");
 	pid = fork();
 	if (pid == 0)
-		child(s, argv, report[1]);
+		shim_child(s, argv, report[1]);
 	close(report[1]);
 	if (pid < 0)
 		e = err_errno(errno, "cannot start %s", argv[0]);

@@ -5,13 +5,13 @@
 #include <elf.h>
 #include <errno.h>
 #include <poll.h>
-#include <pwd.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
+#include "base/child.h"
 #include "base/mem.h"
 #include "program/object/object.h"
 #include "program/target/target.h"
@@ -48,23 +48,20 @@ static char **split(const char *s, char **ret_buf)
 
 struct err *target_start(const char *command, int output, const char *user, struct target *ret)
 {
-	struct control_as as = { .output = output, .user = user };
+	struct child_user *as_user = user ? child_user_new(user) : NULL;
+	const struct control_as as = { .output = output, .user = as_user };
 	cleanup_free char *buf = NULL;
 	cleanup_free char **words = split(command, &buf);
 	struct control *c;
 	struct err *e;
 
 	if (!words[0])
-		return err_new(EINVAL, "-c wants a command");
-	if (user) {
-		const struct passwd *pw = getpwnam(user);
-
-		if (!pw)
-			return err_new(EINVAL, "there is no user %s", user);
-		as.uid = pw->pw_uid;
-		as.gid = pw->pw_gid;
-	}
-	e = control_start(words, false, &as, &c);
+		e = err_new(EINVAL, "-c wants a command");
+	else if (user && !as_user)
+		e = err_new(EINVAL, "there is no user %s", user);
+	else
+		e = control_start(words, false, &as, &c);
+	child_user_free(as_user);
 	if (e)
 		return e;
 	*ret = (struct target){

@@ -73,11 +73,12 @@ static struct err *check_file(const struct search *s, const char *path, int dept
 	return check_file(s, name, depth + 1);
 }
 
-struct err *control_check_preload(const char *name, const char *what, char **ret_path)
+struct err *control_check_preload(const char *name, const char *path, const char *what,
+				  char **ret_path)
 {
 	const struct search search = { what, ret_path }, *s = &search;
-	const char *path = getenv("PATH") ?: "/bin:/usr/bin";
 
+	path = path ?: getenv("PATH") ?: "/bin:/usr/bin";
 	if (strchr(name, '/'))
 		return check_file(s, name, 0);
 	while (*path) {

@@ -12,7 +12,7 @@
 #include <sys/socket.h>
 #include <sys/wait.h>
 
-#include "base/limits.h"
+#include "base/child.h"
 #include "base/procstatus.h"
 #include "base/sealed.h"
 #include "target_private.h"
@@ -65,22 +65,24 @@ static struct err *open_channel(struct channel *ch)
 static void served_child(char *const argv[], const struct control_as *as, const struct channel *ch,
 			 int report)
 {
-	const char *before = getenv("LD_PRELOAD");
-	cleanup_free char *preload = xasprintf("/proc/self/fd/%d%s%s", ch->self, before ? ":" : "",
-					       before ? before : "");
-	cleanup_free char *numbers =
-		xasprintf("%d,%d,%d,%d", ch->service[1], ch->files[1], ch->self, (int)getpid());
+	char *const *base = as && as->user ? as->user->env : environ;
+	const char *before = child_env_get(base, "LD_PRELOAD");
+	cleanup_free char *preload = xasprintf("LD_PRELOAD=/proc/self/fd/%d%s%s", ch->self,
+					       before ? ":" : "", before ? before : "");
+	cleanup_free char *numbers = xasprintf("%s=%d,%d,%d,%d", PRELOAD_ENV, ch->service[1],
+					       ch->files[1], ch->self, (int)getpid());
+	cleanup_free char **env = child_env(base, (const char *[]){ preload, numbers }, 2);
+	const int keep[] = { ch->service[1], ch->files[1], ch->self };
+	const struct child c = { .argv = argv,
+				 .env = env,
+				 .out = as ? as->output : 0,
+				 .keep = keep,
+				 .nkeep = ARRAY_SIZE(keep),
+				 .user = as ? as->user : NULL };
 	int code;
 
 	signal(SIGINT, SIG_DFL);
-	limits_restore();
-	control_become(as);
-	setenv("LD_PRELOAD", preload, 1);
-	setenv(PRELOAD_ENV, numbers, 1);
-	fcntl(ch->service[1], F_SETFD, 0);
-	fcntl(ch->files[1], F_SETFD, 0);
-	fcntl(ch->self, F_SETFD, 0);
-	execvp(argv[0], argv);
+	child_exec(&c);
 	code = errno;
 	if (write(report, &code, sizeof(code)) < 0)
 		_exit(126);
@@ -135,7 +137,8 @@ static struct err *take_hello(struct control *c, const char *name)
 struct err *control_start_served(char *const argv[], const struct control_as *as,
 				 struct control **ret)
 {
-	struct err *e = control_check_preload(argv[0], HELD, NULL);
+	const char *path = as && as->user ? child_env_get(as->user->env, "PATH") : NULL;
+	struct err *e = control_check_preload(argv[0], path, HELD, NULL);
 	struct control *c = NULL;
 	int report[2], code = 0;
 	struct channel ch;
@@ -157,7 +160,7 @@ struct err *control_start_served(char *const argv[], const struct control_as *as
 	if (pid < 0)
 		e = err_errno(errno, "cannot start %s", argv[0]);
 	else if (read(report[0], &code, sizeof(code)) == sizeof(code))
-		e = err_errno(code, "cannot run %s", argv[0]);
+		e = control_cannot_run(argv[0], as, code);
 	close(report[0]);
 	e = e ?: control_new(pid, &c);
 	if (c) {

@@ -4,49 +4,40 @@
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <grp.h>
 #include <signal.h>
 #include <sys/ptrace.h>
 #include <sys/wait.h>
 
+#include "base/child.h"
 #include "base/clock.h"
-#include "base/limits.h"
 #include "target_private.h"
 
 enum { START_OPTIONS = PTRACE_O_TRACEEXEC | PTRACE_O_EXITKILL | PTRACE_O_TRACESYSGOOD };
 
 /* Waits to be seized, then execs. Writes the errno of a failure to the pipe. A successful exec
  * closes the pipe. */
-void control_become(const struct control_as *as)
-{
-	if (as && as->output)
-		dup2(as->output, STDOUT_FILENO);
-	if (as && as->user &&
-	    (initgroups(as->user, as->gid) < 0 || setresgid(as->gid, as->gid, as->gid) < 0 ||
-	     setresuid(as->uid, as->uid, as->uid) < 0)) {
-		dprintf(STDERR_FILENO, "descry: cannot become user %s\n", as->user);
-		_exit(126);
-	}
-	/* Another user's program must not type into this terminal (TIOCSTI), so it gets a session
-	 * without one. It may still read from and write to it. */
-	if (as && as->user && setsid() < 0)
-		_exit(126);
-}
-
 static void start_child(char *const argv[], const struct control_as *as, int go, int report)
 {
+	const struct child c = { .argv = argv,
+				 .out = as ? as->output : 0,
+				 .user = as ? as->user : NULL };
 	char byte;
 	int code;
 
 	signal(SIGINT, SIG_DFL);
-	limits_restore();
-	control_become(as);
 	if (read(go, &byte, 1) == 1)
-		execvp(argv[0], argv);
+		child_exec(&c);
 	code = errno;
 	if (write(report, &code, sizeof(code)) < 0)
 		_exit(126);
 	_exit(127);
+}
+
+struct err *control_cannot_run(const char *name, const struct control_as *as, int error)
+{
+	if (as && as->user)
+		return err_errno(error, "cannot run %s as user %s", name, as->user->name);
+	return err_errno(error, "cannot run %s", name);
 }
 
 /* Waits for the next stop. Delivers signals in between. */
@@ -129,7 +120,7 @@ static struct err *fork_seized(char *const argv[], const struct control_as *as, 
 	close(report[1]);
 	if (!e && !next_stop(pid, &status)) {
 		if (read(report[0], ret_code, sizeof(*ret_code)) == sizeof(*ret_code) && *ret_code)
-			e = err_errno(*ret_code, "cannot run %s", argv[0]);
+			e = control_cannot_run(argv[0], as, *ret_code);
 		else
 			e = err_new(ECHILD, "%s ended before it could be traced", argv[0]);
 		pid = -1;

@@ -168,10 +168,8 @@ struct err *control_refers(struct control *c, const struct control_range *r, uin
 /* The output and the user of a process that is started. Zeroes, or NULL in its place: those of this
  * process. */
 struct control_as {
-	int output;       /* descriptor of its standard output; 0: this process's own */
-	const char *user; /* whose it is, with .uid and .gid; NULL: this user's */
-	uid_t uid;
-	gid_t gid;
+	int output; /* descriptor of its standard output; 0: this process's own */
+	const struct child_user *user; /* whose it is; NULL: this user's */
 };
 /* Starts argv stopped under control: at its program's entry point, where all its libraries are
  * mapped (at_entry), or right after exec, before the dynamic linker. The program is a child of this
@@ -180,9 +178,11 @@ struct control_as {
 struct err *control_start(char *const argv[], bool at_entry, const struct control_as *as,
 			  struct control **ret);
 /* Checks that the dynamic linker loads a library (LD_PRELOAD) into the command that execvp(3) would
- * find. ENOTSUP: it does not: "FILE `what` reason". ret_path: the program's file, malloc()ed, that
- * of the interpreter of a script; NULL: not wanted. */
-struct err *control_check_preload(const char *name, const char *what, char **ret_path);
+ * find with this PATH (NULL: with that of this process). ENOTSUP: it does not: "FILE `what`
+ * reason". ret_path: the program's file, malloc()ed, that of the interpreter of a script; NULL: not
+ * wanted. */
+struct err *control_check_preload(const char *name, const char *path, const char *what,
+				  char **ret_path);
 /* Returns true for a command that was started where ptrace(2) is forbidden, and is held by the
  * library that its dynamic linker loads (served.c). It is held before its own constructors run,
  * both for "right after exec" and for "at its entry point". It can be read, written, patched and

@@ -92,7 +92,7 @@ bool control_dispatches(struct control *c, const struct control_thread *t);
 struct err *control_start_served(char *const argv[], const struct control_as *as,
 				 struct control **ret);
 /* In a child that will execute a program: takes its output and its user. */
-void control_become(const struct control_as *as);
+struct err *control_cannot_run(const char *name, const struct control_as *as, int error);
 /* For a process that serves itself. control_serve() makes a system call in it, control_serve_go()
  * starts its program, and control_serve_end() closes the connection, which ends it if it has not
  * started. */
