@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What a frame of Ruby 3.1 says of its method, as addresses of texts in the process. */
+/* What a frame of Ruby says of its method, as addresses of texts in the process. */
 #include "wire/language.h"
 
 enum {
@@ -13,11 +13,17 @@ enum {
 	RUBY_TEXT_APART = 1 << 13,   /* a String: its text is not in the object */
 	RUBY_ARRAY_INSIDE = 1 << 13, /* an Array: its values are in the object */
 	RUBY_OBJECT_CLASS = 8,
-	RUBY_INSIDE = 16, /* text or values in the object */
+	RUBY_INSIDE = 16,     /* text or values in the object */
+	RUBY_INSIDE_3_3 = 24, /* text */
 	RUBY_STRING_TEXT = 24,
 	RUBY_ARRAY_VALUES = 32,
 	RUBY_CLASS_EXTRA = 24,
 	RUBY_EXTRA_VARIABLES = 8,
+	/* of a class in 3.3: the object of a singleton class, the name, bits */
+	RUBY_CLASS_ATTACHED = 128,
+	RUBY_CLASS_FLAGS = 149,
+	RUBY_CLASS_HAS_NAME = 1,
+	RUBY_CLASS_NAME = 152,
 	/* st_table and its entries */
 	RUBY_TABLE_FIRST = 32,
 	RUBY_TABLE_END = 40,
@@ -64,14 +70,14 @@ INLINE u64 ruby_type(u64 object)
 }
 
 /* Returns the address of a String's text, 0: it is none. */
-INLINE u64 ruby_text(u64 string)
+INLINE u64 ruby_text(u64 string, bool is_3_3)
 {
 	u64 flags = string & 7 ? 0 : ruby_word(string);
 
 	if ((flags & RUBY_TYPE) != RUBY_STRING)
 		return 0;
 	return flags & RUBY_TEXT_APART ? ruby_word(string + RUBY_STRING_TEXT)
-				       : string + RUBY_INSIDE;
+				       : string + (is_3_3 ? RUBY_INSIDE_3_3 : RUBY_INSIDE);
 }
 
 INLINE u64 ruby_item(u64 array, u64 i)
@@ -107,7 +113,7 @@ CALLBACK ruby_variable(u32 i, struct ruby_search *s)
 		    ruby_word(s->v[2] + RUBY_OBJECT_CLASS) == s->class)
 			s->found = s->v[2];
 	} else {
-		s->found = ruby_text(s->v[2]);
+		s->found = ruby_text(s->v[2], false);
 	}
 	return s->found != 0;
 }
@@ -124,27 +130,47 @@ INLINE u64 ruby_search(u64 class, bool attached)
 	return s.found;
 }
 
+INLINE u64 ruby_attached(u64 class, bool is_3_3)
+{
+	u64 object, type;
+
+	if (!is_3_3)
+		return ruby_search(class, true);
+	object = ruby_word(class + RUBY_CLASS_ATTACHED);
+	type = ruby_type(object);
+	return type == RUBY_CLASS || type == RUBY_MODULE ? object : 0;
+}
+
+INLINE u64 ruby_own_name(u64 class, bool is_3_3)
+{
+	if (!is_3_3)
+		return ruby_search(class, false);
+	return ruby_word(class + RUBY_CLASS_FLAGS) & RUBY_CLASS_HAS_NAME
+		       ? ruby_text(ruby_word(class + RUBY_CLASS_NAME), true)
+		       : 0;
+}
+
 /* Returns the name of a method's owner; for a singleton class, of the class it belongs to. */
-INLINE u64 ruby_class_name(u64 class)
+INLINE u64 ruby_class_name(u64 class, bool is_3_3)
 {
 	u64 flags = ruby_word(class);
 
 	if ((flags & RUBY_TYPE) == RUBY_ICLASS) {
 		class = ruby_word(class + RUBY_OBJECT_CLASS);
 	} else if ((flags & RUBY_TYPE) == RUBY_CLASS && flags & RUBY_SINGLETON) {
-		class = ruby_search(class, true);
+		class = ruby_attached(class, is_3_3);
 		if (!class)
 			return 0;
 	}
-	return ruby_search(class, false);
+	return ruby_own_name(class, is_3_3);
 }
 
-INLINE u64 ruby_id_name(u64 id, u64 symbols)
+INLINE u64 ruby_id_name(u64 id, u64 symbols, bool is_3_3)
 {
 	u64 number = id > RUBY_OPERATORS ? id >> RUBY_ID_SHIFT : id;
 	u64 unit = ruby_item(ruby_word(symbols + RUBY_SYMBOLS_ARRAY), number / RUBY_SYMBOLS_UNIT);
 
-	return ruby_text(ruby_item(unit, number % RUBY_SYMBOLS_UNIT * 2));
+	return ruby_text(ruby_item(unit, number % RUBY_SYMBOLS_UNIT * 2), is_3_3);
 }
 
 /* The method entry that a frame's scope has, 0: none. */
@@ -195,9 +221,9 @@ INLINE u64 ruby_here(u64 frame)
 	return ruby_word(entry + RUBY_LINE_EVENTS) & RUBY_EVENT_LINE ? (u32)ruby_word(entry) : 0;
 }
 
-INLINE u64 ruby_part(u64 frame, u64 entry, u64 what, u64 symbols)
+INLINE u64 ruby_part(u64 frame, u64 entry, u64 what, u64 symbols, bool is_3_3)
 {
-	u64 body, file;
+	u64 body, file, line;
 
 	if (what == WIRE_RUBY_IS_HERE)
 		return ruby_here(frame);
@@ -205,23 +231,28 @@ INLINE u64 ruby_part(u64 frame, u64 entry, u64 what, u64 symbols)
 		if (!entry)
 			entry = ruby_method_of(frame);
 		if (what == WIRE_RUBY_IS_CLASS)
-			return entry ? ruby_class_name(ruby_word(entry + RUBY_ENTRY_OWNER)) : 0;
+			return entry ? ruby_class_name(ruby_word(entry + RUBY_ENTRY_OWNER), is_3_3)
+				     : 0;
 		entry = entry ? ruby_word(entry + RUBY_ENTRY_DEFINITION) : 0;
-		return entry ? ruby_id_name(ruby_word(entry + RUBY_DEFINITION_ID), symbols) : 0;
+		return entry ? ruby_id_name(ruby_word(entry + RUBY_DEFINITION_ID), symbols, is_3_3)
+			     : 0;
 	}
 	body = ruby_word((entry ? frame : ruby_word(frame + RUBY_FRAME_ISEQ)) +
 			 WIRE_RUBY_ISEQ_BODY);
-	if (what == WIRE_RUBY_IS_LINE)
-		return ruby_word(body + RUBY_BODY_FIRST_LINE) >> 1; /* a Fixnum */
+	if (what == WIRE_RUBY_IS_LINE) {
+		line = ruby_word(body + RUBY_BODY_FIRST_LINE);
+		return is_3_3 ? (u32)line : line >> 1; /* a Fixnum */
+	}
 	file = ruby_word(body + RUBY_BODY_FILE);
 	if (ruby_type(file) == RUBY_ARRAY)
 		file = ruby_item(file, 0);
-	return ruby_text(file);
+	return ruby_text(file, is_3_3);
 }
 
 ROUTINE long d_ruby(u64 frame, u64 entry, u64 what, u64 symbols, u64 unknown)
 {
-	u64 v = ruby_part(frame, entry, what, symbols);
+	u64 part = what & WIRE_RUBY_PARTS;
+	u64 v = ruby_part(frame, entry, part, symbols, what & WIRE_RUBY_3_3);
 
-	RESULT(v || what >= WIRE_RUBY_IS_LINE ? v : unknown);
+	RESULT(v || part >= WIRE_RUBY_IS_LINE ? v : unknown);
 }

@@ -336,6 +336,10 @@ enum {
 	WIRE_RUBY_IS_FILE = 2,
 	WIRE_RUBY_IS_LINE = 3,
 	WIRE_RUBY_IS_HERE = 4, /* the line that begins at the frame's instruction; 0: none does */
+	WIRE_RUBY_PARTS = 0xff,
+	/* The objects are those of Ruby 3.3: a String's text may be behind its length, a class has
+	 * its name in a member, lines are ints. Else they are those of 2.7 to 3.1. */
+	WIRE_RUBY_3_3 = 0x100,
 };
 
 /* The facts about a process's interpreter that a walk needs: 64 words at a multiple of 64 in the

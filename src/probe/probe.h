@@ -109,7 +109,8 @@ struct usdt_operand {
 	/* USDT_RUBY: what a frame says of its method (bpf/ruby.bpf.h). Register base + disp is the
 	 * frame; with an index, they are an iseq and its method entry. Addresses as linked. */
 	struct {
-		uint8_t what; /* WIRE_RUBY_IS_* */
+		uint8_t what;  /* WIRE_RUBY_IS_* */
+		uint16_t form; /* WIRE_RUBY_3_3 or 0 */
 		uint64_t symbols, unknown;
 	} ruby;
 };

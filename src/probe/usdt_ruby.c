@@ -1,6 +1,6 @@
-/* method-entry and method-return of Ruby 3.1, whose own notes are passed only while a TracePoint is
- * enabled: places where frames are pushed and popped instead, and arguments from the frame. Names
- * that Ruby's probes had in other systems. */
+/* method-entry and method-return of Ruby, whose own notes are passed only while a TracePoint is
+ * enabled, if a build has them: places where frames are pushed and popped instead, and arguments
+ * from the frame. Names that Ruby's probes had in other systems. */
 #include <string.h>
 
 #include "probe/process.h"
@@ -68,9 +68,10 @@ static struct usdt_operand of_method(const struct ruby_places *found, const stru
 	struct usdt_operand u = { .size = what == WIRE_RUBY_IS_LINE ? -4 : 8, .mode = USDT_RUBY };
 
 	u.disp = p->moved;
-	u.base = p->call ? UREG_RSI : usdt_x86_reg(p->frame);
-	u.index = p->call ? UREG_R9 : -1;
+	u.base = usdt_x86_reg(p->frame);
+	u.index = p->entry == RUBY_NO_REGISTER ? -1 : usdt_x86_reg(p->entry);
 	u.ruby.what = what;
+	u.ruby.form = found->is_3_3 ? WIRE_RUBY_3_3 : 0;
 	u.ruby.symbols = found->symbols;
 	u.ruby.unknown = found->unknown;
 	return u;

@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 # Each version of Ruby that tools/install-runtimes has got: the frames of a waiting thread are those of Thread#backtrace_locations, sampled
-# callers call what they are shown to call in both engines, the heap has as many objects as ObjectSpace counts; method-entry and heap alloc
-# are refused with the reason. VERSIONS="2.7": only these.
+# callers call what they are shown to call in both engines, the heap has as many objects as ObjectSpace counts; method-entry and method-return
+# fire as often as a TracePoint says, with class, name, file and line; heap alloc knows the line that makes objects, and sees all of them.
+# VERSIONS="2.7": only these.
+import ruby_calls
 from runtime_versions import *
 
 PROGRAM = r"""
@@ -37,6 +39,7 @@ end
 def work
   each { |x| x }
 end
+class Foo; end
 class Kept
   def initialize(i)
     @number = i
@@ -65,6 +68,21 @@ def objects(n)
 end
 WAITS = Thread.new { Order.find }
 BUSY = Thread.new { busy }
+def once(n)
+  n.times { work }
+  n
+end
+def make(n)
+  n.times { $kept << Foo.new }
+  n
+end
+def varied(n)
+  n.times { |i| $kept << [i.to_s, { i => 2.5e300 * i }, Kept.new(i), :"s#{i}".to_proc, 1..i, (1 << 70) + i, /a#{i}/, Class.new, -> { i }] }
+  n
+end
+def total(n)
+  GC.stat(:total_allocated_objects)
+end
 def stacks(n)
   sleep 0.01 until WAITS.status == "sleep"
   WAITS.backtrace_locations.map { |l| [File.basename(l.path), l.label, l.lineno] }
@@ -82,6 +100,7 @@ end
 exit!(0)
 """
 APP = file_of("app.rb", PROGRAM)
+FOO = 1 + next(i for i, line in enumerate(PROGRAM.splitlines()) if "Foo.new" in line)
 # what may call what; a frame of C has the line of its caller
 CALLERS = {"leaf": {"key"}, "key": {"save"}, "save": {"save", "each"}, "each": {"work"}, "work": {"busy", "each"}}
 
@@ -127,20 +146,47 @@ def sampled(p, engine):
     return seen
 
 
-# What a version does not have, and what descry says about it.
-REASONS = {
-    "ruby2.7": "fires only while a TracePoint is enabled, too: descry does not know where this version's methods begin",
-    "ruby3.3": "its file has no such probe, and descry does not know where this version's methods begin",
-}
+# A description by names selects by the same numbers in both engines.
+SELECTED = """
+ruby$target:Order:leaf:method-entry { @["entry"] = count(); }
+ruby$target:Order:leaf:method-return { @["return"] = count(); }
+ruby$target:Ord*:sa*:method-entry { @["save"] = count(); }
+"""
 
 
-def refused(p, version):
-    r = descry("-p", p.pid, "-n", "ruby$target:::method-entry { } tick-100ms { exit(0); }", rc=0 if version == "ruby2.7" else 1)
-    p.check(REASONS[version] in r.err, "method-entry", r)
-    r = descry("heap", "alloc", "-p", p.pid, rc=1)
-    p.check("descry does not know where this version makes objects" in r.err, "heap alloc is refused", r)
-    r = descry("list", "ruby", "-p", p.pid)
-    p.check("method-entry" in r.out, "descry list ruby", r)
+def calls(p, name):
+    """Calls and returns of the programs of live_rbprobes.py."""
+    ruby = os.path.join(RUNTIMES, name)
+    for file, text in (("shop.rb", ruby_calls.PROGRAM), ("libraries.rb", ruby_calls.LIBRARIES)):
+        app = file_of(file, text)
+        want = ruby_calls.truth(ruby, app)
+        for engine in ("kernel", "inproc"):
+            traced = kill_at_end(subprocess.Popen([ruby, app, "waits"], stdin=subprocess.PIPE, stdout=subprocess.PIPE))
+            traced.stdout.readline()
+            d = tracing("-q", "--json", "-x", "engine=" + engine, "-x", "aggsize=8m", "-n", ruby_calls.COUNT, "-p", str(traced.pid))
+            traced.stdin.write(b"go\n")
+            traced.stdin.close()
+            p.check(traced.wait() == 0, "the traced program ends well", engine)
+            r = finish(d)
+            ruby_calls.judge("%s, %s, %s" % (name, file, engine), r, want, leaves=name == "ruby3.3")
+            if file == "shop.rb":
+                ruby_calls.judge_lines("%s, %s" % (name, engine), r, app, text)
+    for engine in ("kernel", "inproc"):
+        _, r = p.traced(engine, SELECTED, "once", 7)
+        p.check(r and r.aggs() == {"entry": 84, "return": 84, "save": 112}, engine, "selected by names", r and r.aggs())
+
+
+def allocated(p):
+    p.recorded(FOO, "Foo")
+    d = kill_at_end(subprocess.Popen([DESCRY, "heap", "alloc", "--json", "-p", p.pid], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True))
+    p.check(d.stderr.readline() == "descry heap: recording\n", "heap alloc has begun")
+    first = p.ask("total", 0)
+    p.ask("varied", 200)
+    last = p.ask("total", 0)
+    d.send_signal(signal.SIGINT)
+    head = json.loads(d.communicate()[0].splitlines()[0])
+    # between the beginning and the first answer, and behind the second, are a few of the requests themselves
+    p.check(last - first > 2000 and 0 <= head["recorded"] - (last - first) < 200, "all objects are recorded", head, last - first)
 
 
 def heap(p):
@@ -156,7 +202,8 @@ def version(name):
     frames = waiting(p)
     samples = [sampled(p, engine) for engine in ("kernel", "inproc")]
     heap(p)
-    refused(p, name)
+    calls(p, name)
+    allocated(p)
     print("%s: %d frames, %s samples" % (name, frames, samples))
 
 

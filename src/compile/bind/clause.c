@@ -282,6 +282,7 @@ static void put_arg(bytes_t *to, const struct probe_arg *a, bool typed)
 		a->usdt.path.text.ascii,
 		a->usdt.path.text.utf8,
 		a->usdt.ruby.what,
+		a->usdt.ruby.form,
 		(int64_t)a->usdt.ruby.symbols,
 		(int64_t)a->usdt.ruby.unknown,
 	};

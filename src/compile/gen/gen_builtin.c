@@ -403,7 +403,7 @@ static struct ir_val ruby_part(struct gen *g, const struct usdt_operand *u)
 {
 	struct ir_val entry, frame = ruby_frame(g, u, &entry), bias = load_bias(g);
 
-	return ir_routine(g->f, "d_ruby", 5, frame, entry, IR_I(u->ruby.what),
+	return ir_routine(g->f, "d_ruby", 5, frame, entry, IR_I(u->ruby.what | u->ruby.form),
 			  ir_bin(g->f, ALU_ADD, bias, IR_I(u->ruby.symbols)),
 			  ir_bin(g->f, ALU_ADD, bias, IR_I(u->ruby.unknown)));
 }

@@ -15,8 +15,7 @@ enum {
 	SLOT_MAX = 1024,
 	CELLS_MAX = 1 << 24,
 	LOOKS_MAX = 1 << 23, /* at items of all lists; forged ones can be millions of long lists */
-	RUBY_3_1 = 0x0301,
-	SURE = 8, /* a list of so many pages, all of them valid, is the collector's */
+	SURE = 8,            /* a list of so many pages, all of them valid, is the collector's */
 };
 
 /* Returns how many bytes from addr on the copy has, at most SEARCHED. */

@@ -4,7 +4,6 @@
 
 enum {
 	RUBY_3_2 = 0x0302,
-	RUBY_3_3 = 0x0303,
 	BLOCK_MAX = 1 << 26, /* bytes of a block whose size only malloc(3) knows */
 	/* st_table */
 	ST_SIZE = 56,

@@ -15,6 +15,7 @@ enum {
 	HITS_MAX = 4096,       /* of the pattern; each makes a function be decoded */
 	DECODED_MAX = 1 << 24, /* instructions */
 	OBJECT_CLASS = 8,
+	WORD = 64, /* bits */
 	GENERAL_REGISTERS = 16,
 	NO_REGISTER = 255,
 	ADD_REX_W = 0x48,
@@ -46,6 +47,15 @@ static uint8_t allocation_register(ZydisRegister reg)
 		       : NO_REGISTER;
 }
 
+static bool stores(ZydisMnemonic mnemonic, uint32_t bits)
+{
+	return bits == WORD ? mnemonic == ZYDIS_MNEMONIC_MOV
+			    : bits == 2 * WORD && (mnemonic == ZYDIS_MNEMONIC_MOVUPS ||
+						   mnemonic == ZYDIS_MNEMONIC_MOVAPS ||
+						   mnemonic == ZYDIS_MNEMONIC_MOVDQU ||
+						   mnemonic == ZYDIS_MNEMONIC_MOVDQA);
+}
+
 static void note_store(struct stores *s, const ZydisDecodedOperand *op)
 {
 	uint8_t base = allocation_register(op->mem.base);
@@ -54,6 +64,8 @@ static void note_store(struct stores *s, const ZydisDecodedOperand *op)
 	if (op->mem.index != ZYDIS_REGISTER_NONE || op->mem.segment == ZYDIS_REGISTER_FS ||
 	    base == NO_REGISTER || base == RSP)
 		return;
+	if (!at && op->size == 2 * WORD)
+		s->object = base;
 	if (!at)
 		s->flags = base;
 	else if (at == OBJECT_CLASS && base == s->flags)
@@ -75,11 +87,11 @@ static void follow_stores(struct stores *s, const ZydisDecodedInstruction *z,
 		if (ops[i].type == ZYDIS_OPERAND_TYPE_REGISTER &&
 		    ops[i].actions & ZYDIS_OPERAND_ACTION_MASK_WRITE)
 			forget_base(s, allocation_register(ops[i].reg.value));
-	if (z->mnemonic == ZYDIS_MNEMONIC_MOV && ops[0].type == ZYDIS_OPERAND_TYPE_MEMORY &&
-	    ops[0].size == 64)
+	if (ops[0].type == ZYDIS_OPERAND_TYPE_MEMORY && stores(z->mnemonic, ops[0].size))
 		note_store(s, &ops[0]);
-	/* behind a branch the code may come from elsewhere */
-	if (z->meta.branch_type != ZYDIS_BRANCH_TYPE_NONE)
+	/* behind a jump the code comes from elsewhere; a call changes registers */
+	if (z->meta.branch_type != ZYDIS_BRANCH_TYPE_NONE &&
+	    z->meta.category != ZYDIS_CATEGORY_COND_BR)
 		*s = (struct stores){ NO_REGISTER, NO_REGISTER };
 }
 
@@ -178,15 +190,18 @@ static const char *find_allocations(struct search *x)
 	if (!object_symbol_value(o, "ruby_api_version", &version) ||
 	    object_read(o, version, v, sizeof(v)) != sizeof(v))
 		return "descry does not find its version";
-	if (v[0] != 3 || v[1] != 1)
+	x->ruby.layout.version = (uint16_t)(v[0] << 8 | v[1]);
+	if (x->ruby.layout.version != RUBY_2_7 && x->ruby.layout.version != RUBY_3_1 &&
+	    x->ruby.layout.version != RUBY_3_3)
 		return "descry does not know where this version makes objects";
-	x->ruby.layout = *ruby_layout(3, 1);
 	if (!object_text_segment(o, 0, &off, &n, &x->addr) || n > TEXT_MOST)
 		return "its code is not as in other builds";
 	x->ruby.text = (struct ruby_range){ x->addr, n };
 	x->text = xmalloc(n);
 	x->n = (uint32_t)object_read(o, x->addr, x->text, (uint32_t)n);
-	if (!find_counts(x) || x->decoded > DECODED_MAX || !keep_collectors(x))
+	if (x->ruby.layout.version >= RUBY_3_3
+		    ? !ruby_pool_allocations(&x->ruby, x->text, x->n, x->ret)
+		    : !find_counts(x) || x->decoded > DECODED_MAX || !keep_collectors(x))
 		return "the code that makes an object is not as in other builds";
 	return NULL;
 }

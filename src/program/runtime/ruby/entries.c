@@ -22,11 +22,17 @@ enum {
 	TYPE_MASK = 0x7fff0001,
 	FLAG_FINISH = 0x20,
 	FLAG_BLOCK_METHOD = 0x40,
+	TYPE_BLOCK_METHOD = 0x22220141,
 	KEPT = 1 << 3 | 1 << 4 | 1 << 5 | 0xf << 12, /* registers that a called function keeps */
 	POPS = 2,  /* instructions that end a method: leave, opt_invokebuiltin_delegate_leave */
 	NEAR = 32, /* instructions between parts of a pattern */
 	GENERAL = 16,
-	NONE = 255,
+	NONE = RUBY_NO_REGISTER,
+	RSI = 6,
+	R9 = 9,
+	STORES = 8,       /* remembered */
+	ENTRY_BELOW = 16, /* bytes from a scope's method entry to its flags */
+	FRAME_ISEQ = 16,
 };
 
 struct step {
@@ -55,10 +61,30 @@ struct known {
 	uint8_t scope_of, flags_of; /* frame register whose scope, or flags, it has */
 };
 
+/* A register's store to a member behind another one. */
+struct store {
+	uint8_t base, from;
+	int64_t at;
+};
+
+/* A frame that became the one of the context before it was filled (Ruby 2.7). */
+struct pushed {
+	uint64_t addr; /* of the instruction; 0: none */
+	uint8_t context, iseq,
+		block;    /* registers; block: it has the flags of a block that is a method */
+	uint32_t written; /* registers since */
+	struct store stores[STORES];
+	uint32_t nstores;
+};
+
 struct reading {
 	struct known regs[GENERAL];
 	uint32_t n;                     /* instructions so far */
 	uint32_t method, block, finish; /* 1 + n of the last constant of this kind; 0: none */
+	uint32_t looked;                /* the same for the last look at a frame's kind */
+	struct ruby_place kind;         /* that place */
+	uint32_t compared;              /* bits of the kinds that it was compared with since */
+	struct pushed pushed;
 };
 
 static uint8_t general(ZydisRegister reg)
@@ -170,11 +196,11 @@ static bool has_constant(const struct step *s, int64_t v)
 	return false;
 }
 
-static bool add_place(struct walk *w, uint64_t addr, uint8_t frame, int16_t moved, bool call)
+static bool add_place(struct walk *w, uint64_t addr, uint8_t frame, int16_t moved, uint8_t entry)
 {
 	if (w->ret->n == RUBY_PLACES_MAX)
 		return false;
-	w->ret->v[w->ret->n++] = (struct ruby_place){ addr, frame, moved, call };
+	w->ret->v[w->ret->n++] = (struct ruby_place){ addr, frame, entry, moved };
 	return true;
 }
 
@@ -256,12 +282,12 @@ static bool take_method(struct walk *w, struct reading *r, const struct step *s)
 		return true;
 	if (pushes_frame(w, r, s) && stores_frame(s, &context, &reg)) {
 		r->method = 0;
-		return add_place(w, s->addr, reg, 0, false);
+		return add_place(w, s->addr, reg, 0, NONE);
 	}
 	if (!is_call(s, &to))
 		return true;
 	r->method = 0;
-	return !is_push(w, to) || add_place(w, s->addr, NONE, 0, true);
+	return !is_push(w, to) || add_place(w, s->addr, RSI, 0, R9);
 }
 
 /* The same for a block that define_method() made a method. */
@@ -270,12 +296,134 @@ static bool take_block(struct walk *w, struct reading *r, const struct step *s)
 	bool near = is_near(r, r->block);
 	uint64_t to;
 
-	if (s->z.mnemonic == ZYDIS_MNEMONIC_OR && has_constant(s, FLAG_BLOCK_METHOD))
+	if ((s->z.mnemonic == ZYDIS_MNEMONIC_OR && has_constant(s, FLAG_BLOCK_METHOD)) ||
+	    has_constant(s, TYPE_BLOCK_METHOD))
 		r->block = r->n + 1;
 	if (!is_call(s, &to) || to != w->push)
 		return true;
 	r->block = 0;
-	return !near || add_place(w, s->addr, NONE, 0, true);
+	return !near || add_place(w, s->addr, RSI, 0, R9);
+}
+
+/* --- Ruby 2.7 ---
+ *
+ * The compiler has put vm_push_frame() into its callers. The frame becomes the one of the context
+ * first, and is filled then. So the place is the instruction that does the former, and the stores
+ * behind it show the registers that have the iseq and the method entry already.
+ */
+
+/* Returns the register that is stored as the method entry of the scope whose flags are at `at`
+ * behind a register, NONE: none. */
+static uint8_t stored_entry(const struct pushed *p, uint8_t base, int64_t at)
+{
+	for (uint32_t i = p->nstores; i--;)
+		if (p->stores[i].base == base && p->stores[i].at == at - ENTRY_BELOW)
+			return p->stores[i].from;
+	return NONE;
+}
+
+/* Follows what an instruction does to the registers that hold stored values and their addresses. */
+static void follow_stores(struct pushed *p, const struct step *s)
+{
+	const uint8_t to = operand_reg(&s->ops[0]);
+	const bool moves = s->z.mnemonic == ZYDIS_MNEMONIC_ADD && to != NONE &&
+			   s->ops[1].type == ZYDIS_OPERAND_TYPE_IMMEDIATE;
+	uint32_t n = 0, written = 0;
+
+	for (uint32_t i = 0; i < s->z.operand_count; i++) {
+		uint8_t reg = operand_reg(&s->ops[i]);
+
+		if (reg != NONE && s->ops[i].actions & ZYDIS_OPERAND_ACTION_MASK_WRITE)
+			written |= 1u << reg;
+	}
+	p->written |= written;
+	for (uint32_t i = 0; i < p->nstores; i++) {
+		struct store x = p->stores[i];
+
+		if (moves && x.base == to)
+			x.at -= s->ops[1].imm.value.s;
+		else if (written >> x.base & 1)
+			continue;
+		if (!(p->written >> x.from & 1))
+			p->stores[n++] = x;
+	}
+	p->nstores = n;
+}
+
+static void note_push(struct reading *r, const struct step *s)
+{
+	uint8_t context, reg;
+	const uint8_t block = r->pushed.block;
+
+	stores_frame(s, &context, &reg);
+	r->pushed =
+		(struct pushed){ .addr = s->addr, .context = context, .iseq = NONE, .block = NONE };
+	if (is_near(r, r->block))
+		r->pushed.block = block;
+}
+
+/* Takes a push when the flags are stored that make its frame one of a method. */
+static bool take_pushed(struct walk *w, struct reading *r, const struct step *s)
+{
+	const int32_t size = w->ruby.layout.frame_size;
+	struct pushed *p = &r->pushed;
+	int64_t at = 0;
+	uint8_t base = s->z.mnemonic == ZYDIS_MNEMONIC_MOV && s->ops[0].size == 64
+			       ? member(&s->ops[0], &at)
+			       : NONE,
+		from = operand_reg(&s->ops[1]), entry;
+	const bool method = base != NONE && has_constant(s, TYPE_METHOD),
+		   is_block = s->z.mnemonic == ZYDIS_MNEMONIC_OR &&
+			      has_constant(s, FLAG_BLOCK_METHOD) && operand_reg(&s->ops[0]) != NONE;
+
+	if (pushes_frame(w, r, s)) {
+		note_push(r, s);
+		return true;
+	}
+	if (has_constant(s, TYPE_METHOD) && (!method || !p->addr))
+		return false; /* unknown code */
+	if (!p->addr) {
+		if (is_block) {
+			r->block = r->n + 1;
+			p->block = operand_reg(&s->ops[0]);
+		}
+		return true;
+	}
+	if (method ||
+	    (base != NONE && from != NONE && from == p->block && !(p->written >> from & 1))) {
+		uint64_t addr = p->addr;
+
+		entry = stored_entry(p, base, at);
+		p->addr = 0;
+		if (p->iseq != NONE && entry != NONE && !(p->written >> p->iseq & 1))
+			return add_place(w, addr, p->iseq, 0, entry);
+		return !method;
+	}
+	if (base != NONE && from != NONE && r->regs[base].context == p->context &&
+	    r->regs[base].moved + at == FRAME_ISEQ - size)
+		p->iseq = p->written >> from & 1 ? NONE : from;
+	follow_stores(p, s);
+	if (is_block) {
+		p->block = operand_reg(&s->ops[0]);
+		p->written &= ~(1u << p->block);
+	}
+	if (base != NONE && from != NONE && p->nstores < STORES && !(p->written >> from & 1))
+		p->stores[p->nstores++] = (struct store){ base, from, at };
+	if (s->z.meta.category == ZYDIS_CATEGORY_CALL || s->z.meta.category == ZYDIS_CATEGORY_RET)
+		p->addr = 0;
+	return true;
+}
+
+static bool each_function(struct walk *w, uint64_t size,
+			  bool (*fn)(struct walk *w, struct reading *r, const struct step *s))
+{
+	struct ruby_range f;
+
+	for (uint64_t at = w->text_addr; ruby_next_function(&w->ruby, at, &f);
+	     at = f.start + f.size)
+		if (f.size >= size && !each_instruction(w, &f, fn))
+			return false;
+	return true;
 }
 
 /* Takes the places where the loop pops a frame: it then looks at the flag for the end of the
@@ -292,19 +440,33 @@ static bool take_pop(struct walk *w, struct reading *r, const struct step *s)
 	    r->regs[reg].moved != size)
 		return true;
 	r->finish = 0;
-	return add_place(w, s->addr, reg, (int16_t)-size, false);
+	return add_place(w, s->addr, reg, (int16_t)-size, NONE);
 }
 
-/* Takes the place where a frame's kind is looked at before an exception ends it. */
+/* Takes the place where a frame's kind is looked at before an exception ends it: the kind is then
+ * compared with those of methods, blocks and classes, and with no other. */
 static bool take_unwound(struct walk *w, struct reading *r, const struct step *s)
 {
+	static const uint32_t kinds[] = { 0x11110001, 0x22220001, 0x33330001 };
 	uint8_t reg = operand_reg(&s->ops[0]);
+	uint32_t k = 0;
 
-	if (s->z.mnemonic != ZYDIS_MNEMONIC_AND || !has_constant(s, TYPE_MASK) || reg == NONE ||
-	    r->regs[reg].flags_of == NONE)
+	if (s->z.mnemonic == ZYDIS_MNEMONIC_AND && has_constant(s, TYPE_MASK) && reg != NONE &&
+	    r->regs[reg].flags_of != NONE) {
+		r->kind = (struct ruby_place){ s->addr, r->regs[reg].flags_of, NONE, 0 };
+		r->looked = r->n + 1;
+		r->compared = 0;
+	}
+	if (!is_near(r, r->looked) || s->z.mnemonic != ZYDIS_MNEMONIC_CMP ||
+	    s->ops[1].type != ZYDIS_OPERAND_TYPE_IMMEDIATE)
 		return true;
-	add_place(w, s->addr, r->regs[reg].flags_of, 0, false);
-	return false;
+	while (k < ARRAY_SIZE(kinds) && !has_constant(s, kinds[k]))
+		k++;
+	r->compared |= 1u << k;
+	if (r->compared != (1u << ARRAY_SIZE(kinds)) - 1)
+		return true;
+	r->looked = 0;
+	return add_place(w, r->kind.addr, r->kind.frame, 0, NONE);
 }
 
 /* Decodes the function around an address, once. Returns false when it is not as it should be. */
@@ -324,16 +486,22 @@ static bool decode_around(struct walk *w, uint64_t addr,
 	return each_instruction(w, &f, fn);
 }
 
+/* Decodes the functions that have the constant. */
+static bool decode_around_constant(struct walk *w, uint32_t v,
+				   bool (*fn)(struct walk *w, struct reading *r,
+					      const struct step *s))
+{
+	w->ndone = 0;
+	for (uint32_t i = 0; i + sizeof(v) <= w->ntext; i++)
+		if (w->text[i] == (uint8_t)v && !memcmp(w->text + i, &v, sizeof(v)) &&
+		    !decode_around(w, w->text_addr + i, fn))
+			return false;
+	return true;
+}
+
 static bool find_methods(struct walk *w)
 {
-	const uint32_t type = TYPE_METHOD;
-
-	w->ndone = 0;
-	for (uint32_t i = 0; i + sizeof(type) <= w->ntext; i++)
-		if (w->text[i] == (uint8_t)type && !memcmp(w->text + i, &type, sizeof(type)) &&
-		    !decode_around(w, w->text_addr + i, take_method))
-			return false;
-	return w->ret->n && w->push;
+	return decode_around_constant(w, TYPE_METHOD, take_method) && w->ret->n && w->push;
 }
 
 static bool find_blocks(struct walk *w)
@@ -352,47 +520,19 @@ static bool find_blocks(struct walk *w)
 	return true;
 }
 
-static bool take_loop(struct walk *w, struct reading *r, const struct step *s)
-{
-	struct ruby_range f;
-	uint64_t to;
-
-	(void)r;
-	if (!is_call(s, &to) || !ruby_function(&w->ruby, to, &f) || f.start != to ||
-	    f.size < LOOP_MIN)
-		return true;
-	return decode_around(w, to, take_pop);
-}
-
+/* Not every version names the loop. */
 static bool find_pops(struct walk *w)
 {
-	const struct object_symbol *exec = object_find_name(w->o, "rb_vm_exec");
-	uint32_t before = w->ret->n;
-	struct ruby_range f;
+	const uint32_t before = w->ret->n;
 
-	w->ndone = 0;
-	if (!exec || !ruby_function(&w->ruby, exec->addr, &f) || f.start != exec->addr)
-		return false;
-	return each_instruction(w, &f, take_loop) && w->ret->n == before + POPS;
+	return each_function(w, LOOP_MIN, take_pop) && w->ret->n == before + POPS;
 }
 
-/* The function that has the note method__return and not method__entry as well. */
 static bool find_unwound(struct walk *w)
 {
-	uint32_t n, before = w->ret->n;
-	const struct object_usdt *u = object_usdt_names(w->o, &n);
-	struct ruby_range f;
-	uint64_t hook = 0;
+	const uint32_t before = w->ret->n;
 
-	w->ndone = 0;
-	for (uint32_t i = 0; i < n && !hook; i++)
-		if (!strcmp(u[i].name, "method__entry") && ruby_function(&w->ruby, u[i].addr, &f))
-			hook = f.start;
-	for (uint32_t i = 0; i < n; i++)
-		if (!strcmp(u[i].name, "method__return") &&
-		    ruby_function(&w->ruby, u[i].addr, &f) && f.start != hook)
-			decode_around(w, u[i].addr, take_unwound);
-	return hook && w->ret->n == before + 1;
+	return decode_around_constant(w, TYPE_MASK, take_unwound) && w->ret->n == before + 1;
 }
 
 /* The table of symbols: the function that rb_id2str() jumps to compares an ID with the table's
@@ -423,12 +563,12 @@ static bool take_jump(struct walk *w, struct reading *r, const struct step *s)
 	struct ruby_range f;
 	uint64_t to;
 
-	(void)r;
+	if (!take_symbols_table(w, r, s))
+		return false;
 	if (s->z.meta.branch_type == ZYDIS_BRANCH_TYPE_NONE ||
 	    s->ops[0].type != ZYDIS_OPERAND_TYPE_IMMEDIATE)
 		return true;
 	to = s->next + (uint64_t)s->ops[0].imm.value.s;
-	w->done[0] = 0;
 	return !ruby_function(&w->ruby, to, &f) || f.start != to ||
 	       each_instruction(w, &f, take_symbols_table);
 }
@@ -438,6 +578,7 @@ static bool find_symbols_table(struct walk *w)
 	const struct object_symbol *name = object_find_name(w->o, "rb_id2str");
 	struct ruby_range f;
 
+	w->done[0] = 0;
 	return name && ruby_function(&w->ruby, name->addr, &f) &&
 	       !each_instruction(w, &f, take_jump) && w->ret->symbols;
 }
@@ -458,21 +599,26 @@ static bool find_unknown(struct walk *w)
 
 static const char *find_places(struct walk *w)
 {
+	const struct ruby_layout *layout;
 	uint64_t off, n, version;
 	int32_t v[2];
 
 	if (!object_symbol_value(w->o, "ruby_api_version", &version) ||
 	    object_read(w->o, version, v, sizeof(v)) != sizeof(v))
 		return "descry does not find its version";
-	if (v[0] != 3 || v[1] != 1)
+	layout = ruby_layout((uint32_t)v[0], (uint32_t)v[1]);
+	if (!layout || (layout->version != RUBY_2_7 && layout->version != RUBY_3_1 &&
+			layout->version != RUBY_3_3))
 		return "descry does not know where this version's methods begin";
-	w->ruby.layout = *ruby_layout(3, 1);
+	w->ruby.layout = *layout;
+	w->ret->is_3_3 = layout->version == RUBY_3_3;
 	if (!object_text_segment(w->o, 0, &off, &n, &w->text_addr) || n > TEXT_MAX)
 		return "its code is not as in other builds";
 	w->ruby.text = (struct ruby_range){ w->text_addr, n };
 	w->text = xmalloc(n);
 	w->ntext = object_read(w->o, w->text_addr, w->text, (uint32_t)n);
-	if (!find_methods(w) || !find_blocks(w))
+	if (layout->version == RUBY_2_7 ? !each_function(w, 1, take_pushed) || !w->ret->n
+					: !find_methods(w) || !find_blocks(w))
 		return "the code that begins a method is not as in other builds";
 	w->ret->nentries = w->ret->n;
 	if (!find_pops(w) || !find_unwound(w))

@@ -34,13 +34,11 @@ static uint64_t pair_start(const struct ruby *r, size_t i)
 	return r->bias + r->table_addr + (uint64_t)(int64_t)at;
 }
 
-bool ruby_function(struct ruby *r, uint64_t addr, struct ruby_range *ret)
+/* Returns the number of pairs that begin at an address or before it. */
+static size_t pairs_up_to(const struct ruby *r, uint64_t addr)
 {
-	size_t low = 0, high;
+	size_t low = 0, high = (r->ntable - HEADER) / PAIR;
 
-	if (addr - r->text.start >= r->text.size || !read_table(r))
-		return false;
-	high = (r->ntable - HEADER) / PAIR;
 	while (low < high) {
 		size_t mid = low + (high - low) / 2;
 
@@ -49,11 +47,32 @@ bool ruby_function(struct ruby *r, uint64_t addr, struct ruby_range *ret)
 		else
 			high = mid;
 	}
-	if (!low || low == (r->ntable - HEADER) / PAIR)
+	return low;
+}
+
+static bool nth_function(const struct ruby *r, size_t i, struct ruby_range *ret)
+{
+	if (i + 1 >= (r->ntable - HEADER) / PAIR)
 		return false;
-	ret->start = pair_start(r, low - 1);
-	ret->size = pair_start(r, low) - ret->start;
+	ret->start = pair_start(r, i);
+	ret->size = pair_start(r, i + 1) - ret->start;
 	return ret->size <= FUNCTION_MAX;
+}
+
+bool ruby_function(struct ruby *r, uint64_t addr, struct ruby_range *ret)
+{
+	size_t n;
+
+	if (addr - r->text.start >= r->text.size || !read_table(r))
+		return false;
+	n = pairs_up_to(r, addr);
+	return n && nth_function(r, n - 1, ret);
+}
+
+bool ruby_next_function(struct ruby *r, uint64_t addr, struct ruby_range *ret)
+{
+	return read_table(r) && nth_function(r, pairs_up_to(r, addr - 1), ret) &&
+	       ret->start - r->text.start < r->text.size;
 }
 
 void ruby_find_core(struct ruby *r, const struct ruby_code *c)

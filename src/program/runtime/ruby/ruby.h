@@ -6,10 +6,13 @@
 #include "program/object/object.h"
 #include "program/runtime/runtime.h"
 
+/* Versions whose code is known, not only their structures. */
+enum { RUBY_2_7 = 0x207, RUBY_3_1 = 0x301, RUBY_3_3 = 0x303 };
+
 /* Byte offsets. Members with the same offset in all versions are constants of the file that reads
  * them. */
 struct ruby_layout {
-	uint16_t version; /* major << 8 | minor */
+	uint16_t version; /* major << 8 | minor: RUBY_* */
 	/* Head of the VM's list of Ractors, and in a Ractor its node and the head of its list of
 	 * threads. 2.7 has no Ractors: vm_ractors is 0, and vm_threads the VM's own list. */
 	uint16_t vm_ractors, ractor_node, ractor_threads, vm_threads;
@@ -151,21 +154,23 @@ uint32_t ruby_lines_rank(const uint8_t *starts, uint32_t n, uint32_t at);
 /* --- loop.c --- */
 /* Finds the function around an address of the object. Returns false when it is not known. */
 bool ruby_function(struct ruby *r, uint64_t addr, struct ruby_range *ret);
+/* Finds the first function at an address or behind it. Returns false when there is none. */
+bool ruby_next_function(struct ruby *r, uint64_t addr, struct ruby_range *ret);
 /* Finds the loop's function with the instructions, by one instruction of a program. */
 void ruby_find_core(struct ruby *r, const struct ruby_code *c);
 /* Returns true when a tag resumes code of the loop. */
 bool ruby_is_exec(struct ruby *r, uint64_t label);
 
 /* --- entries.c --- */
-/* A place in the code. The frame is at `moved` behind the value of the register `frame`, in x86's
- * order. At a call of vm_push_frame(), there is no frame yet: rsi has its iseq, r9 its method
- * entry. */
+/* A place in the code, with registers in x86's order. The frame is at `moved` behind the value of
+ * `frame`. With an entry, there is no frame yet: `frame` has its iseq, `entry` its method entry. */
 struct ruby_place {
 	uint64_t addr;
 	uint8_t frame;
+	uint8_t entry; /* RUBY_NO_REGISTER: none */
 	int16_t moved;
-	bool call;
 };
+enum { RUBY_NO_REGISTER = 255 };
 enum { RUBY_PLACES_MAX = 96 };
 struct ruby_places {
 	/* A method's frame is pushed at the first nentries of them. At the others a frame of any
@@ -174,6 +179,7 @@ struct ruby_places {
 	uint32_t nentries, n;
 	uint64_t symbols; /* the table of symbols */
 	uint64_t unknown; /* Ruby's text for the name of a class that has none */
+	bool is_3_3;      /* objects are as in WIRE_RUBY_3_3 */
 };
 /* Finds them in a file, all addresses as linked. Returns the reason when it does not find all. */
 const char *ruby_places(struct object *o, struct ruby_places *ret);
@@ -204,6 +210,11 @@ struct ruby_allocations {
 /* Finds them in a file, all addresses as linked. Each object passes one of them. Returns the reason
  * when it does not find them. */
 const char *ruby_allocations(struct object *o, struct ruby_allocations *ret);
+
+/* --- pools.c --- */
+/* The same for Ruby 3.3, in r->text. Returns false when it does not find the place. */
+bool ruby_pool_allocations(struct ruby *r, const uint8_t *text, uint32_t n,
+			   struct ruby_allocations *ret);
 
 /* --- frames.c --- */
 void ruby_frames(struct runtime *runtime, const struct space_thread *t, runtime_frame_vec *ret);
