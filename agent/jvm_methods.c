@@ -7,9 +7,15 @@
  * flags from these on, and bits there. The JVM does not use the last one; with it, this library has
  * set NOT_INLINED. */
 enum { NOT_COMPILED = 0x06000000, FLAGS_AT = 10, NOT_INLINED = 4, BY_DESCRY = 0x8000 };
+/* Java 21 (methodFlags.hpp): bits of a Method's status, which are the same. It has two bits for the
+ * compilers, and one for code that replaces a running loop. */
+enum { NOT_COMPILED_21 = 0x700, NOT_INLINED_21 = 0x1000 };
+static const uint32_t by_descry_21 = 0x80000000;
+enum { JAVA_21 = 0x00150000 };
 
 static struct methods *first;
-static uint64_t access_at;
+static uint64_t flags_at; /* of the access flags, or of the status */
+static int has_status;
 static uint32_t locked;
 
 /* Nothing waits under this lock: the JVM may call class_prepared() in any thread. */
@@ -84,12 +90,28 @@ static int is_wanted(const char *class, const char *method)
 	return found;
 }
 
+static void mark_status(uint32_t *status, int wanted)
+{
+	const uint32_t ours = NOT_INLINED_21 | by_descry_21;
+
+	if (wanted)
+		__atomic_or_fetch(status, NOT_COMPILED_21 | (*status & NOT_INLINED_21 ? 0 : ours),
+				  __ATOMIC_RELAXED);
+	else
+		__atomic_and_fetch(status, ~(NOT_COMPILED_21 | (*status & by_descry_21 ? ours : 0)),
+				   __ATOMIC_RELAXED);
+}
+
 /* A jmethodID is the address of a word that has the Method's. */
 static void mark(jvm_ref method, int wanted)
 {
-	uint32_t *access = (uint32_t *)(*(uint64_t *)method + access_at);
-	uint16_t *flags = (uint16_t *)(*(uint64_t *)method + access_at + FLAGS_AT);
+	uint32_t *access = (uint32_t *)(*(uint64_t *)method + flags_at);
+	uint16_t *flags = (uint16_t *)(*(uint64_t *)method + flags_at + FLAGS_AT);
 
+	if (has_status) {
+		mark_status(access, wanted);
+		return;
+	}
 	if (wanted) {
 		__atomic_or_fetch(access, NOT_COMPILED, __ATOMIC_RELAXED);
 		if (!(*flags & NOT_INLINED))
@@ -160,7 +182,8 @@ int jvm_methods_take(jvm_handle tools, jvm_handle jni, struct methods *m, const 
 	n = length(text, 0);
 	if (!n || n >= sizeof(m->text))
 		return 0;
-	access_at = at;
+	flags_at = at;
+	has_status = jni_version(jni) >= JAVA_21;
 	mem_copy(m->text, text, n + 1);
 	methods_lock();
 	m->next = first;

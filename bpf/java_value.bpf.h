@@ -91,6 +91,8 @@ INLINE u64 java_parameter_at(u64 frame, u64 members)
 		.at = hidden(0),
 	};
 
+	if (first < WIRE_JAVA_LOCALS_NEAR)
+		first = frame + first * 8;
 	if (!WIRE_JAVA_BYTE(members, WIRE_JAVA_WANTED))
 		return flags & WIRE_JAVA_STATIC ? 0 : first;
 	p.text = hidden(java_signature(method, members));

@@ -2,8 +2,8 @@
  * places of members, packed into numbers of a D program (src/probe/usdt_java.c).
  *
  * A method that the interpreter begins has a frame: at rbp - 24 its Method, at rbp - 56 the address
- * of its first word (frame_x86.hpp). The others follow below; a long and a double have two words,
- * and the value is in the second.
+ * of its first word (frame_x86.hpp), in Java 21 its distance from rbp in words. The others follow
+ * below; a long and a double have two words, and the value is in the second.
  */
 #ifndef DESCRY_WIRE_JAVA_VALUE_H
 #define DESCRY_WIRE_JAVA_VALUE_H
@@ -11,7 +11,8 @@
 enum {
 	WIRE_JAVA_METHOD_AT = 24,
 	WIRE_JAVA_LOCALS_AT = 56,
-	WIRE_JAVA_STATIC = 8, /* of a Method's access flags */
+	WIRE_JAVA_LOCALS_NEAR = 1 << 20, /* a distance is less, an address is not */
+	WIRE_JAVA_STATIC = 8,            /* of a Method's access flags */
 	/* Kinds that a parameter must have, beside the letters of signatures. */
 	WIRE_JAVA_ANY = 0,
 	WIRE_JAVA_STRING = 's',

@@ -9,8 +9,8 @@
  *
  *	FIFO WHITEBOX FLAG... @ACCESS;CLASS.METHOD;CLASS.METHOD
  *
- * ACCESS is the place of the access flags in the JVM's Method. A name may have a * at its beginning
- * and one at its end.
+ * ACCESS is the place of the access flags in the JVM's Method, in Java 21 of its status. A name may
+ * have a * at its beginning and one at its end.
  *
  * Or it samples the objects that the JVM makes (wire/jvm_samples.h), a sample for each so many
  * bytes, until the writer has closed the FIFO:

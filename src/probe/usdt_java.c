@@ -34,10 +34,29 @@ static struct jvm *jvm_of(const struct usdt_java *v)
 	return (struct jvm *)v->r;
 }
 
-/* Only Java 17 is known to keep a method from being compiled by the bits of agent/jvm_methods.c. */
+static bool is_17(const struct usdt_java *v)
+{
+	return !strncmp(v->r->version, "17.", 3);
+}
+
+/* Returns the place of a Method's status in Java 21: between two other members. 0: it is not there.
+ */
+static uint32_t status_at(const struct usdt_java *v)
+{
+	const struct jvm_layout *l = &jvm_of(v)->layout;
+
+	return l->method_virtual.width == 4 && l->method_intrinsic.width == 2 &&
+			       l->method_intrinsic.at == l->method_virtual.at + 8
+		       ? l->method_virtual.at + 4
+		       : 0;
+}
+
+/* Of these versions it is known which bits keep a method from being compiled: agent/jvm_methods.c.
+ */
 static bool is_known(struct usdt_java *v)
 {
-	return v->r->type == &runtime_jvm && !strncmp(v->r->version, "17.", 3) &&
+	return v->r->type == &runtime_jvm &&
+	       (is_17(v) || (!strncmp(v->r->version, "21.", 3) && status_at(v))) &&
 	       v->r->type->wire(v->r, &v->wire) &&
 	       jvm_values_read(jvm_of(v), &v->string, &v->signature_at);
 }
@@ -87,7 +106,9 @@ uint32_t usdt_java_access(struct probe_set *ps, pid_t pid)
 {
 	const struct usdt_java *v = java_find(ps, pid);
 
-	return v->r ? jvm_of(v)->layout.method_access.at : 0;
+	if (!v->r)
+		return 0;
+	return is_17(v) ? jvm_of(v)->layout.method_access.at : status_at(v);
 }
 
 bool usdt_java_flag_is_tracers(pid_t pid, const char *name)

@@ -2,7 +2,7 @@
 # Arguments of methods of Java, in a JVM that runs: args[1] and so on have the types of the method's signature, a String is its text whatever its
 # characters, in both engines and with each collector. A long has one number, `this` is args[0]. Methods that differ have the types on which they agree; a
 # class that is loaded later has numbers. Strings that a collector moves all the time are right or a D fault. A method that does not run interpreted is
-# a fault. Afterwards, also after SIGKILL, the methods are compiled again.
+# a fault. Afterwards, also after SIGKILL, the methods are compiled again. JAVAS: another version's folder.
 # serial
 from java_target import *
 
@@ -93,7 +93,8 @@ public class Order {
 }
 """ % ", ".join('"%s"' % t for t in TEXTS)
 CALLS = 20000
-COLLECTORS = ("-XX:+UseG1GC", "-XX:+UseSerialGC", "-XX:+UseParallelGC", "-XX:+UseZGC", "-XX:+UseShenandoahGC", "-XX:-UseCompressedOops",
+ZGC = "-XX:+UseZGC"
+COLLECTORS = ("-XX:+UseG1GC", "-XX:+UseSerialGC", "-XX:+UseParallelGC", ZGC, "-XX:+UseShenandoahGC", "-XX:-UseCompressedOops",
               "-XX:-UseCompressedClassPointers", "-XX:HeapBaseMinAddress=64g")
 
 
@@ -184,12 +185,22 @@ def listing():
         check(re.search(r"args\[1\]: int.*args\[2\]: int64_t.*args\[3\]: string", listed.out, re.S), "listing", listed)
 
 
+def no_arguments(option):
+    with Java(option) as java:
+        r = descry("-p", java.pid, "-n", "java$target:com.shop.Order:price:entry { args[1]; }", rc=1)
+        check("has no typed arguments" in r.err, option, "is refused", r)
+
+
 HOME = java_compile(PROGRAM)
 usable = [c for c in COLLECTORS if has_java(c)]
-check("-XX:+UseZGC" in usable, "ZGC", usable)
+check(ZGC in usable, "ZGC", usable)
+knows_z = '"17.' in sh(HOME + "/bin/java -version").stderr
+if not knows_z:
+    no_arguments(ZGC)
+    usable.remove(ZGC)
 for number, collector in enumerate(usable):
     kinds(collector, ("inproc", "kernel")[number % 2])
-for collector, each in (("-XX:+UseG1GC", "inproc"), ("-XX:+UseZGC", "kernel")):
+for collector, each in [("-XX:+UseG1GC", "inproc")] + [(ZGC, "kernel")] * knows_z:
     numbers(collector, each)
     moving(collector, each)
     moving(collector, "kernel" if each == "inproc" else "inproc")

@@ -169,11 +169,10 @@ def sampled(p, engine):
 
 
 CALLS = "java$target:App:called:entry { @n = count(); }"
-ARGUMENTS = "java$target:App:called:entry { @[args[1]] = sum(args[0]); }"
+ARGUMENTS = "java$target:App:called:entry { @[args[2]] = sum(args[1]); }"
 # What a version does not have, and what descry says about it.
 REFUSED = {
     "java11": {CALLS: "does not match any probes", ARGUMENTS: "does not match any probes"},  # Debian built it without them
-    "java21": {ARGUMENTS: "has no typed arguments"},
     "java25": {CALLS: "from Java 24 on, the interpreter of a JVM that was started without it lacks the probe",
                ARGUMENTS: "from Java 24 on, the interpreter of a JVM that was started without it lacks the probe"},
 }

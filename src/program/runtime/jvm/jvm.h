@@ -17,6 +17,8 @@
 #define JVM_MEMBERS(X) \
 	X(method_const, 1, "Method", "_constMethod", "", "") \
 	X(method_access, 1, "Method", "_access_flags", "", "") \
+	X(method_virtual, 0, "Method", "_vtable_index", "", "") \
+	X(method_intrinsic, 0, "Method", "_intrinsic_id", "", "") \
 	X(const_constants, 1, "ConstMethod", "_constants", "", "") \
 	X(const_words, 1, "ConstMethod", "_constMethod_size", "", "") \
 	X(const_flags, 1, "ConstMethod", "_flags", "ConstMethod", "_flags._flags") \

@@ -19,6 +19,12 @@ enum {
 	FIELD_OFFSET = 4,
 	FIELD_WORDS = 6,
 	FIELD_TAG_BITS = 2,
+	/* the same from Java 21 on: an Array<u1> of compressed numbers; flags of a field there */
+	STREAM_AT = 4,
+	STREAM_MAX = 4096,
+	STREAM_VALUE = 1,
+	STREAM_GENERIC = 4,
+	STREAM_CONTENDED = 16,
 	/* arrayOopDesc */
 	LENGTH_AT = 16,
 	LENGTH_AT_NARROW = 12,
@@ -30,8 +36,9 @@ enum {
 	X(class_methods, 1, "InstanceKlass", "_methods") \
 	X(class_next, 1, "Klass", "_next_link") \
 	X(class_layout, 1, "Klass", "_layout_helper") \
-	X(class_fields, 1, "InstanceKlass", "_fields") \
-	X(class_nfields, 1, "InstanceKlass", "_java_fields_count") \
+	X(class_fields, 0, "InstanceKlass", "_fields") \
+	X(class_nfields, 0, "InstanceKlass", "_java_fields_count") \
+	X(class_stream, 0, "InstanceKlass", "_fieldinfo_stream") \
 	X(loader_next, 1, "ClassLoaderData", "_next") \
 	X(loader_classes, 1, "ClassLoaderData", "_klasses") \
 	X(z_offset_mask, 0, "ZGlobalsForVMStructs", "_ZAddressOffsetMask") \
@@ -198,6 +205,49 @@ void jvm_parameters(struct jvm *j, const char *class, const char *method,
 
 /* --- String --- */
 
+/* Numbers of a compressed table. */
+struct numbers {
+	uint8_t bytes[STREAM_MAX];
+	uint32_t n, at, excluded;
+};
+
+static uint32_t next_number(struct numbers *s)
+{
+	return jvm_number(s->excluded, s->bytes, s->n, &s->at);
+}
+
+/* The table: how many fields there are, and how many of the JVM's own are behind them; then for
+ * each its name, signature, offset, access and flags, and what the flags say. */
+static uint32_t field_in_stream(const struct jvm *j, uint64_t class, const char *name)
+{
+	uint64_t constants = jvm_get(j, class, j->layout.class_constants),
+		 at = jvm_get(j, class, j->values->class_stream),
+		 length = at ? jvm_get(j, at, half_word) : 0;
+	struct numbers s = { .excluded = j->layout.excluded };
+	char text[NAME_SIZE];
+	uint32_t fields;
+
+	s.n = space_read_some(j->runtime.space, at + STREAM_AT, s.bytes,
+			      length < STREAM_MAX ? (uint32_t)length : STREAM_MAX);
+	fields = next_number(&s);
+	(void)next_number(&s);
+	while (fields-- && s.at < s.n) {
+		uint32_t index = next_number(&s), offset, flags;
+
+		(void)next_number(&s);
+		offset = next_number(&s);
+		(void)next_number(&s);
+		flags = next_number(&s);
+		flags &= STREAM_VALUE | STREAM_GENERIC | STREAM_CONTENDED;
+		for (uint32_t bit = 1; bit <= STREAM_CONTENDED; bit <<= 1)
+			if (flags & bit)
+				(void)next_number(&s);
+		if (constant_copy(j, constants, index, text) && !strcmp(text, name))
+			return offset;
+	}
+	return 0;
+}
+
 /* Returns the place of a field, 0: there is none. */
 static uint32_t field_at(const struct jvm *j, uint64_t class, const char *name)
 {
@@ -207,6 +257,8 @@ static uint32_t field_at(const struct jvm *j, uint64_t class, const char *name)
 		 n = jvm_get(j, class, l->class_nfields);
 	char text[NAME_SIZE];
 
+	if (l->class_stream.width)
+		return field_in_stream(j, class, name);
 	for (uint64_t i = 0; fields && i < n && i < FIELDS_MAX; i++) {
 		uint16_t w[FIELD_WORDS];
 
