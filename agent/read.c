@@ -160,6 +160,7 @@ static NOINLINE uint64_t plain_to(struct wire_thread *t, uint64_t addr)
 		o->unsafe = (o->alt_hi && o->alt_hi - o->alt_lo < ALT_MIN) ||
 			    !faults_are_survived(t);
 		o->checks = o->unsafe ? CHECK_UNSAFE : CHECK_EVERY;
+		o->named = o->unsafe ? 0 : WIRE_OWN_NAMED;
 	}
 	o->checks--;
 	if (o->unsafe || on_signal_stack(o))

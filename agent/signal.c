@@ -323,6 +323,10 @@ ENTRY uint64_t on_segv(uint64_t sig, const struct siginfo *info, struct ucontext
 			count_for(uc);
 			return 0;
 		}
+		if (*(const any32 *)(uc->rip - 8) == WIRE_SURVIVED) {
+			uc->rip += (uint64_t)(int32_t) * (const any32 *)(uc->rip - 4);
+			return 0;
+		}
 		for (const struct fixup *f = fixups; f < fixups_end; f++) {
 			if ((uintptr_t)&f->at + (uint64_t)(int64_t)f->at == uc->rip) {
 				uc->rip = (uintptr_t)&f->to + (uint64_t)(int64_t)f->to;

@@ -377,7 +377,7 @@ static void set_up(struct wire_thread *t, uint32_t tid, uint64_t rsp)
 	o->regs = o->signals = 0;
 	o->range_lo = o->range_hi = 0;
 	o->range_version = 1; /* no list has an odd one: the others count no more */
-	o->checks = o->unsafe = o->nested = 0;
+	o->checks = o->named = o->unsafe = o->nested = 0;
 	t->vforked = t->ended = 0;
 	mem_zero(t->calls, sizeof(t->calls));
 	t->random = (now_ns() ^ (uint64_t)tid * WIRE_THREAD_MIX) | 1;

@@ -100,7 +100,7 @@ ROUTINE long d_agg_text(void *map, u64 addr, u64 entry)
 	RESULT(0);
 }
 
-ROUTINE long d_agg_python(void *map, u64 frame, u64 path)
+ROUTINE long d_agg_python(void *map, u64 frame, u64 path, u64 entry)
 {
 	RESULT(0);
 }

@@ -130,6 +130,10 @@ struct wire_gate {
 };
 _Static_assert(sizeof(struct wire_gate) == 16, "the jump knows where target is");
 
+/* In compiled code, in front of a load that survives a fault: the first half of a NOP of 8 bytes.
+ * The second half is the distance from the load to the place where execution continues. */
+enum { WIRE_SURVIVED = 0x5a841f0f };
+
 /* --- maps --- */
 
 enum wire_map_kind {
@@ -229,7 +233,7 @@ struct wire_thread {
 	 * other than the first is own_tid. The tracer writes them too for such a process. */
 	uint32_t tid, pid;
 	uint64_t cookie; /* index in image.probes of the firing */
-	/* While a program with aggregations runs: WIRE_GEN_RUNS | generation; else 0. */
+	/* While a program with aggregations runs: wire_area.gen; else 0. */
 	uint64_t gen;
 	uint32_t owner;  /* atomic: index + 1 in wire_area.processes, 0 free */
 	uint32_t slot;   /* own number */
@@ -260,14 +264,14 @@ enum { WIRE_THREAD_SPACE = 512 };
  * tracer has changed wire_area.gen and every thread has passed a barrier, the thread has finished
  * with the old one. `gen` may still show the old one for a moment, but the thread does not use
  * it. */
-enum { WIRE_GEN_RUNS = 2 };
+enum { WIRE_GEN_RUNS = 2, WIRE_GEN_TURN = 4 };
 
 /* For each slot, the words that this process's agent and programs rely on. They lie in private
  * memory on top of the slot's probe stack. A process that shares the slots (a child of fork(),
  * which may have fewer rights) can write them in its own memory only. Slots are WIRE_STACK_STRIDE
  * << stack_shift apart, so the address is (that of the slot >> wire_area.stack_shift) +
  * wire_area.stacks. */
-enum { WIRE_OWN_RANGES = 7, WIRE_OWN_WALK = 136, WIRE_OWN_TEXTS = 64 };
+enum { WIRE_OWN_RANGES = 7, WIRE_OWN_WALK = 136, WIRE_OWN_TEXTS = 256 };
 struct wire_own {
 	uint64_t alt_lo,
 		/* the thread's signal stack at the last look; alt_hi WIRE_ALT_UNKNOWN: it may have
@@ -298,15 +302,28 @@ struct wire_own {
 		uint64_t lo, hi;
 	} ranges[WIRE_OWN_RANGES];
 	uint64_t ranges_at; /* the next to be replaced */
-	uint64_t unused;
+	/* firings left that read an interpreter's frame by plain loads until the next check; 0
+	 * while they would not be survived */
+	uint32_t named;
+	uint32_t unused;
 	uint64_t walk[WIRE_OWN_WALK]; /* state of a walk up the stack: bpf/unwind.bpf.h */
-	/* Texts that were keys of an aggregation, marks of the keys, and the numbers of their
-	 * entries: agent/key.c. */
+	/* Texts that were keys of an aggregation, and the places of their values in the slot:
+	 * agent/key.c. */
 	struct wire_own_text {
-		uint64_t addr, mark;
-		uint32_t map, entry;
+		uint64_t addr;  /* of the text; or WIRE_NAMED | the interpreter's number for it */
+		uint64_t value; /* offset in the slot */
+		uint32_t map;
+		uint32_t turn; /* wire_area.gen: until the next one, the entry keeps its key */
 	} texts[WIRE_OWN_TEXTS];
 };
+#define WIRE_NAMED (1ull << 63) /* no address of user space has it */
+enum { WIRE_OWN_NAMED = 1 << 15, WIRE_TEXT_MIX = 0x5bd1e995, WIRE_TEXT_SHIFT = 32 - 8 };
+/* Returns the index in wire_own.texts of a text of map number `map`. */
+static inline uint32_t wire_text_place(uint64_t addr, uint32_t map)
+{
+	return ((uint32_t)addr + map) * (uint32_t)WIRE_TEXT_MIX >> WIRE_TEXT_SHIFT;
+}
+_Static_assert(WIRE_OWN_TEXTS == 1 << (32 - WIRE_TEXT_SHIFT), "bits of the hash");
 /* Programs then stay on the stack that the thread is on. */
 #define WIRE_ALT_UNKNOWN (~0ull >> 1)
 
@@ -405,7 +422,7 @@ struct wire_event {
 };
 /* Above the page that WIRE_KEPT takes from slot 0. */
 enum {
-	WIRE_EVENT_BELOW = WIRE_STACK_STRIDE - 4096 - 2880 /* sizeof(struct wire_own) */,
+	WIRE_EVENT_BELOW = WIRE_STACK_STRIDE - 4096 - 7488 /* sizeof(struct wire_own) */,
 	WIRE_EVENT_MAX = WIRE_EVENT_BELOW - WIRE_PROBE_STACK - 4096,
 };
 /* In each thread's slot at wire_area.wanted. */
@@ -555,7 +572,8 @@ struct wire_area {
 	uint64_t heartbeat;
 	/* age of the heartbeat in ns at which programs stop running; 0: never */
 	uint64_t heartbeat_max;
-	uint32_t gen; /* WIRE_GEN_RUNS | aggregation generation, 0 or 1 */
+	/* WIRE_GEN_RUNS | aggregation generation, 0 or 1 | WIRE_GEN_TURN * changes so far */
+	uint32_t gen;
 	/* a traced process has filtered its system calls, so children that are not traced may have
 	 * too */
 	uint32_t filtered;
@@ -697,7 +715,7 @@ _Static_assert(sizeof(struct wire_stub) == 16, "stub");
 _Static_assert(sizeof(struct wire_map) == 72, "map");
 _Static_assert(sizeof(struct wire_ring) == 128, "ring");
 _Static_assert(sizeof(struct wire_thread) <= WIRE_THREAD_SPACE, "thread");
-_Static_assert(sizeof(struct wire_own) == 2880, "above a probe stack");
+_Static_assert(sizeof(struct wire_own) == 7488, "above a probe stack");
 _Static_assert(WIRE_EVENT_BELOW + sizeof(struct wire_own) + 4096 == WIRE_STACK_STRIDE,
 	       "below a probe stack");
 _Static_assert(sizeof(struct wire_thread_entry) == 1 << WIRE_ENTRY_SHIFT, "found by a shift");

@@ -300,12 +300,12 @@ enum {
 	WIRE_V8_HASH_WHOLE = 2,
 };
 
-/* CPython 3.11: the place of a name, from a frame on: its code object, the name in that, the kind
- * of the str, the text of one that is ASCII. */
-#define WIRE_PYTHON_PATH(code, name, state, ascii) \
-	((uint64_t)(uint16_t)(code) | (uint64_t)(uint16_t)(name) << 16 | (uint64_t)(state) << 32 | \
-	 (uint64_t)(ascii) << 40)
-enum { WIRE_PYTHON_ASCII = 0x40 };
+/* CPython: the place of a name, from a frame on: its code object, the name in that. */
+#define WIRE_PYTHON_PATH(code, name) ((uint32_t)(uint16_t)(code) | (uint32_t)(uint16_t)(name) << 16)
+enum {
+	WIRE_PYTHON_HASH = 24, /* in a str: a number of its text, -1 not computed yet */
+	WIRE_PYTHON_ASCII = 0x40
+};
 
 /* MRI 2.7 to 3.4. */
 enum {
@@ -326,6 +326,7 @@ enum {
 	WIRE_RUBY_METHOD = 0x601a,
 	WIRE_RUBY_SVAR_METHOD = 8,
 	WIRE_RUBY_METHOD_ABOUT = 16, /* definition, name, owner */
+	WIRE_RUBY_DEFINITION_NAME = 32,
 	/* iseq and its body: base label, label, first line */
 	WIRE_RUBY_ISEQ_BODY = 16,
 	WIRE_RUBY_BODY_INSTRUCTIONS = 8,

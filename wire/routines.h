@@ -95,8 +95,8 @@ struct wire_firing {
 	  "magnitude, factor, low, high, steps -> rank; the caller bounds it") \
 	X(d_agg_text, 3, \
 	  "aggregation, address of the text that is the key, 0 or a value to be noted for it -> the value, 0 not known") \
-	X(d_agg_python, 3, \
-	  "aggregation, frame of Python, WIRE_PYTHON_PATH() to the name that is the key -> as d_agg_text") \
+	X(d_agg_python, 4, \
+	  "aggregation, frame of Python, WIRE_PYTHON_PATH() to the name that is the key, 0 or a value to be noted -> as d_agg_text") \
 	X(d_agg_ruby, 4, \
 	  "aggregation, frame of Ruby, method entry or 0, 0 or a value to be noted -> as d_agg_text") \
 	X(d_stddev_add, 2, \

@@ -2,12 +2,13 @@
 # The name of a function of Python or a method of Ruby as the only key of an aggregation, whose entry the agent knows without the text: as
 # many calls for each name as the program itself made, and as an aggregation with a second key has. Functions that are
 # made and dropped again and again use addresses again; there are more names than the agent remembers; some are not ASCII, or long;
-# the aggregation is printed meanwhile, so that names get other entries; one method is called by many threads.
+# the aggregation is printed meanwhile, so that names get other entries; one method is called by many threads. A code object has an address
+# that cannot be read in place of its name for some calls: the process lives on, and only these calls are not counted.
 # serial
 from live import *
 
 PYTHON = r"""
-import json, sys, threading
+import ctypes, json, sys, threading
 
 calls = {}
 
@@ -32,6 +33,16 @@ kept = {name: define(name) for name in ["kept_%d" % i for i in range(200)] + ["g
 for round in range(20):
     for name in kept:
         call(name, kept[name], 5)
+lost = define("lost")
+call("lost", lost, 100)
+place = id(lost.__code__)
+while ctypes.c_uint64.from_address(place).value != id(lost.__name__):
+    place += 8
+for address in (4096, (1 << 63) - 8):
+    ctypes.c_uint64.from_address(place).value = address
+    lost(1), lost(2)
+    ctypes.c_uint64.from_address(place).value = id(lost.__name__)
+    call("lost", lost, 100)
 together = define("together")
 threads = [threading.Thread(target=lambda: [together(i) for i in range(5000)]) for _ in range(4)]
 calls["together"] = 20000

@@ -10,6 +10,7 @@ struct cpu {
 };
 static struct cpu cpu_in __attribute__((used)), cpu_out __attribute__((used));
 static void *cpu_stub __attribute__((used));
+static uint64_t fire_rbx __attribute__((unused)); /* 0: as the other registers */
 
 /* Loads every register and the flags, calls the stub, stores them. The red zone below is filled and
  * compared. */
@@ -78,6 +79,8 @@ static void fire_with(enum wire_stub_kind kind, uint64_t flags, uint64_t rax)
 	for (int i = 0; i < 16; i++)
 		cpu_in.r[i] = 0x1111111111111111ull * (uint64_t)i + 0xabc;
 	cpu_in.r[0] = rax;
+	if (fire_rbx)
+		cpu_in.r[3] = fire_rbx;
 	cpu_in.flags = flags | FLAGS_ON;
 	memset(&cpu_out, 0, sizeof(cpu_out));
 	cpu_run();

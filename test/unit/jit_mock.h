@@ -118,7 +118,7 @@ static void mock_init(void)
 	mock.code = mock_map(MOCK_CODE, PROT_READ | PROT_WRITE | PROT_EXEC);
 	mock.area = mock_map_at(mock_far ? 0x200000000000 : 0, MOCK_AREA, PROT_READ | PROT_WRITE);
 	mock.private = mock_map(WIRE_KEPT + 4096, PROT_READ | PROT_WRITE);
-	mock.stack = mock_map(WIRE_PROBE_STACK + 4096, PROT_READ | PROT_WRITE);
+	mock.stack = mock_map(WIRE_PROBE_STACK + 8192, PROT_READ | PROT_WRITE);
 	h = (void *)mock.code;
 	h->magic = WIRE_AREA_MAGIC;
 	h->nentries = WIRE_AGENT_ENTRY_COUNT;
@@ -171,7 +171,7 @@ __attribute__((unused)) static void mock_fini(void)
 	munmap(mock.code, MOCK_CODE);
 	munmap(mock.area, MOCK_AREA);
 	munmap(mock.private, WIRE_KEPT + 4096);
-	munmap(mock.stack, WIRE_PROBE_STACK + 4096);
+	munmap(mock.stack, WIRE_PROBE_STACK + 8192);
 }
 
 /* The thread is not known: the agent finds it. */

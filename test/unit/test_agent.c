@@ -311,11 +311,13 @@ struct named_world {
 	} name;
 };
 
-/* The name that a frame of Python leads to is compared with the key, wherever it came from. */
+/* The name that a frame of Python leads to is known by its hash, in the turn in which it was
+ * noted. */
 TEST(test_python_names)
 {
 	struct wire_thread *t = world_thread(&w, 1);
-	const uint64_t map = world_map(&w, WORLD_AGG_TEXT), path = WIRE_PYTHON_PATH(32, 16, 32, 48);
+	struct wire_own *o = world_own(&w, t);
+	const uint64_t map = world_map(&w, WORLD_AGG_TEXT), path = WIRE_PYTHON_PATH(32, 16);
 	struct named_world *n = (struct named_world *)(w.room + 1024);
 	char *key = (char *)w.room;
 	uint64_t *value = (uint64_t *)(key + 192), v;
@@ -323,28 +325,41 @@ TEST(test_python_names)
 	memset(key, 0, 256);
 	memset(n, 0, sizeof(*n));
 	strcpy(key, "save");
-	strcpy(n->name.text, key);
-	n->name.state[0] = WIRE_PYTHON_ASCII;
+	n->name.head[3] = 0x123456789abcdef0;
 	n->frame[4] = (uintptr_t)n->code;
 	n->code[2] = (uintptr_t)&n->name;
 	w.area->reads_guarded = 1;
-	world_own(&w, t)->checks = 100;
+	o->checks = 100;
+	o->named = 100;
 	CHECK(!CALL(map_update, map, key, value, BPF_NOEXIST));
 	v = CALL(map_lookup, map, key);
-	CHECK(v && !CALL(agg_python, map, n->frame, path));
-	CHECK(!CALL(agg_text, map, n->name.text, v)); /* notes it */
-	CHECK(CALL(agg_python, map, n->frame, path) == v);
-	strcpy(n->name.text, "load");
-	CHECK(!CALL(agg_python, map, n->frame, path));
-	strcpy(n->name.text, key);
-	n->name.state[0] = 0; /* not ASCII: the text is elsewhere */
-	CHECK(!CALL(agg_python, map, n->frame, path));
-	n->name.state[0] = WIRE_PYTHON_ASCII;
-	world_own(&w, t)->unsafe = 1; /* a fault would end the process */
-	CHECK(!CALL(agg_python, map, n->frame, path));
-	world_own(&w, t)->unsafe = 0;
-	CHECK(CALL(agg_python, map, n->frame, path) == v && t->violations == 0);
-	CHECK(!CALL(agg_python, world_map(&w, WORLD_HASH), n->frame, path) && t->violations == 1);
+	CHECK(v && !CALL(agg_python, map, n->frame, path, 0));
+	CHECK(CALL(agg_python, map, n->frame, path, v) == v); /* notes it */
+	CHECK(CALL(agg_python, map, n->frame, path, 0) == v && o->named == 97);
+	n->name.head[3]++;
+	CHECK(!CALL(agg_python, map, n->frame, path, 0));
+	n->name.head[3] = ~0ull; /* not computed yet */
+	CHECK(!CALL(agg_python, map, n->frame, path, v));
+	CHECK(!CALL(agg_python, map, n->frame, path, 0));
+	n->name.head[3] = 0x123456789abcdef0;
+	t->gen += 2 * WIRE_GEN_TURN; /* the entries may have other keys by now */
+	CHECK(!CALL(agg_python, map, n->frame, path, 0));
+	t->gen -= 2 * WIRE_GEN_TURN;
+	o->unsafe = 1; /* a fault would end the process */
+	CHECK(!CALL(agg_python, map, n->frame, path, 0));
+	o->unsafe = 0;
+	o->checks = 0; /* the other way checks whether it would */
+	CHECK(!CALL(agg_python, map, n->frame, path, 0));
+	o->checks = 50;
+	CHECK(CALL(agg_python, map, n->frame, path, 0) == v && o->checks == 50);
+	o->named = 0; /* it is time to check that again */
+	CHECK(!CALL(agg_python, map, n->frame, path, 0) && o->checks == 0);
+	o->named = o->checks = 9;
+	/* no value of the table */
+	CHECK(CALL(agg_python, map, n->frame, path, v - (1 << 20)) == v);
+	CHECK(t->violations == 0);
+	CHECK(!CALL(agg_python, world_map(&w, WORLD_HASH), n->frame, path, 0) &&
+	      t->violations == 1);
 }
 
 /* A method's name is known by its ID, as long as the entry that had it is still that of the key. */
@@ -365,11 +380,11 @@ TEST(test_ruby_names)
 	n->method[2] = (uintptr_t)n->definition;
 	n->definition[4] = 0xabc1;
 	w.area->reads_guarded = 1;
-	world_own(&w, t)->checks = 100;
+	world_own(&w, t)->checks = world_own(&w, t)->named = 100;
 	CHECK(!CALL(map_update, map, key, value, BPF_NOEXIST));
 	v = CALL(map_lookup, map, key);
 	CHECK(v && !CALL(agg_ruby, map, n->frame, 0, 0));
-	CHECK(!CALL(agg_ruby, map, n->frame, 0, v)); /* notes it */
+	CHECK(CALL(agg_ruby, map, n->frame, 0, v) == v); /* notes it */
 	CHECK(CALL(agg_ruby, map, n->frame, 0, 0) == v);
 	CHECK(CALL(agg_ruby, map, 0, n->method, 0) == v);
 	n->definition[4] = 0xabd1; /* another name */
@@ -386,7 +401,7 @@ TEST(test_ruby_names)
 	CHECK(!CALL(agg_ruby, map, n->frame, 0, 0));
 	other = CALL(map_lookup, map, key);
 	n->definition[4] = 0xabd1;
-	CHECK(other != v && !CALL(agg_ruby, map, n->frame, 0, other));
+	CHECK(other != v && CALL(agg_ruby, map, n->frame, 0, other) == other);
 	CHECK(CALL(agg_ruby, map, n->frame, 0, 0) == other);
 	t->gen ^= 1;
 	CHECK(t->violations == 0);

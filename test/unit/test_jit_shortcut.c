@@ -1,7 +1,14 @@
+#define _GNU_SOURCE
 /* The compiler of the in-process engine: firings that end in the thunk's shortcut, and those that
  * go on to the whole program. A program that calls the agent leaves its registers' address in
  * struct wire_own, so a mark there tells both apart. */
 #include "jit_fire.h"
+
+#include <signal.h>
+#include <ucontext.h>
+
+#include "compile/jit/jit_private.h"
+#include "wire/language.h"
 
 enum { UNTOUCHED = 0x4711 };
 
@@ -457,6 +464,176 @@ static void test_shortcut_again(void **state)
 		}
 }
 
+/* --- names of an interpreter's functions --- */
+
+/* As the agent's handler continues behind a fault. */
+static void on_fault(int sig, siginfo_t *info, void *context)
+{
+	greg_t *r = ((ucontext_t *)context)->uc_mcontext.gregs;
+	const uint8_t *rip = (const uint8_t *)r[REG_RIP];
+	int32_t half[2];
+
+	memcpy(half, rip - sizeof(half), sizeof(half));
+	if (half[0] != WIRE_SURVIVED)
+		abort();
+	r[REG_RIP] += half[1];
+}
+
+static struct wire_own_text *note_name(uint32_t map, uint64_t number, uint64_t value)
+{
+	struct wire_own_text *x = &mock.own->texts[wire_text_place(number | WIRE_NAMED, map)];
+
+	*x = (struct wire_own_text){ number | WIRE_NAMED, value, map, mock.head->gen };
+	return x;
+}
+
+static uint32_t add_names(void)
+{
+	uint32_t m = mock_add_map(WIRE_MAP_AGG_HASH, 8, 4);
+
+	mock.maps[m].key_size = 16;
+	mock.maps[m].stride = 32;
+	mock.maps[m].buckets = 8;
+	return m;
+}
+
+/* Fires, and returns true when the shortcut has counted. */
+static bool is_named(uint64_t *value)
+{
+	const uint64_t before = *value;
+	bool cut = takes_shortcut(WIRE_STUB_MID);
+
+	assert_int_equal(*value, before + cut);
+	assert_int_equal(mock.thread->gen, 0);
+	return cut;
+}
+
+/* A count by the name of a function of Python: the name's number leads to the entry. */
+static void test_shortcut_python(void **state)
+{
+	static uint64_t frame[8], code[8], name[8];
+	uint32_t first = add_names(), m = add_names();
+	const struct bpf_insn p[] = {
+		LDX(DW, 2, 1, 40),
+		LD64(1, BPF_PSEUDO_MAP_FD, m),
+		ALU64_IMM(MOV, 3, WIRE_PYTHON_PATH(32, 16)),
+		ALU64_IMM(MOV, 4, 0),
+		CALL(JIT_AGG_PYTHON),
+		JMP_IMM(JNE, 0, 0, 3),
+		CALL(BPF_FUNC_get_prandom_u32),
+		ALU64_IMM(MOV, 0, 0),
+		EXIT(),
+		ALU64_IMM(MOV, 1, 1),
+		ATOMIC(DW, 0, 1, 0, BPF_ADD),
+		ALU64_IMM(MOV, 0, 0),
+		EXIT(),
+	};
+	const struct sigaction act = { .sa_sigaction = on_fault, .sa_flags = SA_SIGINFO };
+	struct sigaction old;
+	struct wire_own_text *x;
+	uint64_t *value = (void *)((uint8_t *)mock.thread + 20000);
+
+	mock_know_thread();
+	COMPILE(p);
+	mock.head->gen = WIRE_GEN_RUNS | WIRE_GEN_TURN;
+	frame[4] = (uintptr_t)code;
+	code[2] = (uintptr_t)name;
+	name[3] = 0x123456789abcdef0;
+	fire_rbx = (uintptr_t)frame;
+	mock.own->named = 100;
+	assert_false(is_named(value));
+	x = note_name(m, name[3], 20000);
+	assert_true(is_named(value));
+	assert_int_equal(mock.own->named, 98);
+	assert_int_equal(*value, 1);
+	for (int kind = 0; kind < WIRE_STUB_MID; kind++) /* there, rax is not saved */
+		assert_false(takes_shortcut(kind));
+	name[3]++;
+	assert_false(is_named(value));
+	name[3]--;
+	x->map = first;
+	assert_false(is_named(value));
+	x->map = m;
+	mock.head->gen += 2 * WIRE_GEN_TURN; /* its entry may have another key by now */
+	assert_false(is_named(value));
+	mock.head->gen -= 2 * WIRE_GEN_TURN;
+	mock.own->named = 0; /* not checked, or a fault would end the process */
+	assert_false(is_named(value));
+	assert_int_equal(mock.own->named, 0);
+	mock.own->named = 100;
+	mock.own->alt_lo = cpu_in.r[4] - 4096; /* on the signal stack */
+	mock.own->alt_hi = cpu_in.r[4] + 4096;
+	assert_false(is_named(value));
+	mock.own->alt_lo = cpu_in.r[4] + 64;
+	assert_true(is_named(value));
+	mock.own->alt_lo = mock.own->alt_hi = 0;
+	sigaction(SIGSEGV, &act, &old);
+	for (uint64_t *at = &frame[4];; at = at == &frame[4] ? &code[2] : &fire_rbx) {
+		const uint64_t was = *at;
+
+		*at = 4096;
+		assert_false(is_named(value));
+		*at = was;
+		assert_true(is_named(value));
+		if (at == &fire_rbx)
+			break;
+	}
+	sigaction(SIGSEGV, &old, NULL);
+	fire_rbx = 0;
+}
+
+/* The same of a method of Ruby, whose entry the frame's scope or a register has. */
+static void test_shortcut_ruby(void **state)
+{
+	static uint64_t frame[8], scope[4], method[8], definition[8];
+	uint32_t m = add_names();
+	struct bpf_insn p[] = {
+		ALU64_REG(MOV, 6, 1),
+		LDX(DW, 2, 1, 40),
+		ALU64_IMM(ADD, 2, 8),
+		LD64(1, BPF_PSEUDO_MAP_FD, m),
+		ALU64_IMM(MOV, 3, 0),
+		ALU64_IMM(MOV, 4, 0),
+		CALL(JIT_AGG_RUBY),
+		JMP_IMM(JNE, 0, 0, 3),
+		CALL(BPF_FUNC_get_prandom_u32),
+		ALU64_IMM(MOV, 0, 0),
+		EXIT(),
+		ALU64_IMM(MOV, 1, 1),
+		ATOMIC(DW, 0, 1, 0, BPF_ADD),
+		ALU64_IMM(MOV, 0, 0),
+		EXIT(),
+	};
+	uint64_t *value = (void *)((uint8_t *)mock.thread + 20000);
+
+	mock_know_thread();
+	COMPILE(p);
+	mock.head->gen = WIRE_GEN_RUNS;
+	frame[1 + WIRE_RUBY_FRAME_SCOPE / 8] = (uintptr_t)&scope[2];
+	scope[0] = (uintptr_t)method;
+	method[0] = WIRE_RUBY_METHOD | 0x20;
+	method[2] = (uintptr_t)definition;
+	definition[4] = 0xabc1;
+	fire_rbx = (uintptr_t)frame;
+	mock.own->named = 100;
+	assert_false(is_named(value));
+	note_name(m, 0xabc1, 20000);
+	assert_true(is_named(value));
+	method[0] = WIRE_RUBY_SVAR;
+	assert_false(is_named(value));
+	method[0] = WIRE_RUBY_METHOD;
+	definition[4] = 0xabd1;
+	assert_false(is_named(value));
+	definition[4] = 0xabc1;
+	p[5] = LDX(DW, 3, 6, 40);
+	COMPILE(p);
+	fire_rbx = (uintptr_t)method;
+	assert_true(is_named(value));
+	method[2] = (uintptr_t)frame;
+	assert_false(is_named(value));
+	fire_rbx = 0;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -465,6 +642,7 @@ int main(void)
 		JIT_TEST(test_shortcut_limit),     JIT_TEST(test_shortcut_nested),
 		JIT_TEST(test_shortcut_random),    JIT_TEST(test_shortcut_counter),
 		JIT_TEST(test_shortcut_again),     JIT_TEST(test_shortcut_product),
+		JIT_TEST(test_shortcut_python),    JIT_TEST(test_shortcut_ruby),
 	};
 
 	return JIT_TESTS(tests);

@@ -204,9 +204,14 @@ static void note_text(struct gen *g, const struct agg *a, const struct probe_arg
 		      struct ir_val addr, struct ir_val entry)
 {
 	struct ir_val v;
+	bool named = arg && gen_named_entry(g, arg, a->map, &entry, &v);
+	uint32_t noted = named ? ir_new_label(g->f) : 0;
 
-	if (!arg || !gen_named_entry(g, arg, a->map, &entry, &v))
-		(void)ir_routine(g->f, "d_agg_text", 3, ir_map(g->f, a->map), addr, entry);
+	if (named)
+		ir_if(g->f, v, IF_NE, IR_I(0), noted);
+	(void)ir_routine(g->f, "d_agg_text", 3, ir_map(g->f, a->map), addr, entry);
+	if (named)
+		ir_place(g->f, noted);
 }
 
 void gen_aggregate(struct gen *g, const struct node *assign)

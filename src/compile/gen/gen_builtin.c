@@ -423,11 +423,11 @@ bool gen_named_entry(struct gen *g, const struct probe_arg *a, uint32_t map,
 				  found ? *found : IR_I(0));
 		return true;
 	}
-	if (u->mode != USDT_REG || p->n != 2 || !p->text.state || found)
+	if (u->mode != USDT_REG || p->n != 2 || !p->text.state)
 		return false;
-	*ret = ir_routine(
-		g->f, "d_agg_python", 3, ir_map(g->f, map), reg_value(g, u->base),
-		IR_I(WIRE_PYTHON_PATH(p->steps[0], p->steps[1], p->text.state, p->text.ascii)));
+	*ret = ir_routine(g->f, "d_agg_python", 4, ir_map(g->f, map), reg_value(g, u->base),
+			  IR_I(WIRE_PYTHON_PATH(p->steps[0], p->steps[1])),
+			  found ? *found : IR_I(0));
 	return true;
 }
 
@@ -447,8 +447,7 @@ bool gen_function_id(struct gen *g, const struct probe_arg *a, uint32_t salt, st
 	if (u->mode != USDT_REG || p->n != 2 || !p->text.state)
 		return false;
 	*ret = ir_routine(g->f, "d_id_python", 3, reg_value(g, u->base),
-			  IR_I((uint16_t)p->steps[0] | (uint32_t)(uint16_t)p->steps[1] << 16),
-			  IR_I(salt));
+			  IR_I(WIRE_PYTHON_PATH(p->steps[0], p->steps[1])), IR_I(salt));
 	return true;
 }
 

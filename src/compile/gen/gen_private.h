@@ -235,9 +235,6 @@ gen_progenyof(struct gen *g,
 	      struct ir_val pid); /* 1 when the current process is pid or descends from it */
 
 /* gen_str.c */
-/* Finds the entry of a name that an argument of a probe of Python or Ruby leads to, without its
- * text; in the agent only. found: the entry, if it is to be noted. Returns false when the argument
- * is no such name, or nothing is to be noted. */
 /* Gives the number of the function of Python or Ruby in which the probe fires, 0: not known at this
  * firing. a: its first argument. Returns false for other probes. */
 bool gen_function_id(struct gen *g, const struct probe_arg *a, uint32_t salt, struct ir_val *ret);
@@ -245,6 +242,9 @@ bool gen_function_id(struct gen *g, const struct probe_arg *a, uint32_t salt, st
 void gen_unnamed(struct gen *g, const struct probe_arg *a, uint32_t label);
 enum { GEN_FUNCTIONS = 4096 /* places of MAP_FUNCTIONS: 64 - GEN_FUNCTION_SHIFT bits */ };
 enum { GEN_FUNCTION_SHIFT = 52 };
+/* Finds the entry of a name that an argument of a probe of Python or Ruby leads to, without its
+ * text; in the agent only. found: the entry, if it is to be noted. Returns false when the argument
+ * is no such name. */
 bool gen_named_entry(struct gen *g, const struct probe_arg *a, uint32_t map,
 		     const struct ir_val *found, struct ir_val *ret);
 enum str_class { STR_ID, STR_TEXT };

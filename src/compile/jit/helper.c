@@ -45,7 +45,7 @@ static const struct jit_helper helpers[] = {
 	{ JIT_USTACK, WIRE_AGENT_ustack, true, '.', "mMMWO" },
 	{ JIT_LANGUAGE, WIRE_AGENT_language, true, '.', "mMMWO" },
 	{ JIT_AGG_TEXT, WIRE_AGENT_agg_text, false, 'v', "M.." },
-	{ JIT_AGG_PYTHON, WIRE_AGENT_agg_python, false, 'v', "M.." },
+	{ JIT_AGG_PYTHON, WIRE_AGENT_agg_python, false, 'v', "M..." },
 	{ JIT_AGG_RUBY, WIRE_AGENT_agg_ruby, false, 'v', "M..." },
 	{ JIT_ID_PYTHON, WIRE_AGENT_id_python, false, '.', "..." },
 	{ JIT_ID_RUBY, WIRE_AGENT_id_ruby, false, '.', "..." },

@@ -6,7 +6,9 @@
  * nothing until then. Where it reaches the program's end, the firing is over, and only three
  * registers were saved. As soon as no way leads to the whole program any more, it also stores words
  * of the thread's slot, and adds constants to them and to aggregations. A single addition needs no
- * mark of a firing, because it is one instruction.
+ * mark of a firing, because it is one instruction. A name of an interpreter's function is looked
+ * for (named.c) behind the mark of a firing; if it is not found, the whole program runs, which sets
+ * the mark again.
  *
  * So a predicate that is false costs a few comparisons. They are not part of a firing: a signal
  * handler that comes in between has firings of its own, which end before the next comparison.
@@ -14,6 +16,7 @@
 #include "compile/jit/shortcut.h"
 
 #include "compile/jit/code_private.h"
+#include "compile/jit/named.h"
 #include "data/image.h"
 
 enum {
@@ -34,6 +37,7 @@ struct word {
 		WORD_STACK,  /* address of the eBPF stack, + add */
 		WORD_CTX,    /* address of the context, + add */
 		WORD_SUM,    /* address of a value of the aggregation that is map `at`, + add */
+		WORD_NAMED,  /* address of the value that jit_named() has found, in rax, + add */
 		WORD_OBJECT, /* an address that is not 0 */
 	} kind;
 	uint8_t size;
@@ -139,6 +143,10 @@ static struct word known(uint64_t v)
 /* Is it known whether the word is 0? */
 static bool knows_zero(const struct way *w, const struct word *a, bool *ret_is_zero)
 {
+	if (a->kind == WORD_NAMED && !a->add) {
+		*ret_is_zero = false;
+		return true;
+	}
 	for (uint32_t i = 0; i < w->nzeros; i++)
 		if (same_place(&w->zeros[i].word, a)) {
 			*ret_is_zero = w->zeros[i].is_zero;
@@ -368,11 +376,12 @@ struct effect {
 		EFFECT_NONE,
 		EFFECT_STORE,
 		EFFECT_ADD,
-		EFFECT_SUM
+		EFFECT_SUM,
+		EFFECT_NAMED
 	} kind;      /* NONE: cannot be followed */
 	uint64_t at; /* in the thread's slot; SUM: the map */
 	uint32_t size;
-	int32_t add, off;  /* SUM: off: in the map */
+	int32_t add, off;  /* SUM: off: in the map; NAMED: from rax */
 	struct word value; /* STORE */
 };
 
@@ -406,6 +415,9 @@ static struct effect effect_of(const struct way *w, const struct bpf_insn *ins,
 		e.kind = EFFECT_SUM;
 		e.at = to->at;
 		e.off = to->add + ins->off;
+	} else if (f->where == JIT_SOMEWHERE && f->proven && to->kind == WORD_NAMED) {
+		e.kind = EFFECT_NAMED;
+		e.off = to->add + ins->off;
 	}
 	return e;
 }
@@ -420,6 +432,7 @@ static void write_effect(struct shortcut *s, const struct effect *e)
 	case EFFECT_ADD:
 		x86_alu_mem_imm(b, e->size, X86_ADD, THREAD, (int32_t)e->at, e->add);
 		break;
+	case EFFECT_NAMED: x86_alu_mem_imm(b, e->size, X86_ADD, X86_RAX, e->off, e->add); break;
 	case EFFECT_SUM:
 		s->uses_t1 = true;
 		m = &s->j->env->maps[e->at];
@@ -608,6 +621,56 @@ static void walk_both(struct shortcut *s, struct way *w, uint32_t i, uint32_t to
 	}
 }
 
+/* Returns false when the word is not an address that jit_named() can use. It pushes and changes
+ * rcx. */
+static bool named_at(const struct word *w, struct named_at *ret)
+{
+	*ret = (struct named_at){ (int)w->at, w->add };
+	return w->kind == WORD_SEEN && !w->times && w->at != X86_RSP && w->at != X86_RCX;
+}
+
+static bool named_key(const struct shortcut *s, const struct way *w, const struct bpf_insn *ins,
+		      const struct jit_fact *f, struct named_key *ret)
+{
+	const struct word *method = &w->r[3];
+
+	if (s->p->rax || f->map < 0 || s->j->env->maps[f->map].kind != WIRE_MAP_AGG_HASH ||
+	    w->r[4].kind != WORD_KNOWN || w->r[4].at || !named_at(&w->r[2], &ret->frame))
+		return false;
+	ret->map = &s->j->env->maps[f->map];
+	ret->ruby = ins->imm == JIT_AGG_RUBY;
+	ret->method.reg = -1;
+	if (method->kind == WORD_KNOWN) {
+		ret->path = (uint32_t)method->at;
+		return ret->ruby ? !method->at : method->at <= UINT32_MAX;
+	}
+	return ret->ruby && named_at(method, &ret->method);
+}
+
+/* Follows a call that finds the entry of a name. Its value is in rax, so there is one such call. If
+ * it finds none, the whole program runs after all: nothing but the mark of the firing has been
+ * written before. */
+static bool follow_named(struct shortcut *s, struct way *w, uint32_t i, enum stage *stage)
+{
+	struct named_key key;
+
+	if (*stage != COMPARING || !named_key(s, w, &s->j->insns[i], &s->j->facts.insn[i], &key))
+		return false;
+	w->r[0] = (struct word){ .kind = WORD_NAMED };
+	for (int r = 1; r < 6; r++)
+		w->r[r].kind = WORD_LOST;
+	if (look(s, w, i + 1, MARKED).runs)
+		return false;
+	*stage = MARKED;
+	s->acts++;
+	s->uses_t1 = true;
+	if (s->write) {
+		jit_firing_begins(s->j);
+		jit_named(s->j, &key, s->jumps);
+	}
+	return true;
+}
+
 /* Follows the program from instruction i. stage: behind COMPARING, no way leads to the whole
  * program. */
 static void walk(struct shortcut *s, struct way *w, uint32_t i, enum stage stage)
@@ -630,7 +693,10 @@ static void walk(struct shortcut *s, struct way *w, uint32_t i, enum stage stage
 			return;
 		}
 		if (ins->code == (BPF_JMP | BPF_CALL)) {
-			if (!follow_call(s, w, ins, f))
+			if (!ins->src_reg &&
+					    (ins->imm == JIT_AGG_PYTHON || ins->imm == JIT_AGG_RUBY)
+				    ? !follow_named(s, w, i, &stage)
+				    : !follow_call(s, w, ins, f))
 				break;
 		} else if (class == BPF_JMP || class == BPF_JMP32) {
 			to = (uint32_t)((int64_t)i + 1 + ebpf_jump_offset(ins));
@@ -671,7 +737,7 @@ static void walk(struct shortcut *s, struct way *w, uint32_t i, enum stage stage
 			s->acts++;
 			if (s->write)
 				write_effect(s, &e);
-			if (e.kind != EFFECT_SUM) {
+			if (e.kind != EFFECT_SUM && e.kind != EFFECT_NAMED) {
 				forget_thread(w, e.at, e.size);
 				forget_zeros(w, e.at, e.size);
 			}
@@ -706,7 +772,7 @@ bool jit_shortcut(struct jit *j, const struct shortcut_place *p, struct shortcut
 	struct shortcut s = { .j = j, .p = p, .write = true, .jumps = ret };
 	struct way w;
 
-	ret->nouts = ret->nruns = 0;
+	ret->nouts = ret->nruns = ret->nfails = 0;
 	start(&w);
 	walk(&s, &w, j->facts.fns[0].start, COMPARING);
 	/* The end follows, so a jump to it is not needed. */

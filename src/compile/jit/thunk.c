@@ -523,6 +523,9 @@ void jit_thunk(struct jit *j, enum wire_stub_kind kind)
 		land_all(b, jumps.outs, jumps.nouts);
 		short_end = b->n;
 		thunk_leave(j, lean || later, mid);
+		land_all(b, jumps.fails, jumps.nfails);
+		if (jumps.nfails)
+			x86_pop(b, X86_RCX);
 		land_all(b, jumps.runs, jumps.nruns);
 		if (later)
 			x86_push(b, X86_R10);

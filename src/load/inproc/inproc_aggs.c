@@ -3,7 +3,7 @@
  * them. Nothing is locked and nothing is lost:
  *
  *	thread    do gen = area.gen; while (gen != area.gen); ... add ...; gen = 0
- *	tracer    area.gen ^= 1; membarrier; for each thread: gen is the old one? wait
+ *	tracer    area.gen: the other one; membarrier; for each thread: gen is the old one? wait
  *
  * A thread that was stopped in a probe keeps its old table until it has moved on. The tracer looks
  * at it again before the next switch. A thread that was killed in a probe never changes `gen`; its
@@ -224,7 +224,7 @@ static bool has_left(const struct inproc_engine *e, const struct wire_thread *t,
 {
 	const uint64_t now = __atomic_load_n(&t->gen, __ATOMIC_ACQUIRE);
 
-	return !now || now == (WIRE_GEN_RUNS | (gen ^ 1)) || t == e->self;
+	return !now || (now % WIRE_GEN_TURN) == (WIRE_GEN_RUNS | (gen ^ 1)) || t == e->self;
 }
 
 /* Takes the tables of generation gen of the waiting threads that have left it, and ends their
@@ -312,7 +312,10 @@ void aggs_flip(struct inproc_engine *e)
 	 * writes to them any more. */
 	wait_for_leaving(e, new, e->aggs.late, last ? end : 0);
 	e->aggs.gen = new;
-	__atomic_store_n(&e->area->gen, WIRE_GEN_RUNS | new, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&e->area->gen,
+			 (e->area->gen & ~(WIRE_GEN_TURN - 1u)) + WIRE_GEN_TURN +
+				 (WIRE_GEN_RUNS | new),
+			 __ATOMIC_SEQ_CST);
 	/* Every thread of the machine passes a barrier. So the tracer sees a probe that began
 	 * before it, and a probe that begins now uses the new generation. */
 	if (e->aggs.slow_barrier || syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0))
