@@ -3,9 +3,8 @@
  * Python or Ruby has for a name. */
 #include "agent/agent.h"
 #include "agent/map.h"
+#include "agent/words.h"
 #include "wire/language.h"
-
-enum { RUBY_DEFINITION_AT = 16 };
 
 struct table {
 	const struct wire_map *m;
@@ -154,39 +153,80 @@ bad:
 	return NULL;
 }
 
-/* --- numbers of functions: bpf/function_id.bpf.h --- */
+/* --- answers about functions: bpf/function_id.bpf.h --- */
 
-static inline uint64_t id_of(uint64_t code, uint64_t at, uint64_t salt)
+static uint64_t answer(struct wire_thread *t, uint64_t map, uint64_t number)
+{
+	const struct wire_map *m = (const struct wire_map *)map;
+
+	if (m->kind != WIRE_MAP_ARRAY || m->value_size != 8 * WIRE_FUNCTIONS) {
+		refuse(t);
+		return WIRE_FUNCTION_UNKNOWN;
+	}
+	return wire_function_answer((const uint64_t *)m->base, number);
+}
+
+static uint64_t answer_of(struct wire_thread *t, uint64_t map, uint64_t code, uint64_t at,
+			  uint64_t salt)
 {
 	uint64_t first, second, third;
 
 	LOAD(64, at, first, bad);
 	LOAD(64, at + 8, second, bad);
 	LOAD(64, at + 16, third, bad);
-	return wire_function_id(code, (uint64_t[]){ first, second, third }, salt);
+	return answer(t, map, wire_function_id(code, (uint64_t[]){ first, second, third }, salt));
 bad:
-	return 0;
+	return WIRE_FUNCTION_UNKNOWN;
 }
 
 /* The interpreter itself reads the frame and the code object there. */
-ENTRY uint64_t agent_id_python(uint64_t frame, uint64_t path, uint64_t salt, uint64_t r4,
+ENTRY uint64_t agent_id_python(uint64_t map, uint64_t frame, uint64_t path, uint64_t salt,
 			       uint64_t r5, struct wire_thread *t)
 {
 	uint64_t code;
 
 	if (!loads_are_survived(t, 1))
-		return 0;
+		return WIRE_FUNCTION_UNKNOWN;
 	LOAD(64, frame + (path & 0xffff), code, bad);
-	return id_of(code, code + (path >> 16), salt);
+	return answer_of(t, map, code, code + (path >> 16), salt);
+bad:
+	return WIRE_FUNCTION_UNKNOWN;
+}
+
+ENTRY uint64_t agent_id_ruby(uint64_t map, uint64_t frame, uint64_t entry, uint64_t salt,
+			     uint64_t r5, struct wire_thread *t)
+{
+	if (!loads_are_survived(t, 1) || !(entry = ruby_entry(frame, entry)))
+		return WIRE_FUNCTION_UNKNOWN;
+	return answer_of(t, map, entry, entry + WIRE_RUBY_METHOD_ABOUT, salt);
+}
+
+/* Returns h with the words of a text of n bytes (0: up to a NUL). 0: not known. */
+static uint64_t mix_text(uint64_t h, uint64_t s, uint32_t n)
+{
+	uint64_t w, z;
+
+	for (uint32_t i = 0; i < WIRE_FUNCTION_TEXT; i++, s += 8, n -= 8) {
+		LOAD(64, s, w, bad);
+		z = n >= 8 ? 0 : n ? 1ull << 8 * n : zero_bytes(w);
+		if (z)
+			w &= n ? z - 1 : z ^ (z - 1);
+		h = wire_function_mix(h, w);
+		if (z || n == 8)
+			return h;
+		n += n ? 0 : 8;
+	}
 bad:
 	return 0;
 }
 
-ENTRY uint64_t agent_id_ruby(uint64_t frame, uint64_t entry, uint64_t salt, uint64_t r4,
-			     uint64_t r5, struct wire_thread *t)
+ENTRY uint64_t agent_id_texts(uint64_t map, uint64_t first, uint64_t second, uint64_t lengths,
+			      uint64_t salt, struct wire_thread *t)
 {
-	if (!loads_are_survived(t, 1))
-		return 0;
-	entry = ruby_entry(frame, entry);
-	return entry ? id_of(entry, entry + RUBY_DEFINITION_AT, salt) : 0;
+	uint64_t h = wire_function_mix(salt, lengths);
+
+	if (!loads_are_survived(t, 1) || !(h = mix_text(h, first, (uint32_t)lengths)) ||
+	    !(h = mix_text(h, second, (uint32_t)(lengths >> 32))))
+		return WIRE_FUNCTION_UNKNOWN;
+	return answer(t, map, wire_function_number(h));
 }

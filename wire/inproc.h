@@ -691,6 +691,7 @@ enum { WIRE_HELPER_THREAD_TIME = 60000 };
 	X(agg_ruby, "d_agg_ruby of bpf/") \
 	X(id_python, "d_id_python of bpf/") \
 	X(id_ruby, "d_id_ruby of bpf/") \
+	X(id_texts, "d_id_texts of bpf/") \
 	X(thread_time, "helper WIRE_HELPER_THREAD_TIME") \
 	X(clone_site, \
 	  "in place of a thunk, in front of a system call: waits for the detach before one that descry cannot follow") \

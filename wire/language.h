@@ -57,13 +57,41 @@ static inline uint64_t wire_language_python_id(uint32_t pid, uint64_t code,
 	return wire_unwind_mix(h ^ about[3] ^ (line & 0xffffffff) << 32) & WIRE_LANGUAGE_IDS;
 }
 
-/* Returns a number by which a program remembers a function, from the address of its code object or
- * method entry and three of its words. salt: what is remembered of it. */
+/* --- what a program remembers of functions: whether a description selects them. A word of the
+ * table has a function's number, with the answer in bit 0 --- */
+enum {
+	WIRE_FUNCTIONS = 4096,
+	WIRE_FUNCTION_SHIFT = 64 - 12,
+	WIRE_FUNCTION_UNKNOWN = 2, /* a number by which nothing is remembered */
+	WIRE_FUNCTION_TEXT = 16,   /* words of a text, at most */
+};
+#define WIRE_FUNCTION_MIX 0x9e3779b97f4a7c15ull
+static inline uint64_t wire_function_mix(uint64_t h, uint64_t word)
+{
+	return (h ^ word) * WIRE_FUNCTION_MIX;
+}
+/* Returns the number of a function that has this hash. */
+static inline uint64_t wire_function_number(uint64_t h)
+{
+	return ((h ^ h >> 32) | 2) & ~1ull;
+}
+/* Returns the number of a function by the address of its code object or method entry and three of
+ * its words. salt: the question. */
 static inline uint64_t wire_function_id(uint64_t code, const uint64_t about[WIRE_LANGUAGE_ABOUT],
 					uint64_t salt)
 {
-	return wire_unwind_mix((code ^ salt << 20) + about[0] * 0x9e3779b97f4a7c15ull +
-			       about[1] * 0xd6e8feb86659fd93ull + about[2] * 0xa0761d6478bd642full);
+	uint64_t h = wire_function_mix(salt, code);
+
+	for (int i = 0; i < WIRE_LANGUAGE_ABOUT; i++)
+		h = wire_function_mix(h, about[i]);
+	return wire_function_number(h);
+}
+/* Returns the answer, 0 or 1, if it is remembered; else the number. */
+static inline uint64_t wire_function_answer(const uint64_t table[WIRE_FUNCTIONS], uint64_t number)
+{
+	const uint64_t v = table[number >> WIRE_FUNCTION_SHIFT] ^ number;
+
+	return v <= 1 ? v : number;
 }
 
 /* Returns the id of a method of Ruby, from its code as above (0 and zeros: a function of C), and

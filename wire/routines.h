@@ -137,9 +137,11 @@ struct wire_firing {
 	X(d_ruby, 5, \
 	  "frame, 0 (or iseq, method entry), WIRE_RUBY_IS_* | WIRE_RUBY_3_3 or 0, address of its symbols, text for none -> text, line") \
 	/* what a program remembers of functions: wire_function_id() */ \
-	X(d_id_python, 3, \
-	  "frame of Python, place of the code object | place of its file's name << 16, salt -> a number, 0 not known") \
-	X(d_id_ruby, 3, "frame of Ruby, method entry or 0, salt -> likewise") \
+	X(d_id_python, 4, \
+	  "functions map, frame of Python, WIRE_PYTHON_PATH() to its file's name, salt -> the answer, 0 or 1; else the function's number") \
+	X(d_id_ruby, 4, "functions map, frame of Ruby, method entry or 0, salt -> likewise") \
+	X(d_id_texts, 5, \
+	  "functions map, two texts, their lengths (0: up to a NUL) << 0 and 32, salt -> likewise") \
 	/* values of Java (wire/java_value.h); addresses in the process */ \
 	X(d_java_arg, 4, \
 	  "rbp of the function with the probe, the interpreter's code, its size, places and what is wanted -> address of the word, bit 0: an int; 0: none") \

@@ -448,14 +448,12 @@ static void add_note(struct match *m, pid_t pid, const struct process_object *po
 static void select_names(struct match *m)
 {
 	const struct probe_desc *pd = m->pd;
-	const char *condition = usdt_names_condition(&m->ps->arena, m->names, pd->mod, pd->func);
+	const char *filter = usdt_names_filter(&m->ps->arena, m->names, pd->mod, pd->func);
 
 	m->names_mod = *pd->mod ? pd->mod : "*";
 	m->names_func = *pd->func ? pd->func : "*";
-	m->names_filter = condition && *condition
-				  ? arena_printf(&m->ps->arena, "__by_id(%s)", condition)
-				  : NULL;
-	m->names_wild = !condition;
+	m->names_filter = filter && *filter ? filter : NULL;
+	m->names_wild = !filter;
 }
 
 /* Takes them as the interpreter's own names again. */

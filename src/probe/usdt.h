@@ -62,6 +62,8 @@ struct usdt_names {
 	const char *mod, *func; /* as struct probe's */
 	/* Of texts without an end: D texts of their addresses and lengths; NULL: they have one. */
 	const char *mod_at, *mod_length, *func_at, *func_length;
+	/* D texts of the arguments of __by_id() that are the texts; NULL: the texts move. */
+	const char *texts;
 	/* D conditions under which the process has the texts; where it has not, they are not
 	 * ASCII. NULL: it always has. */
 	const char *mod_known, *func_known;
@@ -70,10 +72,11 @@ struct usdt_names {
 };
 /* Returns the names of a probe that fires in functions of a language, NULL: of another probe. */
 const struct usdt_names *usdt_names(const struct object_usdt *u);
-/* Returns the D condition by which patterns select names, "": all. NULL: the patterns have more
- * wildcards than one at the beginning and one at the end. */
-const char *usdt_names_condition(struct arena *a, const struct usdt_names *names, const char *mod,
-				 const char *func);
+/* Returns the D condition by which patterns select names, "": all. Comparing texts is inside of
+ * __by_id(). NULL: the patterns have more wildcards than one at the beginning and one at the
+ * end. */
+const char *usdt_names_filter(struct arena *a, const struct usdt_names *names, const char *mod,
+			      const char *func);
 
 /* --- usdt_java.c --- */
 /* Returns the place of the access flags in a Method, 0: arguments of methods cannot be read in this

@@ -16,12 +16,12 @@ static const struct {
 } all[] = {
 #define PYTHON \
 	.mod = "basename(copyinstr(arg0))", .func = "copyinstr(arg1)", .mod_known = "arg0", \
-	.func_known = "arg1"
+	.func_known = "arg1", .texts = "arg0, 0, arg1, 0"
 #define RUBY .mod = "copyinstr(arg0)", .func = "copyinstr(arg1)"
 #define JAVA(name) \
 	.mod = "copyinstr(arg1, arg2)", .func = "copyinstr(arg3, arg4)", .mod_at = "arg1", \
 	.mod_length = "arg2", .func_at = "arg3", .func_length = "arg4", .java = (name), \
-	.slashes = true
+	.slashes = true, .texts = "arg1, arg2, arg3, arg4"
 	{ "python", "function__entry", { PYTHON } },
 	{ "python", "function__return", { PYTHON } },
 	{ "python", "line", { PYTHON } },
@@ -93,8 +93,26 @@ static const char *condition(struct arena *a, const struct source *s, const char
 		       : arena_printf(a, "%s == \"%s\"", text, word);
 }
 
-const char *usdt_names_condition(struct arena *a, const struct usdt_names *names, const char *mod,
-				 const char *func)
+/* Returns what the lengths of texts must be, so that the pattern may match; NULL: anything. */
+static const char *lengths(struct arena *a, const struct source *s, const char *pattern)
+{
+	bool before = pattern[0] == '*', behind;
+	size_t n = strlen(pattern) - before;
+
+	behind = n && pattern[before + n - 1] == '*';
+	n -= behind;
+	return s->length && n
+		       ? arena_printf(a, "%s %s %zu", s->length, before || behind ? ">=" : "==", n)
+		       : NULL;
+}
+
+static const char *both(struct arena *a, const char *one, const char *two)
+{
+	return one && two ? arena_printf(a, "%s && %s", one, two) : one ?: two;
+}
+
+const char *usdt_names_filter(struct arena *a, const struct usdt_names *names, const char *mod,
+			      const char *func)
 {
 	const struct source of[] = {
 		{ names->mod, names->mod_at, names->mod_length, names->mod_known, names->slashes },
@@ -104,7 +122,11 @@ const char *usdt_names_condition(struct arena *a, const struct usdt_names *names
 
 	if (!of_func || !of_mod)
 		return NULL;
-	return *of_mod && *of_func ? arena_printf(a, "%s && %s", of_mod, of_func)
-	       : *of_mod           ? of_mod
-				   : of_func;
+	if (!*of_mod && !*of_func)
+		return "";
+	/* The lengths alone reject most functions of Java. */
+	return both(a, both(a, lengths(a, &of[0], mod), lengths(a, &of[1], func)),
+		    arena_printf(a, "__by_id(%s%s%s)",
+				 both(a, *of_mod ? of_mod : NULL, *of_func ? of_func : NULL),
+				 names->texts ? ", " : "", names->texts ?: ""));
 }

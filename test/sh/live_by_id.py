@@ -2,7 +2,8 @@
 # Descriptions that select functions by names decide once for each function of Python and method of Ruby, by a number of it: as many firings as
 # the program made such calls. Functions and classes that are made and dropped again and again use addresses again; there are more functions
 # than the program remembers; several descriptions select among the same functions; a class of Ruby gets its name after its first calls, and
-# its collector moves methods; several threads call.
+# its collector moves methods; several threads call. Returns and lines of Python and methods of Java have no code object or method entry
+# at hand; a number of the two texts selects them. Texts are longer than the numbers know, or use the addresses of other texts again.
 # serial
 from live import *
 
@@ -77,6 +78,40 @@ $calls["Kept kept_1"] += 2000
 (0...4).map { Thread.new { 500.times { k.kept_1 } } }.each(&:join)
 File.write(ARGV[0], JSON.dump($calls))
 """
+JAVA = r"""
+import java.io.*;
+import java.net.*;
+import java.nio.file.*;
+
+public class App {
+    public static void main(String[] args) throws Exception {
+        URL[] here = { new File(args[0]).toURI().toURL() };
+        for (int i = 0; i < 60; i++) {
+            // unloaded: other classes' names use the addresses again
+            try (URLClassLoader loader = new URLClassLoader(here, null)) {
+                Class<?> c = loader.loadClass("shop.Made" + i % 3);
+                ((Runnable) c.getDeclaredConstructor().newInstance()).run();
+            }
+            if (i % 10 == 9)
+                System.gc();
+        }
+    }
+}
+"""
+MADE = r"""
+package shop;
+
+public class Made%d implements Runnable {
+    static int sum;
+    int save(int n) { return n + 1; }
+    int saved(int n) { return n + 1; }
+    int %s(int n) { return n + 1; }
+    public void run() {
+        for (int i = 0; i < 500; i++)
+            sum += save(i) + saved(i) + %s(i);
+    }
+}
+"""
 LANGUAGES = (
     ("python", "function-entry", "/usr/bin/python3 -S", PYTHON, "py", "d_id_python",
      (("part1.py", "made_3"), ("*art2*", "*de_5"), ("", "kept_1*"), ("part3*", "*_99"), ("part1.py", "kept_4000"), ("part4.py", ""), ("none*", "*"))),
@@ -112,4 +147,46 @@ for language, probe, interpreter, program, ending, routine, patterns in LANGUAGE
         for i, (mod, func) in enumerate(patterns):
             want = sum(n for (m, f), n in calls.items() if selects(mod, m) and selects(func, f))
             check(r.aggs().get(i, 0) == want, language, engine, (mod, func), "counted", r.aggs().get(i, 0), "expected", want)
+
+
+def by_texts(provider, probe, patterns, all_texts, command, engine):
+    """Compares with an aggregation whose keys are the texts."""
+    clauses = "".join("%s$target:%s:%s:%s { @[%d] = count(); }\n" % (provider, mod, func, probe, i) for i, (mod, func) in enumerate(patterns))
+    text = descry("-e", "-d", "ir", "-x", "engine=inproc", "-n", clauses, c=command.split()[0] + " --version").out
+    check("d_id_texts(" in text, provider, probe, "the number is asked for", text[-2000:])
+    r = descry("--json", "-x", "engine=" + engine, "-n", clauses + all_texts, c=command)
+    check("fault" not in r.err and "drop" not in r.err, provider, probe, engine, r)
+    all_of = r.aggs("all")
+    for i, (mod, func) in enumerate(patterns):
+        want = sum(n for (m, f), n in all_of.items() if selects(mod, m.replace("/", ".") if provider == "java" else m.rsplit("/", 1)[-1]) and selects(func, f))
+        check(r.aggs().get(i, 0) == want, provider, probe, engine, (mod, func), "counted", r.aggs().get(i, 0), "expected", want)
+        check(want or func == "none", provider, probe, (mod, func), "is called")
+
+
+path = TMP + "/texts.py"
+with open(path, "w", encoding="utf-8") as f:
+    f.write(PYTHON.replace("range(6000)", "range(600)").replace(": return n", ":\\n    return n").replace("kept_4000", "kept_40")
+            + "for name in 'y' * 130, 'y' * 131, 'eightchr', 'seven_c', 'sixteen_charactr':\n    f = define(name, '/x/' + 'z' * 140 + 'part1.py')\n    f(1), f(2)\n")
+PATTERNS = (("part1.py", "made_3"), ("*art2*", "*de_5"), ("", "kept_1*"), ("part3*", "*_99"), ("part1.py", "kept_40"), ("part4.py", ""), ("", "none"),
+            ("", "y" * 131), ("*zpart1.py", ""), ("", "eightchr"), ("", "sixteen_charactr"))
+for probe in "function-return", "line":
+    for engine in python_from_inside("/usr/bin/python3"), "kernel":
+        by_texts("python", probe, PATTERNS, "python$target:::%s { @all[copyinstr(arg0), copyinstr(arg1)] = count(); }" % probe,
+                 "/usr/bin/python3 -S %s %s/truth.py" % (path, TMP), engine)
+javac = shutil.which("javac")
+if javac:
+    for i in range(3):
+        long = "long_%d_%s" % (i, "n" * 130)
+        os.makedirs(TMP + "/java/made/shop", exist_ok=True)
+        with open("%s/java/made/shop/Made%d.java" % (TMP, i), "w") as f:
+            f.write(MADE % (i, long, long))
+    with open(TMP + "/java/App.java", "w") as f:
+        f.write(JAVA)
+    check(sh("cd %s/java && javac App.java made/shop/*.java" % TMP).returncode == 0, "javac")
+    java = os.path.join(os.path.dirname(os.path.realpath(javac)), "java")
+    for engine in "inproc", "kernel":
+        by_texts("java", "entry", (("shop.Made1", "save"), ("shop.*", "save"), ("*Made2", "saved"), ("shop.Made0", "<init>"), ("shop.Made*", "*sav*"),
+                                   ("*Made*", "long_1_" + "n" * 130), ("*Made*", "long_*"), ("shop.Made3", "none")),
+                 "java$target:::entry { @all[copyinstr(arg1, arg2), copyinstr(arg3, arg4)] = count(); }",
+                 "%s %s -cp %s/java App %s/java/made/" % (java, "-XX:+DTraceMethodProbes" if engine == "kernel" else "", TMP, TMP), engine)
 done()

@@ -408,45 +408,123 @@ TEST(test_ruby_names)
 	CHECK(!CALL(agg_ruby, world_map(&w, WORLD_HASH), n->frame, 0, 0) && t->violations == 1);
 }
 
+/* Gives the map of functions' answers memory. */
+static uint64_t functions(void)
+{
+	struct wire_map *m = (struct wire_map *)world_map(&w, WORLD_ARRAY);
+
+	m->base = (uintptr_t)w.room + 65536;
+	m->value_size = 8 * WIRE_FUNCTIONS;
+	return (uintptr_t)m;
+}
+
+static void remember(uint64_t map, uint64_t number, bool answer)
+{
+	uint64_t *table = (uint64_t *)((const struct wire_map *)map)->base;
+
+	table[number >> WIRE_FUNCTION_SHIFT] = number | answer;
+}
+
 /* A function has one number as long as its code object or method entry and three of its words are
- * the same, and as long as the loads are survived. */
+ * the same, and as long as the loads are survived. The answer that stands by its number is its
+ * own. */
 TEST(test_function_ids)
 {
 	struct wire_thread *t = world_thread(&w, 1);
 	struct named_world *n = (struct named_world *)(w.room + 1024);
-	const uint64_t path = 32 | 16 << 16; /* frame[4], code[2] */
+	const uint64_t path = WIRE_PYTHON_PATH(32, 16), map = functions();
 	uint64_t python, ruby;
 
 	memset(n, 0, sizeof(*n));
 	n->frame[4] = (uintptr_t)n->code;
 	w.area->reads_guarded = 1;
 	world_own(&w, t)->checks = 100;
-	python = CALL(id_python, n->frame, path, 1);
-	CHECK(python && CALL(id_python, n->frame, path, 1) == python);
-	CHECK(CALL(id_python, n->frame, path, 2) != python);
+	python = CALL(id_python, map, n->frame, path, 1);
+	CHECK(python > WIRE_FUNCTION_UNKNOWN && python % 2 == 0);
+	CHECK(CALL(id_python, map, n->frame, path, 1) == python);
+	CHECK(CALL(id_python, map, n->frame, path, 2) != python);
 	for (int i = 2; i < 5; i++) {
 		n->code[i]++;
-		CHECK(CALL(id_python, n->frame, path, 1) != python);
+		CHECK(CALL(id_python, map, n->frame, path, 1) != python);
 		n->code[i]--;
 	}
-	CHECK(CALL(id_python, n->frame, path, 1) == python);
+	for (int answer = 0; answer < 2; answer++) {
+		remember(map, python, answer);
+		CHECK(CALL(id_python, map, n->frame, path, 1) == (uint64_t)answer);
+		CHECK(CALL(id_python, map, n->frame, path, 2) > 1);
+	}
+	remember(map, python ^ 4, true); /* another function in its place */
+	CHECK(CALL(id_python, map, n->frame, path, 1) == python);
 	n->frame[4] = (uintptr_t)&n->scope[2];
 	n->scope[0] = (uintptr_t)n->method;
 	n->method[0] = WIRE_RUBY_METHOD;
-	ruby = CALL(id_ruby, n->frame, 0, 1);
-	CHECK(ruby && CALL(id_ruby, 0, n->method, 1) == ruby);
+	ruby = CALL(id_ruby, map, n->frame, 0, 1);
+	CHECK(ruby > WIRE_FUNCTION_UNKNOWN && CALL(id_ruby, map, 0, n->method, 1) == ruby);
 	for (int i = 2; i < 5; i++) {
 		n->method[i]++;
-		CHECK(CALL(id_ruby, n->frame, 0, 1) != ruby);
+		CHECK(CALL(id_ruby, map, n->frame, 0, 1) != ruby);
 		n->method[i]--;
 	}
+	remember(map, ruby, true);
+	CHECK(CALL(id_ruby, map, n->frame, 0, 1) == 1);
 	n->method[0] = WIRE_RUBY_SVAR;
-	CHECK(!CALL(id_ruby, n->frame, 0, 1));
+	CHECK(CALL(id_ruby, map, n->frame, 0, 1) == WIRE_FUNCTION_UNKNOWN);
 	n->method[0] = WIRE_RUBY_METHOD;
 	world_own(&w, t)->unsafe = 1;
-	CHECK(!CALL(id_ruby, n->frame, 0, 1) && !CALL(id_python, n->frame, path, 1));
+	CHECK(CALL(id_ruby, map, n->frame, 0, 1) == WIRE_FUNCTION_UNKNOWN);
+	CHECK(CALL(id_python, map, n->frame, path, 1) == WIRE_FUNCTION_UNKNOWN);
 	world_own(&w, t)->unsafe = 0;
-	CHECK(CALL(id_ruby, n->frame, 0, 1) == ruby && t->violations == 0);
+	CHECK(CALL(id_ruby, map, n->frame, 0, 1) == 1 && t->violations == 0);
+	CHECK(CALL(id_ruby, world_map(&w, WORLD_AGG), n->frame, 0, 1) == WIRE_FUNCTION_UNKNOWN);
+	CHECK(t->violations == 1);
+}
+
+/* Texts have one number as long as each byte of them is the same; up to a NUL or a length. */
+TEST(test_function_texts)
+{
+	struct wire_thread *t = world_thread(&w, 1);
+	const uint64_t map = functions();
+	char *one = (char *)w.room, *two = one + 256;
+	uint64_t v;
+
+	w.area->reads_guarded = 1;
+	world_own(&w, t)->checks = 100000;
+	memset(one, 0, 512);
+	for (uint64_t n = 1; n < 128; n++) {
+		memset(one, 'a', n);
+		one[n] = two[n] = 0;
+		memset(two, 'b', n);
+		v = CALL(id_texts, map, one, two, 0);
+		CHECK(v > WIRE_FUNCTION_UNKNOWN);
+		one[n + 1] = two[n + 1] = 'x'; /* behind the end */
+		CHECK(CALL(id_texts, map, one, two, 0) == v);
+		CHECK(CALL(id_texts, map, two, one, 0) != v);
+		one[n - 1]++;
+		CHECK(CALL(id_texts, map, one, two, 0) != v);
+		one[n - 1]--;
+		two[n - 1] = 0;
+		CHECK(CALL(id_texts, map, one, two, 0) != v);
+		two[n - 1] = 'b';
+		v = CALL(id_texts, map, one, two, n | n << 32);
+		CHECK(v > WIRE_FUNCTION_UNKNOWN);
+		one[n] = two[n] = 'x';
+		CHECK(CALL(id_texts, map, one, two, n | n << 32) == v);
+		two[n - 1]++;
+		CHECK(CALL(id_texts, map, one, two, n | n << 32) != v);
+		two[n - 1]--;
+		CHECK(CALL(id_texts, map, one, two, n | (n + 1) << 32) != v);
+		remember(map, v, true);
+		CHECK(CALL(id_texts, map, one, two, n | n << 32) == 1);
+	}
+	memset(one, 'a', 200);
+	memset(two, 'b', 200);
+	CHECK(CALL(id_texts, map, one, two, 128ull | 128ull << 32) > WIRE_FUNCTION_UNKNOWN);
+	CHECK(CALL(id_texts, map, one, two, 0) == WIRE_FUNCTION_UNKNOWN); /* too long */
+	CHECK(CALL(id_texts, map, one, two, 129ull | 1ull << 32) == WIRE_FUNCTION_UNKNOWN);
+	CHECK(CALL(id_texts, map, one, two, 1ull | 129ull << 32) == WIRE_FUNCTION_UNKNOWN);
+	world_own(&w, t)->unsafe = 1;
+	CHECK(CALL(id_texts, map, one, two, 1ull | 1ull << 32) == WIRE_FUNCTION_UNKNOWN);
+	CHECK(t->violations == 0);
 }
 
 TEST(test_map_entries)
@@ -598,6 +676,7 @@ int main(void)
 		cmocka_unit_test(test_python_names),
 		cmocka_unit_test(test_ruby_names),
 		cmocka_unit_test(test_function_ids),
+		cmocka_unit_test(test_function_texts),
 		cmocka_unit_test(test_map_dead_holder),
 		cmocka_unit_test(test_ring_entries),
 		cmocka_unit_test(test_small_helpers),

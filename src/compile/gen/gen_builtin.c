@@ -431,7 +431,8 @@ bool gen_named_entry(struct gen *g, const struct probe_arg *a, uint32_t map,
 	return true;
 }
 
-bool gen_function_id(struct gen *g, const struct probe_arg *a, uint32_t salt, struct ir_val *ret)
+bool gen_function_id(struct gen *g, const struct probe_arg *a, uint32_t map, uint32_t salt,
+		     struct ir_val *ret)
 {
 	const struct usdt_operand *u = &a->usdt;
 	const struct usdt_path *p = &u->path;
@@ -441,12 +442,13 @@ bool gen_function_id(struct gen *g, const struct probe_arg *a, uint32_t salt, st
 		return false;
 	if (u->mode == USDT_RUBY && u->ruby.what == WIRE_RUBY_IS_CLASS) {
 		frame = ruby_frame(g, u, &method);
-		*ret = ir_routine(g->f, "d_id_ruby", 3, frame, method, IR_I(salt));
+		*ret = ir_routine(g->f, "d_id_ruby", 4, ir_map(g->f, map), frame, method,
+				  IR_I(salt));
 		return true;
 	}
 	if (u->mode != USDT_REG || p->n != 2 || !p->text.state)
 		return false;
-	*ret = ir_routine(g->f, "d_id_python", 3, reg_value(g, u->base),
+	*ret = ir_routine(g->f, "d_id_python", 4, ir_map(g->f, map), reg_value(g, u->base),
 			  IR_I(WIRE_PYTHON_PATH(p->steps[0], p->steps[1])), IR_I(salt));
 	return true;
 }

@@ -2,6 +2,7 @@
  * (wire/routines.h). */
 #include "compile/gen/gen_private.h"
 
+#include "wire/language.h"
 #include "wire/late.h"
 #include "wire/offsets.h"
 #include "wire/wire_record.h"
@@ -40,7 +41,27 @@ static void read_user(struct gen *g, struct ir_val dst, struct ir_val size, stru
 	ir_place(f, ok);
 }
 
-/* Generates __by_id(condition). A word of MAP_FUNCTIONS has the number of a function whose
+/* Asks what is known of a function by its texts: the arguments behind the condition are an address
+ * and a length (0: up to a NUL), twice. Returns false when there are none. */
+static bool ask_by_texts(struct gen *g, const struct node *n, uint32_t map, uint32_t salt,
+			 struct ir_val *ret)
+{
+	struct ir_val at[2], length[2];
+	struct ir_fn *f = g->f;
+
+	if (!arg(n, 4))
+		return false;
+	for (uint32_t i = 0; i < 2; i++) {
+		at[i] = ir_mov(f, num(g, n, 1 + 2 * i));
+		length[i] = ir_bin(f, ALU_AND, num(g, n, 2 + 2 * i), IR_I(UINT16_MAX));
+	}
+	*ret = ir_routine(f, "d_id_texts", 5, ir_map(f, map), at[0], at[1],
+			  ir_bin(f, ALU_OR, length[0], ir_bin(f, ALU_SHL, length[1], IR_I(32))),
+			  IR_I(salt));
+	return true;
+}
+
+/* Generates __by_id(condition, ...). A word of MAP_FUNCTIONS has the number of a function whose
  * condition is known, with the condition in bit 0. A word is written whole, so no lock is needed.
  * The name of a class of Ruby that has none yet is not remembered. */
 static struct ir_val gen_by_id(struct gen *g, const struct node *n)
@@ -48,30 +69,23 @@ static struct ir_val gen_by_id(struct gen *g, const struct node *n)
 	struct ir_fn *f = g->f;
 	const struct probe_arg *a = &g->cl->args.arg[0];
 	const char *filter = g->cl->probes[0]->names_filter;
-	uint32_t map, salt = 0, unknown = ir_new_label(f), done = ir_new_label(f);
-	struct ir_val id, at, known_word, v;
+	uint32_t map = gen_fixed_map(g, MAP_FUNCTIONS), salt = 0, done = ir_new_label(f);
+	struct ir_val id, at, v;
 	bool known[LAZY_COUNT];
 
 	for (const char *c = filter; *c; c++)
 		salt = (salt ^ (uint8_t)*c) * 0x01000193; /* FNV-1a */
-	if (!gen_function_id(g, a, salt & INT32_MAX, &id))
+	salt &= INT32_MAX;
+	if (!gen_function_id(g, a, map, salt, &id) && !ask_by_texts(g, n, map, salt, &id))
 		return num(g, n, 0);
-	map = gen_fixed_map(g, MAP_FUNCTIONS);
-	v = ir_new_reg(f);
-	ir_if(f, id, IF_EQ, IR_I(0), unknown);
-	ir_set(f, id, ir_bin(f, ALU_AND, id, IR_I(~1ll)));
-	at = ir_bin(f, ALU_ADD, ir_map_value(f, map, 0),
-		    ir_bin(f, ALU_SHL, ir_bin(f, ALU_SHR, id, IR_I(GEN_FUNCTION_SHIFT)), IR_I(3)));
-	known_word = ir_load(f, at, 0, 8, false);
-	ir_set(f, v, ir_bin(f, ALU_XOR, known_word, id));
+	v = ir_mov(f, id);
 	ir_if(f, v, IF_ULE, IR_I(1), done);
-	ir_place(f, unknown);
 	gen_lazy_save(g, known);
 	ir_set(f, v, num(g, n, 0));
-	ir_if(f, id, IF_EQ, IR_I(0), done);
+	ir_if(f, id, IF_EQ, IR_I(WIRE_FUNCTION_UNKNOWN), done);
 	gen_unnamed(g, a, done);
 	at = ir_bin(f, ALU_ADD, ir_map_value(f, map, 0),
-		    ir_bin(f, ALU_SHL, ir_bin(f, ALU_SHR, id, IR_I(GEN_FUNCTION_SHIFT)), IR_I(3)));
+		    ir_bin(f, ALU_SHL, ir_bin(f, ALU_SHR, id, IR_I(WIRE_FUNCTION_SHIFT)), IR_I(3)));
 	ir_store(f, at, 0, 8, ir_bin(f, ALU_OR, id, v));
 	gen_lazy_restore(g, known);
 	ir_place(f, done);

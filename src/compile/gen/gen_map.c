@@ -1,6 +1,7 @@
 /* Generates the maps of an image and its read-only data. */
 #include "compile/gen/gen_private.h"
 
+#include "wire/language.h"
 #include "wire/late.h"
 #include "wire/wire_record.h"
 #include "wire/tick.h"
@@ -103,7 +104,7 @@ uint32_t gen_fixed_map(struct gen *g, enum map_role role)
 				   sizeof(struct wire_samples), 1, 0);
 		break;
 	case MAP_FUNCTIONS:
-		*at = (int)gen_map(g, role, "functions", BPF_MAP_TYPE_ARRAY, 4, 8 * GEN_FUNCTIONS,
+		*at = (int)gen_map(g, role, "functions", BPF_MAP_TYPE_ARRAY, 4, 8 * WIRE_FUNCTIONS,
 				   1, 0);
 		break;
 	case MAP_TICKS:

@@ -235,13 +235,12 @@ gen_progenyof(struct gen *g,
 	      struct ir_val pid); /* 1 when the current process is pid or descends from it */
 
 /* gen_str.c */
-/* Gives the number of the function of Python or Ruby in which the probe fires, 0: not known at this
- * firing. a: its first argument. Returns false for other probes. */
-bool gen_function_id(struct gen *g, const struct probe_arg *a, uint32_t salt, struct ir_val *ret);
+/* Asks `map` what is known of the function of Python or Ruby in which the probe fires, as
+ * wire_function_answer() says it. a: the probe's first argument. Returns false for other probes. */
+bool gen_function_id(struct gen *g, const struct probe_arg *a, uint32_t map, uint32_t salt,
+		     struct ir_val *ret);
 /* Goes to the label when the class of Ruby's method has no name yet. */
 void gen_unnamed(struct gen *g, const struct probe_arg *a, uint32_t label);
-enum { GEN_FUNCTIONS = 4096 /* places of MAP_FUNCTIONS: 64 - GEN_FUNCTION_SHIFT bits */ };
-enum { GEN_FUNCTION_SHIFT = 52 };
 /* Finds the entry of a name that an argument of a probe of Python or Ruby leads to, without its
  * text; in the agent only. found: the entry, if it is to be noted. Returns false when the argument
  * is no such name. */

@@ -47,8 +47,9 @@ static const struct jit_helper helpers[] = {
 	{ JIT_AGG_TEXT, WIRE_AGENT_agg_text, false, 'v', "M.." },
 	{ JIT_AGG_PYTHON, WIRE_AGENT_agg_python, false, 'v', "M..." },
 	{ JIT_AGG_RUBY, WIRE_AGENT_agg_ruby, false, 'v', "M..." },
-	{ JIT_ID_PYTHON, WIRE_AGENT_id_python, false, '.', "..." },
-	{ JIT_ID_RUBY, WIRE_AGENT_id_ruby, false, '.', "..." },
+	{ JIT_ID_PYTHON, WIRE_AGENT_id_python, false, '.', "M..." },
+	{ JIT_ID_RUBY, WIRE_AGENT_id_ruby, false, '.', "M..." },
+	{ JIT_ID_TEXTS, WIRE_AGENT_id_texts, false, '.', "M...." },
 	{ JIT_STACK_ID, WIRE_AGENT_stack_id, false, '.', "mMS." },
 	{ JIT_VECTOR, -1, false, '.', "" },
 	{ JIT_VECTOR + 1, -1, false, '.', "" },
@@ -76,6 +77,7 @@ uint32_t jit_native(const char *routine)
 		{ "d_agg_ruby", JIT_AGG_RUBY },
 		{ "d_id_python", JIT_ID_PYTHON },
 		{ "d_id_ruby", JIT_ID_RUBY },
+		{ "d_id_texts", JIT_ID_TEXTS },
 	};
 
 	for (uint32_t i = 0; i < ARRAY_SIZE(natives); i++)

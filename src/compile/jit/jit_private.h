@@ -51,6 +51,7 @@ enum {
 	JIT_AGG_RUBY,
 	JIT_ID_PYTHON,
 	JIT_ID_RUBY,
+	JIT_ID_TEXTS,
 	JIT_VECTOR, /* d_vector0, and so on */
 	JIT_VECTORS_END = JIT_VECTOR + WIRE_VECTORS,
 };
