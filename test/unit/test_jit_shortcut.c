@@ -634,6 +634,106 @@ static void test_shortcut_ruby(void **state)
 	fire_rbx = 0;
 }
 
+/* --- answers about an interpreter's functions --- */
+
+/* Fires, and returns true when the shortcut had the answer: then the function is not selected, or
+ * is counted. */
+static bool has_answer(uint64_t *value, bool counts)
+{
+	const uint64_t before = *value;
+	bool cut = takes_shortcut(WIRE_STUB_MID);
+
+	assert_int_equal(*value, before + (cut && counts));
+	return cut;
+}
+
+static void remember(uint32_t map, uint64_t number, bool answer)
+{
+	((uint64_t *)mock_value(map, 0))[number >> WIRE_FUNCTION_SHIFT] = number | answer;
+}
+
+static uint32_t add_answers(void)
+{
+	const uint32_t size = 8 * WIRE_FUNCTIONS;
+
+	return mock_add_map(WIRE_MAP_ARRAY, size, 1);
+}
+
+/* Whether a description selects the function, of Python or Ruby: the answer stands by the
+ * function's number. */
+static void test_shortcut_answers(void **state)
+{
+	static uint64_t frame[8], scope[4], code[8];
+	uint32_t m = add_answers(), sum = mock_add_map(WIRE_MAP_AGG_ARRAY, 8, 1);
+	struct bpf_insn p[] = {
+		LDX(DW, 2, 1, 40),
+		LD64(1, BPF_PSEUDO_MAP_FD, m),
+		ALU64_IMM(MOV, 3, WIRE_PYTHON_PATH(32, 16)),
+		ALU64_IMM(MOV, 4, 77),
+		CALL(JIT_ID_PYTHON),
+		ALU64_REG(MOV, 6, 0),
+		JMP_IMM(JLE, 6, 1, 3),
+		CALL(BPF_FUNC_get_prandom_u32),
+		ALU64_IMM(MOV, 0, 0),
+		EXIT(),
+		JMP_IMM(JEQ, 6, 0, 9),
+		MOCK_LOOKUP(sum),
+		JMP_IMM(JEQ, 0, 0, 2),
+		ALU64_IMM(MOV, 1, 1),
+		ATOMIC(DW, 0, 1, 0, BPF_ADD),
+		ALU64_IMM(MOV, 0, 0),
+		EXIT(),
+	};
+	const struct sigaction act = { .sa_sigaction = on_fault, .sa_flags = SA_SIGINFO };
+	uint64_t *value = mock_value(sum, 0), number;
+	struct sigaction old;
+
+	mock_know_thread();
+	COMPILE(p);
+	mock.head->gen = WIRE_GEN_RUNS;
+	frame[4] = (uintptr_t)code;
+	code[2] = 0x1234567890;
+	code[3] = 0x2345678901;
+	code[4] = 0x3456789012;
+	fire_rbx = (uintptr_t)frame;
+	mock.own->named = 100;
+	number = wire_function_id((uintptr_t)code, &code[2], 77);
+	assert_false(has_answer(value, false));
+	for (int answer = 0; answer < 2; answer++) {
+		remember(m, number, answer);
+		assert_true(has_answer(value, answer));
+		for (int i = 2; i < 5; i++) {
+			code[i] += 16;
+			assert_false(has_answer(value, false));
+			code[i] -= 16;
+		}
+	}
+	assert_int_equal(*value, 1);
+	remember(m, number ^ 4, true);
+	assert_false(has_answer(value, false));
+	remember(m, number, true);
+	mock.own->named = 0;
+	assert_false(has_answer(value, false));
+	mock.own->named = 100;
+	sigaction(SIGSEGV, &act, &old);
+	frame[4] = 4096;
+	assert_false(has_answer(value, false));
+	fire_rbx = 4096;
+	assert_false(has_answer(value, false));
+	sigaction(SIGSEGV, &old, NULL);
+	p[3] = ALU64_IMM(MOV, 3, 0);
+	p[5] = CALL(JIT_ID_RUBY);
+	COMPILE(p);
+	fire_rbx = (uintptr_t)frame;
+	frame[4] = (uintptr_t)&scope[2];
+	scope[0] = (uintptr_t)code;
+	code[0] = WIRE_RUBY_METHOD;
+	assert_true(has_answer(value, true));
+	code[0] = WIRE_RUBY_SVAR;
+	assert_false(has_answer(value, false));
+	fire_rbx = 0;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -643,6 +743,7 @@ int main(void)
 		JIT_TEST(test_shortcut_random),    JIT_TEST(test_shortcut_counter),
 		JIT_TEST(test_shortcut_again),     JIT_TEST(test_shortcut_product),
 		JIT_TEST(test_shortcut_python),    JIT_TEST(test_shortcut_ruby),
+		JIT_TEST(test_shortcut_answers),
 	};
 
 	return JIT_TESTS(tests);

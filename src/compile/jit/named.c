@@ -1,11 +1,14 @@
-/* Writes the part of a shortcut that finds the entry of an aggregation whose only key is the name
- * of a function of Python or of a method of Ruby. The agent has noted the entry by the
- * interpreter's number for the name (agent/key.c). The loads of the interpreter's memory survive a
- * fault. Where anything is not as noted, the whole program runs. */
+/* Writes the parts of a shortcut that are about functions of Python and methods of Ruby. One finds
+ * the entry of an aggregation whose only key is the name: the agent has noted the entry by the
+ * interpreter's number for the name (agent/key.c). The other one finds whether a description
+ * selects the function, as the program remembers it (bpf/function_id.bpf.h). The loads of the
+ * interpreter's memory survive a fault. Where nothing is known, the whole program runs. */
 #include "compile/jit/named.h"
 
 #include "compile/jit/code_private.h"
 #include "wire/language.h"
+
+enum { XOR_LOAD = 0x33 };
 
 #define OWN_OFF(field) ((int32_t)offsetof(struct wire_own, field))
 #define TEXT_OFF(field) ((int32_t)offsetof(struct wire_own, texts[0].field))
@@ -21,15 +24,21 @@ static void fail_if(struct jit *j, enum x86_cc cc, struct shortcut_jumps *jumps)
 	fails_here(j, jumps);
 }
 
-/* reg = the word at an address. In front of the load stands its WIRE_SURVIVED, which ends as a wide
- * jump does. */
-static void load(struct jit *j, unsigned size, unsigned reg, unsigned base, int32_t disp,
-		 struct shortcut_jumps *jumps)
+/* Writes an instruction that loads the word at an address. In front of it stands its WIRE_SURVIVED,
+ * which ends as a wide jump does. */
+static void load_by(struct jit *j, unsigned op, unsigned size, unsigned reg, unsigned base,
+		    int32_t disp, struct shortcut_jumps *jumps)
 {
 	x86_u32(&j->b, WIRE_SURVIVED);
 	x86_u32(&j->b, 0);
 	fails_here(j, jumps);
-	x86_rm(&j->b, size, X86_OP_LOAD, reg, base, disp);
+	x86_rm(&j->b, size, op, reg, base, disp);
+}
+
+static void load(struct jit *j, unsigned size, unsigned reg, unsigned base, int32_t disp,
+		 struct shortcut_jumps *jumps)
+{
+	load_by(j, X86_OP_LOAD, size, reg, base, disp, jumps);
 }
 
 /* T1 = the thread's struct wire_own. Counts the firing's loads. rcx is lost. */
@@ -59,8 +68,8 @@ static void python_number(struct jit *j, const struct named_key *k, struct short
 	load(j, 8, X86_RAX, X86_RAX, WIRE_PYTHON_HASH, jumps);
 }
 
-/* rax = the ID of the method's name. */
-static void ruby_number(struct jit *j, const struct named_key *k, struct shortcut_jumps *jumps)
+/* rcx = the method entry. */
+static void ruby_method(struct jit *j, const struct named_key *k, struct shortcut_jumps *jumps)
 {
 	struct x86 *b = &j->b;
 
@@ -75,6 +84,12 @@ static void ruby_number(struct jit *j, const struct named_key *k, struct shortcu
 	x86_alu_imm(b, 4, X86_AND, X86_RAX, WIRE_RUBY_KIND_MASK);
 	x86_alu_imm(b, 4, X86_CMP, X86_RAX, WIRE_RUBY_METHOD);
 	fail_if(j, X86_NE, jumps);
+}
+
+/* rax = the ID of the method's name. */
+static void ruby_number(struct jit *j, const struct named_key *k, struct shortcut_jumps *jumps)
+{
+	ruby_method(j, k, jumps);
 	load(j, 8, X86_RCX, X86_RCX, WIRE_RUBY_METHOD_ABOUT, jumps);
 	load(j, 8, X86_RAX, X86_RCX, WIRE_RUBY_DEFINITION_NAME, jumps);
 }
@@ -110,5 +125,47 @@ void jit_named(struct jit *j, const struct named_key *k, struct shortcut_jumps *
 	fail_if(j, X86_NE, jumps);
 	x86_rm(b, 8, X86_OP_LOAD, X86_RAX, T1, TEXT_OFF(value));
 	x86_rr(b, 8, x86_alu_op(X86_ADD), THREAD, X86_RAX);
+	x86_pop(b, X86_RCX);
+}
+
+/* rax = wire_function_id() of the address in rcx and the words at `at` behind it. T1 is lost. */
+static void function_id(struct jit *j, int32_t at, uint32_t salt, struct shortcut_jumps *jumps)
+{
+	struct x86 *b = &j->b;
+
+	x86_mov_rr(b, X86_RAX, X86_RCX);
+	x86_alu_imm(b, 8, X86_XOR, X86_RAX, (int32_t)salt);
+	x86_mov_imm(b, T1, WIRE_FUNCTION_MIX);
+	x86_rr(b, 8, X86_OP_IMUL, X86_RAX, T1);
+	for (int32_t i = 0; i < WIRE_LANGUAGE_ABOUT; i++) {
+		load_by(j, XOR_LOAD, 8, X86_RAX, X86_RCX, at + 8 * i, jumps);
+		x86_rr(b, 8, X86_OP_IMUL, X86_RAX, T1);
+	}
+	x86_mov_rr(b, T1, X86_RAX);
+	x86_shift_imm(b, 8, X86_SHR, T1, 32);
+	x86_rr(b, 8, x86_alu_op(X86_XOR), T1, X86_RAX);
+	x86_alu_imm(b, 8, X86_OR, X86_RAX, 2);
+	x86_alu_imm(b, 8, X86_AND, X86_RAX, ~1);
+}
+
+void jit_answer(struct jit *j, const struct named_key *k, struct shortcut_jumps *jumps)
+{
+	struct x86 *b = &j->b;
+
+	x86_push(b, X86_RCX);
+	check_loads(j, jumps);
+	if (k->ruby)
+		ruby_method(j, k, jumps);
+	else
+		load(j, 8, X86_RCX, (unsigned)k->frame.reg,
+		     k->frame.add + (int32_t)(k->path & 0xffff), jumps);
+	function_id(j, k->ruby ? WIRE_RUBY_METHOD_ABOUT : (int32_t)(k->path >> 16), k->salt, jumps);
+	x86_mov_rr(b, X86_RCX, X86_RAX);
+	x86_shift_imm(b, 8, X86_SHR, X86_RCX, WIRE_FUNCTION_SHIFT);
+	x86_shift_imm(b, 4, X86_SHL, X86_RCX, 3);
+	code_load_address(j, T1, k->map->base);
+	x86_rx(b, 8, XOR_LOAD, X86_RAX, T1, X86_RCX, 0);
+	x86_alu_imm(b, 8, X86_CMP, X86_RAX, 1);
+	fail_if(j, X86_A, jumps);
 	x86_pop(b, X86_RCX);
 }

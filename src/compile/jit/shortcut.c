@@ -18,6 +18,7 @@
 #include "compile/jit/code_private.h"
 #include "compile/jit/named.h"
 #include "data/image.h"
+#include "wire/language.h"
 
 enum {
 	STEPS = 4096, /* instructions followed, on all ways together */
@@ -38,6 +39,7 @@ struct word {
 		WORD_CTX,    /* address of the context, + add */
 		WORD_SUM,    /* address of a value of the aggregation that is map `at`, + add */
 		WORD_NAMED,  /* address of the value that jit_named() has found, in rax, + add */
+		WORD_ANSWER, /* 0 or 1, in rax: jit_answer() has found it */
 		WORD_OBJECT, /* an address that is not 0 */
 	} kind;
 	uint8_t size;
@@ -165,7 +167,7 @@ static bool is_imm(const struct word *w)
 static bool has_value(const struct word *w)
 {
 	return w->kind == WORD_KNOWN || w->kind == WORD_THREAD || w->kind == WORD_FIXED ||
-	       w->kind == WORD_SEEN;
+	       w->kind == WORD_SEEN || (w->kind == WORD_ANSWER && !w->add);
 }
 
 /* T1 = the word. */
@@ -184,6 +186,7 @@ static void fetch(struct shortcut *s, const struct word *w)
 		if (w->times)
 			x86_imul_imm(b, w->narrow ? 4 : 8, T1, T1, w->times);
 		return;
+	case WORD_ANSWER: x86_mov_rr(b, T1, X86_RAX); return;
 	case WORD_THREAD: x86_rm(b, w->size, X86_OP_LOAD, T1, THREAD, (int32_t)w->at); break;
 	default: jit_at(s->j, w->size, X86_OP_LOAD, T1, w->at, T1); break;
 	}
@@ -606,6 +609,9 @@ static void walk_both(struct shortcut *s, struct way *w, uint32_t i, uint32_t to
 	}
 	if (BPF_CLASS(ins->code) != BPF_JMP || op == BPF_JSET || to <= i) {
 		go_run(s);
+	} else if (a.kind == WORD_ANSWER && c.kind == WORD_KNOWN && c.at == 1 &&
+		   (op == BPF_JLE || op == BPF_JGT)) {
+		walk(s, w, op == BPF_JLE ? to : i + 1, stage);
 	} else if (a.kind == WORD_KNOWN && c.kind == WORD_KNOWN) {
 		walk(s, w, decided(op, a.at, c.at) ? to : i + 1, stage);
 	} else if (!comparable(&a, &c) || ++s->ways >= SHORTCUT_WAYS ||
@@ -629,17 +635,23 @@ static bool named_at(const struct word *w, struct named_at *ret)
 	return w->kind == WORD_SEEN && !w->times && w->at != X86_RSP && w->at != X86_RCX;
 }
 
+/* Returns false when the call is not one that named.c can write. */
 static bool named_key(const struct shortcut *s, const struct way *w, const struct bpf_insn *ins,
 		      const struct jit_fact *f, struct named_key *ret)
 {
-	const struct word *method = &w->r[3];
+	const bool answers = ins->imm == JIT_ID_PYTHON || ins->imm == JIT_ID_RUBY;
+	const struct word *method = &w->r[3], *last = &w->r[4];
 
-	if (s->p->rax || f->map < 0 || s->j->env->maps[f->map].kind != WIRE_MAP_AGG_HASH ||
-	    w->r[4].kind != WORD_KNOWN || w->r[4].at || !named_at(&w->r[2], &ret->frame))
+	if (s->p->rax || f->map < 0 || last->kind != WORD_KNOWN ||
+	    last->at > (answers ? INT32_MAX : 0) || !named_at(&w->r[2], &ret->frame))
 		return false;
 	ret->map = &s->j->env->maps[f->map];
-	ret->ruby = ins->imm == JIT_AGG_RUBY;
+	ret->salt = (uint32_t)last->at;
+	ret->ruby = ins->imm == JIT_AGG_RUBY || ins->imm == JIT_ID_RUBY;
 	ret->method.reg = -1;
+	if (answers ? ret->map->kind != WIRE_MAP_ARRAY || ret->map->value_size != 8 * WIRE_FUNCTIONS
+		    : ret->map->kind != WIRE_MAP_AGG_HASH)
+		return false;
 	if (method->kind == WORD_KNOWN) {
 		ret->path = (uint32_t)method->at;
 		return ret->ruby ? !method->at : method->at <= UINT32_MAX;
@@ -647,26 +659,52 @@ static bool named_key(const struct shortcut *s, const struct way *w, const struc
 	return ret->ruby && named_at(method, &ret->method);
 }
 
-/* Follows a call that finds the entry of a name. Its value is in rax, so there is one such call. If
- * it finds none, the whole program runs after all: nothing but the mark of the firing has been
- * written before. */
+/* Forgets the word in rax. */
+static void forget_rax(struct way *w)
+{
+	struct word *all[] = { w->r, w->slot };
+	uint32_t counts[] = { ARRAY_SIZE(w->r), SLOTS };
+
+	for (uint32_t k = 0; k < 2; k++)
+		for (uint32_t i = 0; i < counts[k]; i++)
+			if (all[k][i].kind == WORD_ANSWER)
+				all[k][i].kind = WORD_LOST;
+}
+
+static bool is_named(const struct bpf_insn *ins)
+{
+	return !ins->src_reg && (ins->imm == JIT_AGG_PYTHON || ins->imm == JIT_AGG_RUBY ||
+				 ins->imm == JIT_ID_PYTHON || ins->imm == JIT_ID_RUBY);
+}
+
+/* Follows a call that named.c writes. Its result is in rax. A call that finds an entry begins the
+ * firing, so there is one such call. If it finds none, the whole program runs after all: nothing
+ * but the mark of the firing has been written before. */
 static bool follow_named(struct shortcut *s, struct way *w, uint32_t i, enum stage *stage)
 {
+	const struct bpf_insn *ins = &s->j->insns[i];
+	const bool finds = ins->imm == JIT_AGG_PYTHON || ins->imm == JIT_AGG_RUBY;
 	struct named_key key;
 
-	if (*stage != COMPARING || !named_key(s, w, &s->j->insns[i], &s->j->facts.insn[i], &key))
+	if (*stage != COMPARING || !named_key(s, w, ins, &s->j->facts.insn[i], &key))
 		return false;
-	w->r[0] = (struct word){ .kind = WORD_NAMED };
+	forget_rax(w);
+	w->r[0] = (struct word){ .kind = finds ? WORD_NAMED : WORD_ANSWER };
 	for (int r = 1; r < 6; r++)
 		w->r[r].kind = WORD_LOST;
-	if (look(s, w, i + 1, MARKED).runs)
+	if (finds && look(s, w, i + 1, MARKED).runs)
 		return false;
-	*stage = MARKED;
-	s->acts++;
 	s->uses_t1 = true;
-	if (s->write) {
+	s->acts++; /* it needs code */
+	if (finds)
+		*stage = MARKED;
+	if (!s->write)
+		return true;
+	if (finds) {
 		jit_firing_begins(s->j);
 		jit_named(s->j, &key, s->jumps);
+	} else {
+		jit_answer(s->j, &key, s->jumps);
 	}
 	return true;
 }
@@ -693,10 +731,8 @@ static void walk(struct shortcut *s, struct way *w, uint32_t i, enum stage stage
 			return;
 		}
 		if (ins->code == (BPF_JMP | BPF_CALL)) {
-			if (!ins->src_reg &&
-					    (ins->imm == JIT_AGG_PYTHON || ins->imm == JIT_AGG_RUBY)
-				    ? !follow_named(s, w, i, &stage)
-				    : !follow_call(s, w, ins, f))
+			if (is_named(ins) ? !follow_named(s, w, i, &stage)
+					  : !follow_call(s, w, ins, f))
 				break;
 		} else if (class == BPF_JMP || class == BPF_JMP32) {
 			to = (uint32_t)((int64_t)i + 1 + ebpf_jump_offset(ins));
