@@ -45,7 +45,7 @@ static bool is_made(int fd)
 	return false;
 }
 
-static int open_regular(const char *path, bool made_too)
+int regular_open(const char *path)
 {
 	/* A descriptor of this kind names the file and does not open it. */
 	cleanup_close int at = open(path, O_PATH | O_CLOEXEC);
@@ -54,23 +54,13 @@ static int open_regular(const char *path, bool made_too)
 
 	if (at < 0 || fstat(at, &st))
 		return -1;
-	if (!S_ISREG(st.st_mode) || (!made_too && is_made(at))) {
+	if (!S_ISREG(st.st_mode) || is_made(at)) {
 		errno = ENOEXEC;
 		return -1;
 	}
 	snprintf(link, sizeof(link), "/proc/self/fd/%d", at);
 	/* O_NONBLOCK: another process may hold a lease on the file. */
 	return open(link, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-}
-
-int regular_open(const char *path)
-{
-	return open_regular(path, false);
-}
-
-int regular_open_program(const char *path)
-{
-	return open_regular(path, true);
 }
 
 int regular_open_fifo(int dir, const char *name, uid_t owner)

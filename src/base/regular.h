@@ -8,11 +8,9 @@
 /* Opens a regular file for reading. Returns -1 for anything else, which it does not open: the open
  * of a FIFO waits for ever, that of a device may have an effect, and a read of /proc/kmsg takes
  * lines from another reader. So it also refuses the files of /proc, /sys and their like, by their
- * filesystem: a path or a link to them may look like any other. */
+ * filesystem: a path or a link to them may look like any other. /proc/PID/exe leads to a file of
+ * another filesystem, which is opened. On failure sets errno, ENOEXEC for what it refuses. */
 int regular_open(const char *path);
-/* The same for a file that is read as a program, which may be one of /proc, such as that of a
- * process's executable. On failure sets errno, ENOEXEC for what is no regular file. */
-int regular_open_program(const char *path);
 /* Opens the owner's FIFO `name` of the folder `dir`, with both directions, so that the open waits
  * for no reader and the reader has a writer. Returns -1 and sets errno for anything else, which it
  * does not open: root of a container can put a device there that only this process may open. */

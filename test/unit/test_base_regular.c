@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
@@ -15,6 +16,7 @@
 #include <cmocka.h>
 
 #include "base/regular.h"
+#include "program/object/object.h"
 
 static char folder[] = "/tmp/descry-regular-XXXXXX";
 static int dir;
@@ -81,11 +83,41 @@ static void refuses_anything_else(void **state)
 		assert_refused("device", getuid(), EPERM);
 }
 
+/* A path that a recording names is opened where it leads to a file, and not where the kernel would
+ * make one. */
+static void refuses_files_of_the_kernel(void **state)
+{
+	static const char *const made[] = { "/proc/self/status", "/proc/self/root/proc/self/maps",
+					    "/proc/version", "/sys/kernel/uevent_seqnum" };
+	struct object *o = NULL;
+	struct err *e;
+	int fd = regular_open("/proc/self/exe");
+
+	(void)state;
+	assert_true(fd >= 0);
+	close(fd);
+	assert_null(object_open("/proc/self/exe", &o));
+	object_free(o);
+	for (size_t i = 0; i < sizeof(made) / sizeof(made[0]); i++) {
+		if (access(made[i], F_OK))
+			continue;
+		errno = 0;
+		assert_int_equal(regular_open(made[i]), -1);
+		assert_int_equal(errno, ENOEXEC);
+		e = object_open(made[i], &o);
+		assert_non_null(e);
+		assert_int_equal(e->code, ENOEXEC);
+		assert_non_null(strstr(e->text, "not a regular file"));
+		err_free(e);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(opens_the_owners_fifo),
 		cmocka_unit_test(refuses_anything_else),
+		cmocka_unit_test(refuses_files_of_the_kernel),
 	};
 
 	return cmocka_run_group_tests(tests, make_folder, drop_folder);

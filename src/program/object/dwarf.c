@@ -240,7 +240,7 @@ static bool is_trusted(int fd, const char *name, const char *path)
 Dwfl_Module *dwarf_report(Dwfl *d, const char *name, const char *path)
 {
 	/* Somebody else may have chosen the path, and the open of a device may have an effect. */
-	int fd = regular_open_program(path);
+	int fd = regular_open(path);
 	char magic[SELFMAG];
 	Dwfl_Module *m;
 

@@ -404,7 +404,7 @@ static struct object *object_new(const char *path, int fd)
 
 struct err *object_open(const char *path, struct object **ret)
 {
-	int fd = regular_open_program(path);
+	int fd = regular_open(path);
 	struct object *o;
 	struct stat st;
 	struct err *e;
@@ -492,7 +492,7 @@ bool object_reopen(struct object *o)
 
 	if (object_is_open(o))
 		return true;
-	fd = regular_open_program(o->path);
+	fd = regular_open(o->path);
 	if (fd < 0)
 		return false;
 	if (!file_state_read(fd, &now) || !file_state_same(&now, &o->state)) {
