@@ -124,7 +124,7 @@ int heap_inspector(const struct heap_options *o)
 		return tool_wrong("--inspector goes with neither --garbage nor --show-d: V8 counts "
 				  "what lives, and no D program runs");
 	tool_catch_ends(on_end);
-	e = inspector_open(pid, &r.inspector);
+	e = inspector_open(pid, &ends, &r.inspector);
 	if (r.inspector)
 		port = r.inspector->port.port;
 	e = e ?: start_sampling(&r);

@@ -28,7 +28,7 @@ static struct err *begin(struct websocket *w, const char *bytes, size_t n, bool 
 	if (ended)
 		shutdown(fds[1], SHUT_WR);
 	*ret_other = fds[1];
-	return websocket_init(w, fds[0], "127.0.0.1:1", "/x", soon());
+	return websocket_init(w, fds[0], "127.0.0.1:1", "/x", soon(), NULL);
 }
 
 /* The error of the first text, 0 when there is one, which must be `want`, -1 when none has come. */
@@ -121,7 +121,7 @@ static int document_of(const char *answer, size_t size, const char *want)
 	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, fds), 0);
 	assert_int_equal(write(fds[1], answer, size), size);
 	shutdown(fds[1], SHUT_WR);
-	e = websocket_get(fds[0], "127.0.0.1:1", "/", soon(), &text, &n);
+	e = websocket_get(fds[0], "127.0.0.1:1", "/", soon(), NULL, &text, &n);
 	if (e)
 		code = e->code;
 	else

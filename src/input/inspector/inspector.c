@@ -16,7 +16,7 @@
 
 static const uint64_t SECOND = 1000000000, MOMENT = 10000000;
 enum {
-	OPENS = 10,   /* seconds within which a port opens */
+	OPENS = 10,   /* seconds within which a port opens; for the search of an open one, too */
 	ANSWERS = 10, /* and an HTTP request is answered */
 	CALLS = 120,  /* and a method: the collector may have to go through a large heap */
 	ID_MOST = 64,
@@ -53,14 +53,15 @@ static char *host_of(const struct inspector_socket *port)
 	return xasprintf("%s:%u", port->width == 4 ? "127.0.0.1" : "[::1]", port->port);
 }
 
-static struct err *ask_path(pid_t pid, const struct inspector_socket *port, char **ret)
+static struct err *ask_path(const struct inspector *i, const struct inspector_socket *port,
+			    uint64_t until, char **ret)
 {
 	cleanup_free char *host = host_of(port), *text = NULL;
 	cleanup_close int fd = -1;
 	size_t n = 0;
-	struct err *e = inspector_connect(pid, port, &fd);
+	struct err *e = inspector_connect(i->pid, port, until, &fd);
 
-	e = e ?: websocket_get(fd, host, "/json/list", in_seconds(ANSWERS), &text, &n);
+	e = e ?: websocket_get(fd, host, "/json/list", until, i->ends, &text, &n);
 	return e ?: path_of(text, n, ret);
 }
 
@@ -73,9 +74,10 @@ static bool has_socket(const inspector_sockets *v, uint64_t inode)
 }
 
 /* Finds an open inspector among the ports of which `seen` has none, and adds the others to it: each
- * is asked once. `named`: asks only ports that are likely to be one, because the others belong to
- * the program. */
-static bool find_port(struct inspector *i, inspector_sockets *seen, bool named, char **ret)
+ * is asked once, until a moment or the user's wish. `named`: asks only ports that are likely to be
+ * one, because the others belong to the program. */
+static bool find_port(struct inspector *i, inspector_sockets *seen, bool named, uint64_t until,
+		      char **ret)
 {
 	inspector_sockets now = { 0 };
 	bool found = false;
@@ -87,7 +89,9 @@ static bool find_port(struct inspector *i, inspector_sockets *seen, bool named, 
 		if (!s->listens || has_socket(seen, s->inode) ||
 		    (named && !inspector_is_named(i->pid, s->port)))
 			continue;
-		found = !err_drop(ask_path(i->pid, s, ret));
+		if (*i->ends || now_ns() >= until)
+			break;
+		found = !err_drop(ask_path(i, s, until, ret));
 		if (found)
 			i->port = *s;
 		else
@@ -112,17 +116,21 @@ static struct err *send_signal(pid_t pid)
 
 static struct err *open_port(struct inspector *i, char **ret_path)
 {
-	const uint64_t until = in_seconds(OPENS);
 	inspector_sockets seen = { 0 };
 	struct err *e = NULL;
+	bool found = find_port(i, &seen, true, in_seconds(OPENS), ret_path);
+	uint64_t until;
 
-	if (find_port(i, &seen, true, ret_path))
+	if (found)
 		return NULL;
 	inspector_sockets_of(i->pid, &seen);
-	e = send_signal(i->pid);
+	e = *i->ends ? err_new(EINTR, "interrupted") : send_signal(i->pid);
 	i->opened = !e;
-	while (!e && !find_port(i, &seen, false, ret_path)) {
-		if (procdir_ended(i->pid))
+	until = in_seconds(OPENS);
+	while (!e && !find_port(i, &seen, false, until, ret_path)) {
+		if (*i->ends)
+			e = err_new(EINTR, "interrupted");
+		else if (procdir_ended(i->pid))
 			e = err_new(ESRCH, "it has ended");
 		else if (now_ns() > until)
 			e = err_new(ENOTSUP,
@@ -157,7 +165,7 @@ static bool is_theirs(const struct inspector *i)
 	return found;
 }
 
-struct err *inspector_open(pid_t pid, struct inspector **ret)
+struct err *inspector_open(pid_t pid, const volatile sig_atomic_t *ends, struct inspector **ret)
 {
 	struct inspector *i = xcalloc(1, sizeof(*i));
 	cleanup_free char *path = NULL, *host = NULL;
@@ -166,12 +174,13 @@ struct err *inspector_open(pid_t pid, struct inspector **ret)
 	uint16_t port;
 	int fd = -1;
 
-	*i = (struct inspector){ .pid = pid, .socket = { .fd = -1 } };
+	*i = (struct inspector){ .pid = pid, .socket = { .fd = -1 }, .ends = ends };
 	e = open_port(i, &path);
-	e = e ?: inspector_connect(pid, &i->port, &fd);
+	e = e ?: inspector_connect(pid, &i->port, in_seconds(ANSWERS), &fd);
 	if (!e) {
 		host = host_of(&i->port);
-		e = websocket_init(&i->socket, fd, host, path, in_seconds(ANSWERS));
+		e = websocket_init(&i->socket, fd, host, path, in_seconds(ANSWERS), ends);
+		i->socket.ends = NULL; /* the port is to be closed again */
 	}
 	if (!e && !is_theirs(i))
 		e = err_new(ENOTSUP, "another process answers at its port");

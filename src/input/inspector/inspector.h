@@ -10,6 +10,7 @@
 #define DESCRY_INPUT_INSPECTOR_INSPECTOR_H
 
 #include <jansson.h>
+#include <signal.h>
 #include <sys/types.h>
 
 #include "input/inspector/websocket.h"
@@ -28,13 +29,16 @@ struct inspector {
 	pid_t pid;
 	struct websocket socket;
 	struct inspector_socket port;
-	bool opened;  /* the port was closed before */
+	bool opened; /* the port was closed before */
+	/* The user's wish to end, which ends the search for the port. */
+	const volatile sig_atomic_t *ends;
 	bool leaving; /* the process wants to end, and waits for this connection's end */
 	uint64_t calls;
 };
 
-/* Opens the inspector and connects to it. *ret is freed by inspector_close(). */
-struct err *inspector_open(pid_t pid, struct inspector **ret);
+/* Opens the inspector and connects to it. EINTR: *ends was set meanwhile. *ret is freed by
+ * inspector_close(). */
+struct err *inspector_open(pid_t pid, const volatile sig_atomic_t *ends, struct inspector **ret);
 /* Calls a method. params: a JSON object. *ret: its result, which the caller decrefs; ret may be
  * NULL. EPROTO: the method has failed, for the reason in the error. */
 struct err *inspector_call(struct inspector *i, const char *method, const char *params,
@@ -47,8 +51,9 @@ void inspector_close(struct inspector *i, bool *ret_stays);
 
 /* inspector_find.c: the TCP sockets of a process. */
 void inspector_sockets_of(pid_t pid, inspector_sockets *ret);
-/* Connects to a port as a process of its network would. */
-struct err *inspector_connect(pid_t pid, const struct inspector_socket *port, int *ret);
+/* Connects to a port as a process of its network would. until: CLOCK_MONOTONIC */
+struct err *inspector_connect(pid_t pid, const struct inspector_socket *port, uint64_t until,
+			      int *ret);
 /* Returns ENOTSUP with the reason when SIGUSR1 does not open an inspector in the process, or could
  * do anything else. */
 struct err *inspector_check_signal(pid_t pid);

@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <sys/time.h>
 
+#include "base/clock.h"
 #include "base/hash.h"
 #include "base/io.h"
 #include "base/procdir.h"
@@ -26,7 +27,6 @@ enum {
 	LISTEN = 10,
 	STOPS_MS = 2000,
 	DEFAULT_PORT = 9229,
-	CONNECTS = 10, /* seconds: the process may be stopped, and its queue full */
 	FD_NAME = 64,
 };
 
@@ -139,7 +139,8 @@ static struct err *socket_in(pid_t pid, int family, int *ret)
 	return *ret < 0 ? err_errno(errno, "socket") : NULL;
 }
 
-struct err *inspector_connect(pid_t pid, const struct inspector_socket *port, int *ret)
+struct err *inspector_connect(pid_t pid, const struct inspector_socket *port, uint64_t until,
+			      int *ret)
 {
 	static const uint8_t any[16];
 	struct sockaddr_in v4 = { .sin_family = AF_INET, .sin_port = htons(port->port) };
@@ -147,7 +148,9 @@ struct err *inspector_connect(pid_t pid, const struct inspector_socket *port, in
 	const bool is_v4 = port->width == sizeof(v4.sin_addr);
 	const struct sockaddr *to = is_v4 ? (const struct sockaddr *)&v4
 					  : (const struct sockaddr *)&v6;
-	const struct timeval most = { .tv_sec = CONNECTS };
+	/* the process may be stopped, and its queue full; 0 would be for ever */
+	const uint64_t now = now_ns(), us = until > now ? (until - now) / 1000 + 1 : 1;
+	const struct timeval most = { (time_t)(us / 1000000), (suseconds_t)(us % 1000000) };
 	struct err *e;
 	int fd = -1;
 

@@ -18,6 +18,7 @@ enum {
 	DOCUMENT_MOST = 1 << 20,
 	PIECE = 1 << 16,
 	MILLISECOND = 1000000,
+	LOOK = 200000000, /* ns between two looks for the wish to end */
 	/* a frame */
 	FINAL = 0x80,
 	RESERVED = 0x70,
@@ -90,10 +91,19 @@ static bool read_more(struct websocket *w, uint64_t until, struct err **ret)
 static struct err *need_more(struct websocket *w, uint64_t until)
 {
 	struct err *e = NULL;
+	bool more = false;
 
-	while (!read_more(w, until, &e) && !e && now_ns() < until)
-		continue;
-	return e ?: now_ns() >= until ? is_late() : NULL;
+	while (!more && !e) {
+		const uint64_t now = now_ns(), look = w->ends ? now + LOOK : UINT64_MAX;
+
+		if (w->ends && *w->ends)
+			return err_new(EINTR, "interrupted");
+		if (now >= until)
+			return is_late();
+		/* a signal may come just before a wait */
+		more = read_more(w, until < look ? until : look, &e);
+	}
+	return e;
 }
 
 /* --- HTTP --- */
@@ -138,10 +148,10 @@ static struct err *ask_http(struct websocket *w, const char *host, const char *p
 	return e;
 }
 
-struct err *websocket_get(int fd, const char *host, const char *path, uint64_t until, char **ret,
-			  size_t *ret_n)
+struct err *websocket_get(int fd, const char *host, const char *path, uint64_t until,
+			  const volatile sig_atomic_t *ends, char **ret, size_t *ret_n)
 {
-	struct websocket w = { .fd = fd };
+	struct websocket w = { .fd = fd, .ends = ends };
 	const char *head, *length;
 	struct err *e = ask_http(&w, host, path, "", "HTTP/1.0 200", until, &head);
 	uint64_t n = 0;
@@ -167,12 +177,12 @@ struct err *websocket_get(int fd, const char *host, const char *path, uint64_t u
 }
 
 struct err *websocket_init(struct websocket *w, int fd, const char *host, const char *path,
-			   uint64_t until)
+			   uint64_t until, const volatile sig_atomic_t *ends)
 {
 	const char *head;
 	struct err *e;
 
-	*w = (struct websocket){ .fd = fd };
+	*w = (struct websocket){ .fd = fd, .ends = ends };
 	e = ask_http(w, host, path,
 		     "Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"
 		     "Sec-WebSocket-Key: ZGVzY3J5J3Mga2V5IDogMQ==\r\n",

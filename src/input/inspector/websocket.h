@@ -7,6 +7,7 @@
 #ifndef DESCRY_INPUT_INSPECTOR_WEBSOCKET_H
 #define DESCRY_INPUT_INSPECTOR_WEBSOCKET_H
 
+#include <signal.h>
 #include <stdint.h>
 
 #include "base/err.h"
@@ -20,14 +21,17 @@ struct websocket {
 	uint32_t at;
 	VEC(char) text; /* the begin of a text whose end has not come */
 	bool begun;     /* there is such a begin */
+	/* NULL: none. When it is set, the wait for what must come ends with EINTR. */
+	const volatile sig_atomic_t *ends;
 };
 
-/* Asks an HTTP server for a document, whose text is malloc()ed. until: CLOCK_MONOTONIC. */
-struct err *websocket_get(int fd, const char *host, const char *path, uint64_t until, char **ret,
-			  size_t *ret_n);
+/* Asks an HTTP server for a document, whose text is malloc()ed. until: CLOCK_MONOTONIC. ends: as
+ * above. */
+struct err *websocket_get(int fd, const char *host, const char *path, uint64_t until,
+			  const volatile sig_atomic_t *ends, char **ret, size_t *ret_n);
 /* Begins. Takes the descriptor, also when it fails. */
 struct err *websocket_init(struct websocket *w, int fd, const char *host, const char *path,
-			   uint64_t until);
+			   uint64_t until, const volatile sig_atomic_t *ends);
 void websocket_fini(struct websocket *w);
 struct err *websocket_send(struct websocket *w, const char *text, uint64_t until);
 /* Waits for a text until a moment or a signal. *ret: the text, which the next call replaces, or
