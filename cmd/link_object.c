@@ -7,6 +7,7 @@
  * args[].
  */
 #define _GNU_SOURCE /* memfd_create */
+#include <errno.h>
 #include <fcntl.h>
 #include <gelf.h>
 #include <sys/mman.h>
@@ -63,7 +64,7 @@ static bool is_known(const struct build *b, const struct call_site *s)
 	for (uint32_t i = 0; i < b->sites.n && s->anchor; i++) {
 		const struct call_site *o = b->sites.v[i];
 
-		if (o->anchor && !strcmp(o->anchor, s->anchor) && o->place == s->place &&
+		if (o->place == s->place && o->anchor && !strcmp(o->anchor, s->anchor) &&
 		    o->asks == s->asks && !strcmp(o->name, s->name) &&
 		    !strcmp(o->provider, s->provider))
 			return true;
@@ -90,7 +91,10 @@ static int open_objects(struct build *b)
 		vec_push(&b->texts, t);
 		s = calls_sites(calls, &n);
 		for (uint32_t k = 0; k < n; k++)
-			if (!is_known(b, &s[k])) {
+			if (b->sites.n == CALLS_SITES_MOST) {
+				return say(b, err_new(E2BIG, "%s: more than %d calls of probes",
+						      b->c->args.v[i], CALLS_SITES_MOST));
+			} else if (!is_known(b, &s[k])) {
 				vec_push(&b->sites, &s[k]);
 				if (!s[k].asks)
 					vec_push(&b->fired, &s[k]);

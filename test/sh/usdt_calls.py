@@ -279,6 +279,18 @@ for bad, word in ("address.o", "its address must not be taken"), ("unknown.o", "
 r = run("gcc -o shop a.o", 1)
 check("__dtrace_shop___sale" in r.stderr, "an object that was forgotten is told by the linker")
 
+# any number of symbols costs little for each call, and the number of calls is bounded
+def crowd(functions, calls):
+    with open("crowd.s", "w") as f:
+        for i in range(functions):
+            f.write("f%d: %s\nret\n.type f%d, @function\n.size f%d, . - f%d\n" % (i, "call __dtrace_shop___sale" if i < calls else "nop", i, i, i))
+    run("gcc -c crowd.s")
+crowd(400000, 8000)
+run("ulimit -t 20; %s -G -s shop.d crowd.o" % D)
+crowd(9000, 9000)
+r = run("%s -G -s shop.d crowd.o" % D, 1)
+check("too many calls of probes" in r.stderr, "the number of calls", r.stderr)
+
 # another folder gets the name of the objects' one, between their reading and their writing
 os.makedirs("theirs")
 os.makedirs("victim")

@@ -25,6 +25,14 @@
 
 #define ANCHOR "__descry_text_"
 
+enum {
+	NAME_MOST = 4096,     /* of a function; a longer name is that of none */
+	ANCHOR_MOST = 64,     /* the same of an anchor */
+	OVERLAPS = 64,        /* functions that may begin before a place in one of them */
+	SCAN_MOST = 64 << 20, /* bytes of code that are decoded, of a whole object */
+};
+enum asked { BY_VALUE = 1, BY_POINTER = 2 };
+
 /* The form of a call. It is also the addend of its relocation when that is disabled. */
 enum form { FORM_NONE, FORM_CALL, FORM_JMP, FORM_JCC, FORM_CALL_GOT, FORM_JMP_GOT, FORM_COUNT };
 
@@ -94,6 +102,12 @@ struct found {
 	bool asks, live;          /* asks: a question; live: it is still a call */
 };
 
+/* A function, in the order of sections and places. */
+struct place {
+	uint32_t section, symbol;
+	uint64_t start;
+};
+
 struct calls {
 	char *path;
 	struct stat st; /* of the file that was read */
@@ -105,6 +119,10 @@ struct calls {
 	VEC(Elf64_Shdr) sections;
 	VEC(Elf64_Sym) symbols;
 	VEC(char) strings;
+	VEC(struct place) functions;
+	VEC(uint32_t) anchors; /* by section: the symbol; 0: none */
+	VEC(uint8_t) asked;    /* by symbol: bits of enum asked */
+	uint64_t scan_room;    /* bytes of code that may still be decoded */
 	VEC(struct found) found;
 	VEC(struct call_site) sites;
 	VEC(char *) texts;
@@ -195,6 +213,52 @@ static const char *symbol_name(const struct calls *c, uint32_t i)
 	return c->strings.v + c->symbols.v[i].st_name;
 }
 
+/* The same, but "" for a name that is too long: any number of symbols may share it. */
+static const char *short_name(const struct calls *c, uint32_t i, size_t most)
+{
+	const char *name = symbol_name(c, i);
+
+	return strnlen(name, most) < most ? name : "";
+}
+
+/* Returns true when assembler text can contain the name without quotes. */
+static bool is_plain(const char *name)
+{
+	return !name[strspn(name,
+			    "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.$")];
+}
+
+static int by_place(const void *a, const void *b)
+{
+	const struct place *x = a, *y = b;
+
+	return COMPARE(x->section, y->section) ?: COMPARE(x->start, y->start) ?: COMPARE(x->symbol, y->symbol);
+}
+
+/* Keeps the functions in order, and the anchors of an earlier run. */
+static void index_symbols(struct calls *c)
+{
+	vec_reserve(&c->anchors, c->sections.n);
+	c->anchors.n = c->sections.n;
+	memset(c->anchors.v, 0, c->anchors.n * sizeof(*c->anchors.v));
+	for (uint32_t i = 1; i < c->symbols.n; i++) {
+		const Elf64_Sym *s = &c->symbols.v[i];
+		const char *name;
+
+		if (s->st_shndx >= c->sections.n)
+			continue;
+		if (ELF64_ST_TYPE(s->st_info) == STT_FUNC)
+			vec_push(&c->functions, (struct place){ s->st_shndx, i, s->st_value });
+		if (c->anchors.v[s->st_shndx])
+			continue;
+		name = short_name(c, i, ANCHOR_MOST);
+		if (!strncmp(name, ANCHOR, strlen(ANCHOR)) && is_plain(name))
+			c->anchors.v[s->st_shndx] = i;
+	}
+	if (c->functions.n)
+		qsort(c->functions.v, c->functions.n, sizeof(*c->functions.v), by_place);
+}
+
 static void rename_symbol(struct calls *c, uint32_t i, const char *name)
 {
 	size_t len = strlen(name) + 1;
@@ -204,13 +268,6 @@ static void rename_symbol(struct calls *c, uint32_t i, const char *name)
 	memcpy(c->strings.v + c->strings.n, name, len);
 	c->strings.n += (uint32_t)len;
 	c->tables_changed = c->changed = true;
-}
-
-/* Returns true when assembler text can contain the name without quotes. */
-static bool is_plain(const char *name)
-{
-	return !name[strspn(name,
-			    "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.$")];
 }
 
 /* Returns "PROVIDER___PROBE" of a symbol that is a probe's function, else NULL. */
@@ -279,7 +336,7 @@ static struct err *add_relocation(struct calls *c, uint32_t section, uint64_t at
 	memcpy(&r, c->file + at, sizeof(r));
 	type = (uint32_t)ELF64_R_TYPE(r.r_info);
 	f.symbol = (uint32_t)ELF64_R_SYM(r.r_info);
-	if (!probe_of(symbol_name(c, f.symbol), &f.asks) ||
+	if (!probe_of(short_name(c, f.symbol, NAME_MOST), &f.asks) ||
 	    c->symbols.v[f.symbol].st_shndx != SHN_UNDEF)
 		return NULL;
 	if (!(s->sh_flags & SHF_ALLOC))
@@ -298,6 +355,8 @@ static struct err *add_relocation(struct calls *c, uint32_t section, uint64_t at
 	if (f.form == FORM_NONE || r.r_offset < shapes[f.form].before ||
 	    (f.live && is_got(shapes[f.form].reloc) != got))
 		return not_understood(c, f.symbol);
+	if (c->found.n == CALLS_SITES_MOST)
+		return bad(c, "has too many calls of probes");
 	f.start = r.r_offset - shapes[f.form].before;
 	vec_push(&c->found, f);
 	return NULL;
@@ -381,16 +440,14 @@ static uint32_t anchor_of(struct calls *c, uint32_t section)
 	Elf64_Sym sym = { .st_info = ELF64_ST_INFO(binding, STT_NOTYPE),
 			  .st_other = STV_HIDDEN,
 			  .st_shndx = (uint16_t)section };
-	char name[64];
+	char name[ANCHOR_MOST];
 
-	for (uint32_t i = 1; i < c->symbols.n; i++)
-		if (c->symbols.v[i].st_shndx == section &&
-		    !strncmp(symbol_name(c, i), ANCHOR, strlen(ANCHOR)) &&
-		    is_plain(symbol_name(c, i)))
-			return i;
+	if (c->anchors.v[section])
+		return c->anchors.v[section];
 	vec_push(&c->symbols, sym);
 	name_anchor(c, section, name, sizeof(name));
 	rename_symbol(c, c->symbols.n - 1, name);
+	c->anchors.v[section] = c->symbols.n - 1;
 	return c->symbols.n - 1;
 }
 
@@ -398,13 +455,24 @@ static uint32_t anchor_of(struct calls *c, uint32_t section)
 static const Elf64_Sym *function_at(const struct calls *c, uint32_t section, uint64_t at)
 {
 	const Elf64_Sym *best = NULL;
+	uint32_t low = 0, high = c->functions.n;
 
-	for (uint32_t i = 1; i < c->symbols.n; i++) {
-		const Elf64_Sym *s = &c->symbols.v[i];
+	/* the first function behind the place */
+	while (low < high) {
+		const uint32_t mid = low + (high - low) / 2;
+		const struct place *p = &c->functions.v[mid];
 
-		if (s->st_shndx == section && ELF64_ST_TYPE(s->st_info) == STT_FUNC &&
-		    at >= s->st_value && at - s->st_value < s->st_size &&
-		    (!best || ELF64_ST_BIND(s->st_info) > ELF64_ST_BIND(best->st_info)))
+		if (p->section < section || (p->section == section && p->start <= at))
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	for (int k = 0; low-- > 0 && k < OVERLAPS && c->functions.v[low].section == section; k++) {
+		const Elf64_Sym *s = &c->symbols.v[c->functions.v[low].symbol];
+
+		if (at - s->st_value < s->st_size &&
+		    (!best || ELF64_ST_BIND(s->st_info) > ELF64_ST_BIND(best->st_info) ||
+		     (ELF64_ST_BIND(s->st_info) == ELF64_ST_BIND(best->st_info) && s < best)))
 			best = s;
 	}
 	return best;
@@ -433,29 +501,41 @@ static uint32_t read_text(const void *arg, uint64_t at, uint8_t *buf, uint32_t n
 	return n;
 }
 
-/* Returns true when the caller reads the answer through the first argument, a pointer. An object
- * asks all questions of a probe in the same way. A single question that uses the call's value
- * decides for the value. */
-static bool asked_by_pointer(struct calls *c, uint32_t symbol)
+/* Finds how the answers to each question are read. An object asks all questions of a probe in the
+ * same way: through the first argument, a pointer, or by the call's value. A single question that
+ * uses the value decides for the value. */
+static void find_answers(struct calls *c)
 {
-	bool pointer = false;
-
-	if (!strncmp(symbol_name(c, symbol), CALLS_ASKS_BY_POINTER, strlen(CALLS_ASKS_BY_POINTER)))
-		return true;
+	vec_reserve(&c->asked, c->symbols.n + 1);
+	c->asked.n = c->symbols.n;
+	memset(c->asked.v, 0, c->asked.n);
 	for (uint32_t i = 0; i < c->found.n; i++) {
 		const struct found *f = &c->found.v[i];
 		struct text text = { contents(c, f->section), c->sections.v[f->section].sh_size };
 		struct code code = { read_text, &text };
+		uint8_t *asked = &c->asked.v[f->symbol];
 		const Elf64_Sym *func;
 
-		if (f->symbol != symbol)
+		if (!f->asks || *asked & BY_VALUE)
 			continue;
-		if (shapes[f->form].tail || code_reads_rax(&code, f->start + shapes[f->form].len))
-			return false;
-		func = function_at(c, f->section, f->start);
-		pointer |= func && code_sets_rdi(&code, func->st_value, f->start);
+		if (shapes[f->form].tail || code_reads_rax(&code, f->start + shapes[f->form].len)) {
+			*asked |= BY_VALUE;
+			continue;
+		}
+		func = *asked & BY_POINTER ? NULL : function_at(c, f->section, f->start);
+		if (!func || f->start - func->st_value > c->scan_room)
+			continue;
+		c->scan_room -= f->start - func->st_value;
+		if (code_sets_rdi(&code, func->st_value, f->start))
+			*asked |= BY_POINTER;
 	}
-	return pointer;
+}
+
+static bool asked_by_pointer(const struct calls *c, uint32_t symbol)
+{
+	return !strncmp(symbol_name(c, symbol), CALLS_ASKS_BY_POINTER,
+			strlen(CALLS_ASKS_BY_POINTER)) ||
+	       c->asked.v[symbol] == BY_POINTER;
 }
 
 static void add_site(struct calls *c, const struct found *f, enum calls_form form)
@@ -470,8 +550,9 @@ static void add_site(struct calls *c, const struct found *f, enum calls_form for
 	site.provider = calls_keep(c, xstrndup(provider, n));
 	site.name = calls_keep(c, xstrdup(provider + n + 3));
 	site.by_pointer = f->asks && asked_by_pointer(c, f->symbol);
-	if (func && is_plain(symbol_name(c, (uint32_t)(func - c->symbols.v))))
-		site.func = calls_keep(c, xstrdup(symbol_name(c, (uint32_t)(func - c->symbols.v))));
+	if (func && is_plain(short_name(c, (uint32_t)(func - c->symbols.v), NAME_MOST)))
+		site.func = calls_keep(
+			c, xstrdup(short_name(c, (uint32_t)(func - c->symbols.v), NAME_MOST)));
 	site.place = (int64_t)(f->start + (f->asks ? s->no_end : s->at));
 	site.func_place = func ? (int64_t)func->st_value : site.place;
 	if (!f->asks || form == CALLS_DOF) {
@@ -534,6 +615,7 @@ struct err *calls_open(const char *path, enum calls_form form, struct calls **re
 	struct err *e;
 
 	c->path = xstrdup(path);
+	c->scan_room = SCAN_MOST;
 	e = read_object(c);
 	e = e ?: read_sections(c);
 	e = e ?: read_symbols(c);
@@ -543,11 +625,13 @@ struct err *calls_open(const char *path, enum calls_form form, struct calls **re
 		calls_free(c);
 		return e;
 	}
+	index_symbols(c);
 	c->hash = hash_fixed(c->file, c->size);
 	for (uint32_t i = 0; i < c->found.n; i++) {
 		if (is_copy(c, c->found.v[i].section))
 			(void)anchor_of(c, c->found.v[i].section); /* while the code is unchanged */
 	}
+	find_answers(c);
 	for (uint32_t i = 0; i < c->found.n; i++)
 		add_site(c, &c->found.v[i], form);
 	rename_functions(c);
@@ -565,6 +649,9 @@ void calls_free(struct calls *c)
 	vec_fini(&c->sections);
 	vec_fini(&c->symbols);
 	vec_fini(&c->strings);
+	vec_fini(&c->functions);
+	vec_fini(&c->anchors);
+	vec_fini(&c->asked);
 	vec_fini(&c->found);
 	vec_fini(&c->sites);
 	free(c->file);

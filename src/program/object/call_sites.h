@@ -62,6 +62,8 @@ struct probe_definition_arg {
 	uint8_t native;    /* index of the call's argument */
 };
 
+/* Most calls of probes in an object, and in a run of -G: they are compared with each other. */
+enum { CALLS_SITES_MOST = 8192 };
 /* Section into which -G writes DOF. */
 #define CALLS_DOF_SECTION ".SUNW_dof"
 

@@ -160,7 +160,7 @@ void calls_put_unreached(FILE *out, const char *provider, const char *name)
 /* Returns true for sites of one probe in one function, which become one probe of DOF. */
 static bool same_function(const struct call_site *a, const struct call_site *b)
 {
-	return !strcmp(a->anchor, b->anchor) && a->func_place == b->func_place &&
+	return a->func_place == b->func_place && !strcmp(a->anchor, b->anchor) &&
 	       !strcmp(a->func, b->func);
 }
 
@@ -171,7 +171,7 @@ static bool leads(const struct probe_definition *d, const struct call_site *cons
 	if (!is_of(sites[at], d))
 		return false;
 	for (uint32_t i = 0; i < at; i++)
-		if (is_of(sites[i], d) && same_function(sites[i], sites[at]))
+		if (same_function(sites[i], sites[at]) && is_of(sites[i], d))
 			return false;
 	return true;
 }
@@ -223,8 +223,8 @@ static uint32_t calls_text_count(const struct dof_text *t, uint32_t def, uint32_
 	uint32_t n = 0;
 
 	for (uint32_t i = 0; i < t->n; i++)
-		n += is_of(t->sites[i], t->defs[def]) && t->sites[i]->asks == asks &&
-		     same_function(t->sites[i], t->sites[lead]);
+		n += t->sites[i]->asks == asks && same_function(t->sites[i], t->sites[lead]) &&
+		     is_of(t->sites[i], t->defs[def]);
 	return n;
 }
 
@@ -248,8 +248,8 @@ static void put_distances(const struct dof_text *t, uint32_t def, uint32_t lead,
 {
 	put(t->out, ".Ldof_%c%u_%u:", asks ? 'e' : 'o', def, lead);
 	for (uint32_t i = 0; i < t->n; i++)
-		if (is_of(t->sites[i], t->defs[def]) && t->sites[i]->asks == asks &&
-		    same_function(t->sites[i], t->sites[lead]))
+		if (t->sites[i]->asks == asks && same_function(t->sites[i], t->sites[lead]) &&
+		    is_of(t->sites[i], t->defs[def]))
 			put(t->out, ".4byte %lld",
 			    (long long)(t->sites[i]->place - t->sites[i]->func_place));
 }
