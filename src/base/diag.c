@@ -110,6 +110,9 @@ struct source *source_add(struct diags *d, enum source_kind kind, const char *na
 	s = &d->sources[d->nsources++];
 	memset(s, 0, sizeof(*s));
 	s->name = xstrdup(name);
+	/* a file's name makes no line of its own */
+	for (char *p = kind == SOURCE_ARG ? NULL : strchr(s->name, '\n'); p; p = strchr(p, '\n'))
+		*p = '?';
 	s->kind = kind;
 	s->text = xmalloc(len + 1);
 	memcpy(s->text, text, len);

@@ -13,6 +13,24 @@ static char *vformat(const char *fmt, va_list ap)
 	return text;
 }
 
+/* Shows line feeds as "\\012". A file's name with one would make a line of its own. */
+static char *one_line(char *text)
+{
+	char *shown, *to;
+
+	if (!strchr(text, '\n'))
+		return text;
+	shown = to = xmalloc(4 * strlen(text) + 1);
+	for (const char *p = text; *p; p++)
+		if (*p == '\n')
+			to = stpcpy(to, "\\012");
+		else
+			*to++ = *p;
+	*to = '\0';
+	free(text);
+	return shown;
+}
+
 static struct err *make(int code, char *text)
 {
 	struct err *e = xmalloc(sizeof(*e));
@@ -30,6 +48,17 @@ struct err *err_new(int code, const char *fmt, ...)
 	va_start(ap, fmt);
 	text = vformat(fmt, ap);
 	va_end(ap);
+	return make(code, one_line(text));
+}
+
+struct err *err_lines(int code, const char *fmt, ...)
+{
+	va_list ap;
+	char *text;
+
+	va_start(ap, fmt);
+	text = vformat(fmt, ap);
+	va_end(ap);
 	return make(code, text);
 }
 
@@ -39,7 +68,7 @@ struct err *err_errno(int errno_value, const char *fmt, ...)
 	va_list ap;
 
 	va_start(ap, fmt);
-	what = vformat(fmt, ap);
+	what = one_line(vformat(fmt, ap));
 	va_end(ap);
 	text = xasprintf("%s: %s", what, strerror_r(errno_value, buf, sizeof(buf)));
 	free(what);
@@ -52,7 +81,7 @@ struct err *err_wrap(struct err *e, const char *fmt, ...)
 	va_list ap;
 
 	va_start(ap, fmt);
-	what = vformat(fmt, ap);
+	what = one_line(vformat(fmt, ap));
 	va_end(ap);
 	text = xasprintf("%s: %s", what, e->text);
 	free(what);

@@ -8,10 +8,12 @@
 
 struct err {
 	int code;   /* errno value, 0 when there is none */
-	char *text; /* one line, no newline */
+	char *text; /* one line, no newline: those of names are shown as "\012" */
 };
 
 struct err *err_new(int code, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* Makes one of several lines: a D expression's diagnostics. */
+struct err *err_lines(int code, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* Makes an error like err_new(), with ": strerror(errno_value)" at the end. */
 struct err *err_errno(int errno_value, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* Puts context in front of e's text. Returns e, which must not be NULL. */

@@ -55,6 +55,16 @@ both("an option", ["-x", b"strsize=" + HOSTILE, "-n", "BEGIN { }"], 1)
 both("descry heat", ["heat", b"/nonexistent/" + HOSTILE], 1)
 both("descry flame", ["flame", b"/nonexistent/" + HOSTILE], 1)
 
+# no name of a file makes a line of its own
+LINES = b"/nonexistent/x\ndescry: all is well"
+for args in ["-s", LINES], ["heat", LINES], ["flame", LINES], ["heap", LINES], ["malloc", "report", LINES], ["stack", LINES]:
+    rc, out = terminal(*args)
+    check(rc in (1, 2) and out.count(b"\n") <= 1 and b"\\012descry" in out, "lines in a name", args, rc, out)
+lines = TMP.encode() + b"/x\ny.d"
+open(lines, "wb").write(b"BEGIN { nosuch; }\n")
+rc, out = terminal("-e", "-s", lines)
+check(rc == 1 and b"/x?y.d:1:" in out, "lines in a script's name", rc, out)
+
 # the program's own literal text
 rc, out = terminal(*INTERP, "-qn", 'BEGIN { printf("\\033[1m%s\\033[0m|\\303\\251\\n", "\\033[5m"); exit(0); }')
 check(rc == 0 and b"\x1b[1m\\033[5m\x1b[0m|\xc3\xa9\n" in out, "a literal of the program", rc, out)

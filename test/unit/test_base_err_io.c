@@ -15,6 +15,13 @@ static void test_err(void **state)
 	assert_int_equal(e->code, ENOENT);
 	assert_string_equal(e->text, "reading symbols of /bin/x: open: No such file or directory");
 	err_free(NULL);
+	/* a name makes no line of its own */
+	err_free(e);
+	e = err_wrap(err_errno(ENOENT, "a\nb"), "reading %s", "\n");
+	assert_string_equal(e->text, "reading \\012: a\\012b: No such file or directory");
+	err_free(e);
+	e = err_wrap(err_lines(EINVAL, "one\ntwo"), "three");
+	assert_string_equal(e->text, "three: one\ntwo");
 }
 
 static void test_read(void **state)

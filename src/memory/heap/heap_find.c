@@ -40,7 +40,7 @@ static struct err *find_refused(const struct diags *d, const char *option)
 	fclose(f);
 	if (n && text[n - 1] == '\n')
 		text[n - 1] = 0;
-	e = err_new(EINVAL, "%s:\n%s", option, text);
+	e = err_lines(EINVAL, "%s:\n%s", option, text);
 	free(text);
 	return e;
 }
