@@ -172,16 +172,23 @@ static bool next_word(const char **p, char *buf, size_t size)
 	return n > 0;
 }
 
+/* Is text "name" or "name=value"? */
+static bool names_option(const char *text, const char *name)
+{
+	const size_t n = strcspn(text, "=");
+
+	return strlen(name) == n && !strncasecmp(name, text, n);
+}
+
 /* Returns true for options that have an effect only before a program is read. */
 static bool for_command_line(const char *text)
 {
 	static const char *const names[] = { "cppargs", "cpphdrs",    "cpppath", "ctfpath",
 					     "define",  "incdir",     "ldpath",  "lockmem",
 					     "modpath", "procfspath", "stdc",    "undef" };
-	size_t n = strcspn(text, "=");
 
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
-		if (strlen(names[i]) == n && !strncasecmp(names[i], text, n))
+		if (names_option(text, names[i]))
 			return true;
 	return false;
 }
@@ -209,6 +216,11 @@ static void pragma_option(struct bind_cx *cx, const struct node *n, const char *
 	else if (for_command_line(copy))
 		diag_error(cx->diags, n->loc, n->end, "D_PRAGMA_OPTSET",
 			   "failed to set option '%s': it comes too late in a program, -x sets it",
+			   copy);
+	else if (names_option(copy, "core"))
+		diag_error(cx->diags, n->loc, n->end, "D_PRAGMA_OPTSET",
+			   "failed to set option '%s': a program does not end descry with a core "
+			   "file, -x sets it",
 			   copy);
 	else if (!*copy)
 		diag_error(cx->diags, n->loc, n->end, "D_PRAGMA_MALFORM",
