@@ -355,6 +355,7 @@ enum {
 	WIRE_RUBY_SVAR_METHOD = 8,
 	WIRE_RUBY_METHOD_ABOUT = 16, /* definition, name, owner */
 	WIRE_RUBY_DEFINITION_NAME = 32,
+	WIRE_RUBY_DEFINITION_CODE = 8,
 	/* iseq and its body: base label, label, first line */
 	WIRE_RUBY_ISEQ_BODY = 16,
 	WIRE_RUBY_BODY_INSTRUCTIONS = 8,

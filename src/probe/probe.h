@@ -107,7 +107,8 @@ struct usdt_operand {
 	uint8_t reg_shift; /* %ah: 8 */
 	struct usdt_path path;
 	/* USDT_RUBY: what a frame says of its method (bpf/ruby.bpf.h). Register base + disp is the
-	 * frame; with an index, they are an iseq and its method entry. Addresses as linked. */
+	 * frame; with an index, they are an iseq and its method entry. With a path, it leads from
+	 * the register to the method entry, and there is no frame. Addresses as linked. */
 	struct {
 		uint8_t what;  /* WIRE_RUBY_IS_* */
 		uint16_t form; /* WIRE_RUBY_3_3 or 0 */

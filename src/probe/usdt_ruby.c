@@ -70,6 +70,11 @@ static struct usdt_operand of_method(const struct ruby_places *found, const stru
 	u.disp = p->moved;
 	u.base = usdt_x86_reg(p->frame);
 	u.index = p->entry == RUBY_NO_REGISTER ? -1 : usdt_x86_reg(p->entry);
+	if (p->leaf) {
+		u.path.n = 2;
+		u.path.steps[0] = RUBY_CALL_CACHE;
+		u.path.steps[1] = RUBY_CACHE_ENTRY;
+	}
 	u.ruby.what = what;
 	u.ruby.form = found->is_3_3 ? WIRE_RUBY_3_3 : 0;
 	u.ruby.symbols = found->symbols;
@@ -146,7 +151,7 @@ static void find_places(struct probe_set *ps, struct object *o, struct usdt_ruby
 		p->addr = found.v[i].addr;
 		for (uint32_t k = 0; k < USDT_RUBY_ARGS; k++)
 			p->args[k] = of_method(&found, &found.v[i], args[k]);
-		if (i >= found.nentries)
+		if (i >= found.nentries && !found.v[i].leaf)
 			p->flags = flags_of_frame(&found.v[i]);
 	}
 }

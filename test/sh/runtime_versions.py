@@ -56,6 +56,7 @@ class Program:
         """Stacks of a program that is busy, each as a list of lines."""
         r = descry("-q", "-x", "engine=" + engine, "-x", "aggsize=16m", "-p", self.pid, "-n",
                    "profile-997 /pid == $target/ { @[%s] = count(); n++; } profile-997 /n >= %d/ { exit(0); } tick-60s { exit(0); }" % (action, most))
+        self.check(r.rc == 0 and not r.err, engine, "samples", r)
         return [([line.strip() for line in m.group(1).splitlines()], int(m.group(2)))
                 for m in re.finditer(r"((?:^ +\S.*\n)+?)^ +(\d+)$", r.out, re.M)]
 

@@ -392,9 +392,24 @@ static struct ir_val load_bias(struct gen *g)
 	return ir_bin(g->f, ALU_SUB, reg_value(g, UREG_RIP), ir_load(g->f, at, 0, 8, false));
 }
 
+/* Returns the iseq of the method entry that the operand's path leads to. */
+static struct ir_val ruby_leaf_code(struct gen *g, const struct usdt_operand *u,
+				    struct ir_val *ret_entry)
+{
+	struct ir_val v = reg_value(g, u->base);
+
+	for (uint32_t i = 0; i < u->path.n; i++)
+		v = user_read(g, ir_bin(g->f, ALU_ADD, v, IR_I(u->path.steps[i])), 8, false, 0);
+	*ret_entry = v;
+	v = user_read(g, ir_bin(g->f, ALU_ADD, v, IR_I(WIRE_RUBY_METHOD_ABOUT)), 8, false, 0);
+	return user_read(g, ir_bin(g->f, ALU_ADD, v, IR_I(WIRE_RUBY_DEFINITION_CODE)), 8, false, 0);
+}
+
 static struct ir_val ruby_frame(struct gen *g, const struct usdt_operand *u,
 				struct ir_val *ret_entry)
 {
+	if (u->path.n)
+		return ruby_leaf_code(g, u, ret_entry);
 	*ret_entry = u->index >= 0 ? reg_value(g, u->index) : IR_I(0);
 	return ir_bin(g->f, ALU_ADD, reg_value(g, u->base), IR_I(u->disp));
 }

@@ -28,6 +28,7 @@ enum {
 	NEAR = 32, /* instructions between parts of a pattern */
 	GENERAL = 16,
 	NONE = RUBY_NO_REGISTER,
+	RDX = 2,
 	RSI = 6,
 	R9 = 9,
 	STORES = 8,       /* remembered */
@@ -200,7 +201,15 @@ static bool add_place(struct walk *w, uint64_t addr, uint8_t frame, int16_t move
 {
 	if (w->ret->n == RUBY_PLACES_MAX)
 		return false;
-	w->ret->v[w->ret->n++] = (struct ruby_place){ addr, frame, entry, moved };
+	w->ret->v[w->ret->n++] = (struct ruby_place){ addr, frame, entry, moved, false };
+	return true;
+}
+
+static bool add_leaf(struct walk *w, uint64_t addr)
+{
+	if (!add_place(w, addr, RDX, 0, NONE))
+		return false;
+	w->ret->v[w->ret->n - 1].leaf = true;
 	return true;
 }
 
@@ -453,7 +462,7 @@ static bool take_unwound(struct walk *w, struct reading *r, const struct step *s
 
 	if (s->z.mnemonic == ZYDIS_MNEMONIC_AND && has_constant(s, TYPE_MASK) && reg != NONE &&
 	    r->regs[reg].flags_of != NONE) {
-		r->kind = (struct ruby_place){ s->addr, r->regs[reg].flags_of, NONE, 0 };
+		r->kind = (struct ruby_place){ s->addr, r->regs[reg].flags_of, NONE, 0, false };
 		r->looked = r->n + 1;
 		r->compared = 0;
 	}
@@ -600,7 +609,7 @@ static bool find_unknown(struct walk *w)
 static const char *find_places(struct walk *w)
 {
 	const struct ruby_layout *layout;
-	uint64_t off, n, version;
+	uint64_t off, n, version, leaf = 0, leaf_end = 0;
 	int32_t v[2];
 
 	if (!object_symbol_value(w->o, "ruby_api_version", &version) ||
@@ -620,9 +629,14 @@ static const char *find_places(struct walk *w)
 	if (layout->version == RUBY_2_7 ? !each_function(w, 1, take_pushed) || !w->ret->n
 					: !find_methods(w) || !find_blocks(w))
 		return "the code that begins a method is not as in other builds";
+	if (layout->version == RUBY_3_3 &&
+	    !(ruby_leaf(&w->ruby, w->text, w->ntext, &leaf, &leaf_end) && add_leaf(w, leaf)))
+		return "the code that calls a leaf is not as in other builds";
 	w->ret->nentries = w->ret->n;
 	if (!find_pops(w) || !find_unwound(w))
 		return "the code that ends a method is not as in other builds";
+	if (leaf && !add_leaf(w, leaf_end))
+		return "its code is not as in other builds";
 	if (!find_symbols_table(w) || !find_unknown(w))
 		return "descry does not find its names";
 	return NULL;

@@ -169,7 +169,9 @@ struct ruby_place {
 	uint8_t frame;
 	uint8_t entry; /* RUBY_NO_REGISTER: none */
 	int16_t moved;
+	bool leaf; /* no frame: `frame` has the call, whose cache has the method entry */
 };
+enum { RUBY_CALL_CACHE = 8, RUBY_CACHE_ENTRY = 16 };
 enum { RUBY_NO_REGISTER = 255 };
 enum { RUBY_PLACES_MAX = 96 };
 struct ruby_places {
@@ -183,6 +185,11 @@ struct ruby_places {
 };
 /* Finds them in a file, all addresses as linked. Returns the reason when it does not find all. */
 const char *ruby_places(struct object *o, struct ruby_places *ret);
+
+/* --- leaf.c --- */
+/* Finds where Ruby 3.3 calls a leaf, and the last instruction of that function before it jumps. */
+bool ruby_leaf(struct ruby *r, const uint8_t *text, uint32_t n, uint64_t *ret_begin,
+	       uint64_t *ret_end);
 
 /* --- line_event.c --- */
 struct ruby_line_event {
