@@ -277,6 +277,15 @@ static void add_placeless(struct match *m, pid_t pid, const struct process_objec
 static const char ruby_filter[] = "(arg9 & 0x7fff0001) == 0x11110001 || "
 				  "((arg9 & 0x7fff0001) == 0x22220001 && arg9 & 0x40)";
 
+/* Returns true when the process is a command that descry starts, which has run nothing yet. */
+static bool begins(const struct probe_set *ps, pid_t pid)
+{
+	for (uint32_t i = 0; i < ps->targets.n; i++)
+		if (ps->targets.v[i].pid == pid)
+			return ps->targets.v[i].is_command;
+	return false;
+}
+
 /* Adds one of Ruby's probes that are passed at their notes only while a TracePoint is enabled. */
 static void add_ruby_method(struct match *m, pid_t pid, const struct process_object *po,
 			    const char *prov, const char *name, const struct object_usdt *u,
@@ -297,6 +306,7 @@ static void add_ruby_method(struct match *m, pid_t pid, const struct process_obj
 		add_usdt(m, pid, po, prov, name, u);
 		return;
 	}
+	reason = m->later || begins(m->ps, pid) ? NULL : usdt_ruby_compiled(po);
 	for (uint32_t i = 0; i < places->n; i++) {
 		const struct usdt_ruby_place *at = &places->v[i];
 		struct usdt_place *place;
@@ -319,18 +329,11 @@ static void add_ruby_method(struct match *m, pid_t pid, const struct process_obj
 			p->addr = at->addr;
 			p->filter = at->flags.size ? ruby_filter : NULL;
 			classify(m->ps, p, po);
+			if (reason)
+				p->unavailable = reason;
 		}
 		m->found(m->arg, p);
 	}
-}
-
-/* Returns true when the process is a command that descry starts, which has run nothing yet. */
-static bool begins(const struct probe_set *ps, pid_t pid)
-{
-	for (uint32_t i = 0; i < ps->targets.n; i++)
-		if (ps->targets.v[i].pid == pid)
-			return ps->targets.v[i].is_command;
-	return false;
 }
 
 /* Adds Ruby's probe `line`, which has no note. */

@@ -138,6 +138,8 @@ bool usdt_ruby_line(const struct process_object *po, bool loaded, struct usdt_ru
 
 /* As usdt_python_unnoted(), for a Ruby's notes of methods: *ret_n of them. */
 const struct object_usdt *usdt_ruby_unnoted(struct object *o, uint32_t *ret_n);
+/* Returns why these places would miss calls in a Ruby that runs, NULL: they do not. */
+const char *usdt_ruby_compiled(const struct process_object *po);
 /* As usdt_python_places(). */
 const struct usdt_ruby *usdt_ruby_places(struct probe_set *ps, const struct process_object *po,
 					 const char **ret_reason);

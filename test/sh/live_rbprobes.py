@@ -28,6 +28,14 @@ for ruby in RUBIES:
             p.stdin.close()
             p.wait()
             judge(name + ", -p", finish(d), want)
+# a Ruby that compiles its methods would be counted wrong
+if "+YJIT" in sh(RUBIES[0] + " --yjit --version").stdout:
+    path = os.path.join(TMP, "shop.rb")
+    with subprocess.Popen([RUBIES[0], "--yjit", "--yjit-call-threshold=2", path, "waits"], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as p:
+        p.stdout.readline()
+        r = descry("-n", "ruby$target:::method-entry { }", "-p", str(p.pid), rc=1)
+        check("calls of methods there pass no place" in r.err, "YJIT is refused", r)
+        p.communicate(b"go\n")
 # the probes of the interpreter's own notes, and the names of other systems
 OTHERS = """
 require "tempfile"
