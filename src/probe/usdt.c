@@ -504,6 +504,19 @@ static void match_note(struct match *m, pid_t pid, const struct process_object *
 	select_own(m);
 }
 
+/* Adds the probes of methods of a JVM that has no notes. */
+static void match_java_unnoted(struct match *m, pid_t pid, const struct process_object *po)
+{
+	struct object_usdt u[USDT_JAVA_UNNOTED];
+	struct usdt_names names[USDT_JAVA_UNNOTED];
+	uint32_t n = m->later ? 0 : usdt_java_unnoted(m->ps, po, u, names);
+
+	for (uint32_t i = 0; i < n; i++) {
+		m->names = &names[i];
+		add_java(m, pid, po, &u[i]);
+	}
+}
+
 static void match_object(struct match *m, pid_t pid, const struct process_object *po, bool named)
 {
 	uint32_t n;
@@ -519,6 +532,7 @@ static void match_object(struct match *m, pid_t pid, const struct process_object
 		match_note(m, pid, po, named, &python[k], methods);
 	for (uint32_t k = 0; k < nruby; k++)
 		match_note(m, pid, po, named, &ruby[k], methods);
+	match_java_unnoted(m, pid, po);
 	m->names = NULL;
 	if (n && named)
 		add_ruby_line(m, pid, po);

@@ -106,6 +106,13 @@ struct usdt_jvm_flag {
 struct usdt_jvm_flag usdt_jvm_flag(struct probe_set *ps, const struct process_object *po,
 				   const struct object_usdt *u, bool loaded);
 
+/* The methods' probes of a running JVM that was built without notes, and the texts that name the
+ * methods. Returns their number, 0: it has notes, or descry does not know where they would be. */
+enum { USDT_JAVA_UNNOTED = 2 };
+uint32_t usdt_java_unnoted(struct probe_set *ps, const struct process_object *po,
+			   struct object_usdt ret[USDT_JAVA_UNNOTED],
+			   struct usdt_names ret_names[USDT_JAVA_UNNOTED]);
+
 /* --- usdt_ruby.c --- */
 /* The probes that Ruby passes only while a TracePoint is enabled. */
 enum usdt_ruby_kind { USDT_RUBY_OTHER, USDT_RUBY_ENTRY, USDT_RUBY_RETURN };

@@ -10,6 +10,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "probe/process.h"
 #include "probe/usdt.h"
 #include "program/runtime/jvm/jvm.h"
 #include "wire/java_value.h"
@@ -34,9 +35,13 @@ static struct jvm *jvm_of(const struct usdt_java *v)
 	return (struct jvm *)v->r;
 }
 
-static bool is_17(const struct usdt_java *v)
+/* Returns true when the bits are in a Method's access flags and behind them. */
+static bool has_access_bits(const struct usdt_java *v)
 {
-	return !strncmp(v->r->version, "17.", 3);
+	const struct jvm_layout *l = &jvm_of(v)->layout;
+
+	return (!strncmp(v->r->version, "11.", 3) || !strncmp(v->r->version, "17.", 3)) &&
+	       l->method_intrinsic.at == l->method_access.at + 8;
 }
 
 /* Returns the place of a Method's status in Java 21: between two other members. 0: it is not there.
@@ -56,7 +61,7 @@ static uint32_t status_at(const struct usdt_java *v)
 static bool is_known(struct usdt_java *v)
 {
 	return v->r->type == &runtime_jvm &&
-	       (is_17(v) || (!strncmp(v->r->version, "21.", 3) && status_at(v))) &&
+	       (has_access_bits(v) || (!strncmp(v->r->version, "21.", 3) && status_at(v))) &&
 	       v->r->type->wire(v->r, &v->wire) &&
 	       jvm_values_read(jvm_of(v), &v->string, &v->signature_at);
 }
@@ -108,7 +113,7 @@ uint32_t usdt_java_access(struct probe_set *ps, pid_t pid)
 
 	if (!v->r)
 		return 0;
-	return is_17(v) ? jvm_of(v)->layout.method_access.at : status_at(v);
+	return has_access_bits(v) ? jvm_of(v)->layout.method_access.at : status_at(v);
 }
 
 bool usdt_java_flag_is_tracers(pid_t pid, const char *name)
@@ -206,4 +211,109 @@ void usdt_java_args(struct probe_set *ps, const struct probe *p, struct probe_ar
 		if (kind == JVM_STRING)
 			a->expr = string_text(&ps->arena, v, a->expr);
 	}
+}
+
+/* --- a JVM that was built without probes (Debian's Java 11) ---
+ *
+ * Interpreter and compilers call the functions that would pass the probes of methods, while the
+ * flag is true, in such a JVM, too. The probes are behind the instruction that makes the function's
+ * frame: the method is in rsi there.
+ */
+
+static const struct {
+	const char *note, *java, *symbol;
+} functions[] = {
+	{ "method__entry", "entry",
+	  "_ZN13SharedRuntime19dtrace_method_entryEP10JavaThreadP6Method" },
+	{ "method__return", "return",
+	  "_ZN13SharedRuntime18dtrace_method_exitEP10JavaThreadP6Method" },
+};
+_Static_assert(ARRAY_SIZE(functions) == USDT_JAVA_UNNOTED, "entry and return");
+
+/* Returns the place behind push %rbp, [mov %rsi, %rdi,] mov %rsp, %rbp. 0: other code. */
+static uint64_t place_in(struct object *o, uint64_t addr)
+{
+	static const uint8_t push[] = { 0x55 }, copy[] = { 0x48, 0x89, 0xf7 },
+			     frame[] = { 0x48, 0x89, 0xe5 };
+	uint8_t code[sizeof(push) + sizeof(copy) + sizeof(frame)];
+	uint32_t at = sizeof(push);
+
+	if (object_read(o, addr, code, sizeof(code)) != sizeof(code) ||
+	    memcmp(code, push, sizeof(push)))
+		return 0;
+	if (!memcmp(code + at, copy, sizeof(copy)))
+		at += sizeof(copy);
+	return memcmp(code + at, frame, sizeof(frame)) ? 0 : addr + at + sizeof(frame);
+}
+
+/* Returns the D text of a Symbol's address: the name of the method or of its class. */
+static const char *symbol_text(struct arena *a, const struct usdt_java *v, bool of_class)
+{
+	const struct jvm_layout *l = &jvm_of(v)->layout;
+	const char *constant = arena_printf(a, "(*(uint64_t *)copyin(uregs[%d] + %u, 8))", UREG_RSI,
+					    l->method_const.at);
+	const char *constants = arena_printf(a, "(*(uint64_t *)copyin(%s + %u, 8))", constant,
+					     l->const_constants.at);
+
+	if (of_class)
+		return arena_printf(
+			a, "(*(uint64_t *)copyin((*(uint64_t *)copyin(%s + %u, 8)) + %u, 8))",
+			constants, l->constants_class.at, l->class_name.at);
+	return arena_printf(a,
+			    "(*(uint64_t *)copyin(%s + %" PRIu64
+			    " + 8 * (*(uint16_t *)copyin(%s + %u, 2)), 8))",
+			    constants, l->size.constants, constant, l->const_name.at);
+}
+
+static void name_texts(struct arena *a, const struct usdt_java *v, bool of_class,
+		       const char **ret_text, const char **ret_at, const char **ret_length)
+{
+	const struct jvm_layout *l = &jvm_of(v)->layout;
+	const char *symbol = symbol_text(a, v, of_class);
+
+	*ret_at = arena_printf(a, "(%s + %u)", symbol, l->symbol_text.at);
+	*ret_length =
+		arena_printf(a, "(*(uint16_t *)copyin(%s + %u, 2))", symbol, l->symbol_length.at);
+	*ret_text = arena_printf(a, "copyinstr(%s, %s)", *ret_at, *ret_length);
+}
+
+static bool has_notes(struct object *o)
+{
+	uint32_t n;
+	const struct object_usdt *u = object_usdts(o, &n);
+
+	for (uint32_t i = 0; i < n; i++)
+		if (!strcmp(u[i].provider, "hotspot"))
+			return true;
+	return false;
+}
+
+uint32_t usdt_java_unnoted(struct probe_set *ps, const struct process_object *po,
+			   struct object_usdt ret[USDT_JAVA_UNNOTED],
+			   struct usdt_names ret_names[USDT_JAVA_UNNOTED])
+{
+	const struct usdt_java *v;
+	uint64_t addr;
+
+	if (!object_symbol_value(po->object, "JNI_CreateJavaVM", &addr) || has_notes(po->object))
+		return 0;
+	v = java_find(ps, po->pid);
+	for (uint32_t i = 0; v->r && i < USDT_JAVA_UNNOTED; i++) {
+		struct usdt_names *names = &ret_names[i];
+
+		if (!object_symbol_value(po->object, functions[i].symbol, &addr) ||
+		    !(addr = place_in(po->object, addr)))
+			return 0;
+		ret[i] = (struct object_usdt){
+			.provider = "hotspot", .name = functions[i].note, .args = "", .func = ""
+		};
+		ret[i].addr = addr;
+		if (!object_addr_to_offset(po->object, addr, &ret[i].offset))
+			return 0;
+		*names = (struct usdt_names){ .java = functions[i].java, .slashes = true };
+		name_texts(&ps->arena, v, true, &names->mod, &names->mod_at, &names->mod_length);
+		name_texts(&ps->arena, v, false, &names->func, &names->func_at,
+			   &names->func_length);
+	}
+	return v->r ? USDT_JAVA_UNNOTED : 0;
 }

@@ -5,17 +5,17 @@ from live import *
 JAVA_HOME = None
 
 
-def java_compile(text):
-    """Compiles the program, or skips the test. Returns the JDK's folder."""
+def java_compile(text, notes=True):
+    """Compiles the program, or skips the test. Returns the JDK's folder. notes: of a JVM that has probes of its own."""
     global JAVA_HOME
     JAVA_HOME = java_homes()[0]
-    if "hotspot" not in sh("readelf -n %s/lib/server/libjvm.so" % JAVA_HOME).stdout:
+    if notes and "hotspot" not in sh("readelf -n %s/lib/server/libjvm.so" % JAVA_HOME).stdout:
         skip("the JVM of %s has no USDT probes" % JAVA_HOME)
     os.mkdir(TMP + "/classes")
     os.chmod(TMP, 0o755)
     with open(TMP + "/Order.java", "w", encoding="utf-8") as program:
         program.write(text)
-    made = sh("%s/bin/javac -encoding UTF-8 -d %s/classes %s/Order.java" % (JAVA_HOME, TMP, TMP))
+    made = sh("%s/bin/javac --release 11 -encoding UTF-8 -d %s/classes %s/Order.java" % (JAVA_HOME, TMP, TMP))
     check(made.returncode == 0, "javac", made.stderr)
     return JAVA_HOME
 

@@ -191,11 +191,12 @@ def no_arguments(option):
         check("has no typed arguments" in r.err, option, "is refused", r)
 
 
-HOME = java_compile(PROGRAM)
+HOME = java_compile(PROGRAM, notes=False)
 usable = [c for c in COLLECTORS if has_java(c)]
-check(ZGC in usable, "ZGC", usable)
-knows_z = '"17.' in sh(HOME + "/bin/java -version").stderr
-if not knows_z:
+version = sh(HOME + "/bin/java -version").stderr
+check(ZGC in usable or '"11.' in version, "ZGC", usable)
+knows_z = '"17.' in version
+if ZGC in usable and not knows_z:
     no_arguments(ZGC)
     usable.remove(ZGC)
 for number, collector in enumerate(usable):

@@ -169,10 +169,10 @@ def sampled(p, engine):
 
 
 CALLS = "java$target:App:called:entry { @n = count(); }"
+RETURNS = "java$target:App:*lled:return { @n = count(); }"
 ARGUMENTS = "java$target:App:called:entry { @[args[2]] = sum(args[1]); }"
 # What a version does not have, and what descry says about it.
 REFUSED = {
-    "java11": {CALLS: "does not match any probes", ARGUMENTS: "does not match any probes"},  # Debian built it without them
     "java25": {CALLS: "from Java 24 on, the interpreter of a JVM that was started without it lacks the probe",
                ARGUMENTS: "from Java 24 on, the interpreter of a JVM that was started without it lacks the probe"},
 }
@@ -184,8 +184,9 @@ def entries(p, version, engine):
         r = descry("-x", "engine=" + engine, "-p", p.pid, "-n", program, rc=1)
         p.check(words in r.err, engine, program, "is refused", r)
     if CALLS not in refused:
-        _, r = p.traced(engine, CALLS, "calls", 1000)
-        p.check(r and r.aggs("n") == {(): 1000}, engine, "calls", r)
+        for program in CALLS, RETURNS:
+            _, r = p.traced(engine, program, "calls", 1000)
+            p.check(r and r.aggs("n") == {(): 1000}, engine, program, r)
     if ARGUMENTS not in refused:
         _, r = p.traced(engine, ARGUMENTS, "calls", 1000)
         p.check(r and r.aggs() == {"even": sum(range(0, 1000, 2)), "odd": sum(range(1, 1000, 2))}, engine, "arguments", r)

@@ -54,9 +54,14 @@ enum {
 
 #define VALUE_VARIABLES(X) \
 	X(loaders, 1, "ClassLoaderDataGraph", "_head") \
-	X(oop_base, 1, "CompressedOops", "_narrow_oop._base") \
-	X(oop_shift, 1, "CompressedOops", "_narrow_oop._shift") \
-	X(string, 1, "vmClasses", "_klasses[static_cast<int>(vmClassID::String_klass_knum)]") \
+	X(oop_base, 0, "CompressedOops", "_narrow_oop._base") \
+	X(oop_shift, 0, "CompressedOops", "_narrow_oop._shift") \
+	X(string, 0, "vmClasses", "_klasses[static_cast<int>(vmClassID::String_klass_knum)]") \
+	/* in Java 11 */ \
+	X(old_base, 0, "Universe", "_narrow_oop._base") \
+	X(old_shift, 0, "Universe", "_narrow_oop._shift") \
+	X(old_string, 0, "SystemDictionary", \
+	  "_well_known_klasses[SystemDictionary::String_klass_knum]") \
 	X(heap, 1, "Universe", "_collectedHeap") \
 	X(z_globals, 0, "ZGlobalsForVMStructs", "_instance_p")
 
@@ -317,6 +322,16 @@ static bool read_string(const struct jvm *j, struct jvm_string *ret)
 	return true;
 }
 
+static bool known_variables(struct jvm_values_layout *l)
+{
+	if (!l->string) {
+		l->string = l->old_string;
+		l->oop_base = l->old_base;
+		l->oop_shift = l->old_shift;
+	}
+	return l->string && l->oop_base && l->oop_shift;
+}
+
 bool jvm_values_read(struct jvm *j, struct jvm_string *ret_string, uint32_t *ret_signature)
 {
 	static const struct jvm_wanted wanted = {
@@ -330,7 +345,7 @@ bool jvm_values_read(struct jvm *j, struct jvm_string *ret_string, uint32_t *ret
 	struct jvm_values_layout *l = arena_new(&j->names, struct jvm_values_layout);
 
 	j->values = l;
-	if (!jvm_tables_read(j, &wanted, l) || !read_string(j, ret_string)) {
+	if (!jvm_tables_read(j, &wanted, l) || !known_variables(l) || !read_string(j, ret_string)) {
 		j->values = NULL;
 		return false;
 	}
