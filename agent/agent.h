@@ -138,7 +138,8 @@ static inline uint32_t slot_number(const struct wire_thread *t)
 
 /* A load that survives a fault. `.fixups` is a table of such instructions and the places where
  * execution continues after a fault (signal.c). Either the load succeeds, or the function continues
- * at `bad`. */
+ * at `bad`. dst has no value yet: gcc 12 drops a branch in which the load gives a variable another
+ * value than outside of the branch. */
 #define LOAD(size, addr, dst, bad) \
 	__asm__ goto("1: mov %1, %0\n\t" \
 		     ".pushsection .fixups,\"a\",@progbits\n\t" \

@@ -78,7 +78,7 @@ ENTRY void *agent_agg_text(uint64_t map, uint64_t addr, uint64_t entry, uint64_t
  * itself reads the same memory there, so a fault is hardly possible, and WIRE_OWN_NAMED firings
  * pass between two checks. A thread whose loads were not checked yet takes the other way, which
  * checks them. */
-static inline bool may_load(struct wire_thread *t)
+static NOINLINE bool may_load(struct wire_thread *t)
 {
 	struct wire_own *o = own_words(t);
 
@@ -93,14 +93,16 @@ static inline bool may_load(struct wire_thread *t)
 }
 
 /* entry: as above; it is returned when it was noted. id: 0 not known. */
-static void *by_number(struct wire_thread *t, const struct table *a, uint64_t id, uint64_t entry)
+static NOINLINE void *by_number(struct wire_thread *t, uint64_t map, uint64_t id, uint64_t entry)
 {
-	if (!id)
+	struct table a;
+
+	if (!id || !find_table(t, map, &a))
 		return NULL;
 	id |= WIRE_NAMED;
 	if (entry)
-		note(t, a, id, entry);
-	return noted(t, a, id);
+		note(t, &a, id, entry);
+	return noted(t, &a, id);
 }
 
 /* The number is the hash that Python keeps in the name: of 64 bits, with a key that each process
@@ -109,28 +111,38 @@ ENTRY void *agent_agg_python(uint64_t map, uint64_t frame, uint64_t path, uint64
 			     uint64_t r5, struct wire_thread *t)
 {
 	uint64_t code, name, hash;
-	struct table a;
 
-	if (!find_table(t, map, &a) || !may_load(t))
+	if (!may_load(t))
 		return NULL;
 	LOAD(64, frame + (path & 0xffff), code, bad);
 	LOAD(64, code + (path >> 16), name, bad);
 	LOAD(64, name + WIRE_PYTHON_HASH, hash, bad);
-	return by_number(t, &a, hash + 1 ? hash : 0, entry); /* -1: not computed yet */
+	return by_number(t, map, hash + 1 ? hash : 0, entry); /* -1: not computed yet */
 bad:
 	return NULL;
 }
 
+/* Returns what the scope of a frame of Ruby has as its method entry, 0: plain loads do not find
+ * it. */
+static NOINLINE uint64_t method_of_scope(uint64_t frame)
+{
+	uint64_t scope, method;
+
+	LOAD(64, frame + WIRE_RUBY_FRAME_SCOPE, scope, bad);
+	LOAD(64, scope - 16, method, bad);
+	return method;
+bad:
+	return 0;
+}
+
 /* Returns the method entry of a frame. method: it is known; 0: the frame's scope has it. Returns 0
  * when plain loads do not find it. */
-static inline uint64_t ruby_entry(uint64_t frame, uint64_t method)
+static NOINLINE uint64_t ruby_entry(uint64_t frame, uint64_t method)
 {
-	uint64_t scope, flags;
+	uint64_t flags;
 
-	if (!method) {
-		LOAD(64, frame + WIRE_RUBY_FRAME_SCOPE, scope, bad);
-		LOAD(64, scope - 16, method, bad);
-	}
+	if (!method)
+		method = method_of_scope(frame);
 	LOAD(64, method, flags, bad);
 	return (flags & WIRE_RUBY_KIND_MASK) == WIRE_RUBY_METHOD ? method : 0;
 bad:
@@ -142,18 +154,22 @@ ENTRY void *agent_agg_ruby(uint64_t map, uint64_t frame, uint64_t method, uint64
 			   uint64_t r5, struct wire_thread *t)
 {
 	uint64_t definition, id;
-	struct table a;
 
-	if (!find_table(t, map, &a) || !may_load(t) || !(method = ruby_entry(frame, method)))
+	if (!may_load(t) || !(method = ruby_entry(frame, method)))
 		return NULL;
 	LOAD(64, method + WIRE_RUBY_METHOD_ABOUT, definition, bad);
 	LOAD(64, definition + WIRE_RUBY_DEFINITION_NAME, id, bad);
-	return by_number(t, &a, id, entry);
+	return by_number(t, map, id, entry);
 bad:
 	return NULL;
 }
 
 /* --- answers about functions: bpf/function_id.bpf.h --- */
+
+static NOINLINE bool loads_once(struct wire_thread *t)
+{
+	return loads_are_survived(t, 1);
+}
 
 static uint64_t answer(struct wire_thread *t, uint64_t map, uint64_t number)
 {
@@ -185,7 +201,7 @@ ENTRY uint64_t agent_id_python(uint64_t map, uint64_t frame, uint64_t path, uint
 {
 	uint64_t code;
 
-	if (!loads_are_survived(t, 1))
+	if (!loads_once(t))
 		return WIRE_FUNCTION_UNKNOWN;
 	LOAD(64, frame + (path & 0xffff), code, bad);
 	return answer_of(t, map, code, code + (path >> 16), salt);
@@ -196,7 +212,7 @@ bad:
 ENTRY uint64_t agent_id_ruby(uint64_t map, uint64_t frame, uint64_t entry, uint64_t salt,
 			     uint64_t r5, struct wire_thread *t)
 {
-	if (!loads_are_survived(t, 1) || !(entry = ruby_entry(frame, entry)))
+	if (!loads_once(t) || !(entry = ruby_entry(frame, entry)))
 		return WIRE_FUNCTION_UNKNOWN;
 	return answer_of(t, map, entry, entry + WIRE_RUBY_METHOD_ABOUT, salt);
 }
@@ -225,7 +241,7 @@ ENTRY uint64_t agent_id_texts(uint64_t map, uint64_t first, uint64_t second, uin
 {
 	uint64_t h = wire_function_mix(salt, lengths);
 
-	if (!loads_are_survived(t, 1) || !(h = mix_text(h, first, (uint32_t)lengths)) ||
+	if (!loads_once(t) || !(h = mix_text(h, first, (uint32_t)lengths)) ||
 	    !(h = mix_text(h, second, (uint32_t)(lengths >> 32))))
 		return WIRE_FUNCTION_UNKNOWN;
 	return answer(t, map, wire_function_number(h));
