@@ -72,7 +72,7 @@ ENTRY void *agent_agg_text(uint64_t map, uint64_t addr, uint64_t entry, uint64_t
 }
 
 /* --- names by a number that no other name has, by which also thunks find entries
- * (compile/jit/named.c) --- */
+ * (compile/jit/function_key.c) --- */
 
 /* Returns true when a fault of the plain loads of a firing would be survived. The interpreter
  * itself reads the same memory there, so a fault is hardly possible, and WIRE_OWN_NAMED firings
@@ -171,7 +171,7 @@ static NOINLINE bool loads_once(struct wire_thread *t)
 	return loads_are_survived(t, 1);
 }
 
-static uint64_t answer(struct wire_thread *t, uint64_t map, uint64_t number)
+static uint64_t kept_answer(struct wire_thread *t, uint64_t map, uint64_t number)
 {
 	const struct wire_map *m = (const struct wire_map *)map;
 
@@ -190,7 +190,8 @@ static uint64_t answer_of(struct wire_thread *t, uint64_t map, uint64_t code, ui
 	LOAD(64, at, first, bad);
 	LOAD(64, at + 8, second, bad);
 	LOAD(64, at + 16, third, bad);
-	return answer(t, map, wire_function_id(code, (uint64_t[]){ first, second, third }, salt));
+	return kept_answer(t, map,
+			   wire_function_id(code, (uint64_t[]){ first, second, third }, salt));
 bad:
 	return WIRE_FUNCTION_UNKNOWN;
 }
@@ -244,5 +245,5 @@ ENTRY uint64_t agent_id_texts(uint64_t map, uint64_t first, uint64_t second, uin
 	if (!loads_once(t) || !(h = mix_text(h, first, (uint32_t)lengths)) ||
 	    !(h = mix_text(h, second, (uint32_t)(lengths >> 32))))
 		return WIRE_FUNCTION_UNKNOWN;
-	return answer(t, map, wire_function_number(h));
+	return kept_answer(t, map, wire_function_number(h));
 }

@@ -7,7 +7,7 @@
  * registers were saved. As soon as no way leads to the whole program any more, it also stores words
  * of the thread's slot, and adds constants to them and to aggregations. A single addition needs no
  * mark of a firing, because it is one instruction. A name of an interpreter's function is looked
- * for (named.c) behind the mark of a firing; if it is not found, the whole program runs, which sets
+ * for (function_key.c) behind the mark of a firing; if it is not found, the whole program runs, which sets
  * the mark again.
  *
  * So a predicate that is false costs a few comparisons. They are not part of a firing: a signal
@@ -16,49 +16,15 @@
 #include "compile/jit/shortcut.h"
 
 #include "compile/jit/code_private.h"
-#include "compile/jit/named.h"
+#include "compile/jit/function_key.h"
+#include "compile/jit/way.h"
 #include "data/image.h"
 #include "wire/language.h"
 
 enum {
 	STEPS = 4096, /* instructions followed, on all ways together */
-	SLOTS = 16,   /* words of the eBPF stack, from its top */
 	NEAR = 1 << 16,
-	ZEROS = 8, /* words that were compared with 0 */
 	WIDE_JUMP = 5,
-};
-
-struct word {
-	enum word_kind {
-		WORD_LOST,   /* not followed */
-		WORD_KNOWN,  /* the constant `at` */
-		WORD_THREAD, /* `size` bytes at `at` in the thread's slot, + add */
-		WORD_FIXED,  /* `size` bytes at the address `at`, + add */
-		WORD_SEEN,   /* the traced program's register `at`, + add, * times */
-		WORD_STACK,  /* address of the eBPF stack, + add */
-		WORD_CTX,    /* address of the context, + add */
-		WORD_SUM,    /* address of a value of the aggregation that is map `at`, + add */
-		WORD_NAMED,  /* address of the value that jit_named() has found, in rax, + add */
-		WORD_ANSWER, /* 0 or 1, in rax: jit_answer() has found it */
-		WORD_OBJECT, /* an address that is not 0 */
-	} kind;
-	uint8_t size;
-	bool narrow; /* SEEN: only the low 32 bits of the product */
-	uint64_t at;
-	int32_t add;
-	int32_t times; /* SEEN: multiplies the sum; 0: nothing does */
-};
-
-struct way {
-	struct word r[11];
-	struct word slot[SLOTS]; /* the eBPF stack, from its lowest word */
-	/* Words that were 0 on this way, or were not. A firing may take a word that others change
-	 * to have the same value each time that it reads it. */
-	struct {
-		struct word word;
-		bool is_zero;
-	} zeros[ZEROS];
-	uint32_t nzeros;
 };
 
 /* How far the firing has come. */
@@ -85,77 +51,6 @@ static const int8_t register_of[JIT_CTX / 8] = {
 	X86_R15, X86_R14, X86_R13, -1,      X86_RBP, X86_RBX, -1, -1, X86_R9,  X86_R8, X86_RAX,
 	X86_RCX, X86_RDX, X86_RSI, X86_RDI, -1,      -1,      -1, -1, X86_RSP, -1
 };
-
-static struct word *slot_of(struct way *w, int64_t at)
-{
-	return at >= -8 * SLOTS && at < 0 && at % 8 == 0 ? &w->slot[SLOTS + at / 8] : NULL;
-}
-
-/* Forgets the words of the stack that a store of n bytes changes. */
-static void forget(struct way *w, int64_t at, uint32_t n)
-{
-	for (int64_t i = at & ~(int64_t)7; i < at + n; i += 8)
-		if (slot_of(w, i))
-			slot_of(w, i)->kind = WORD_LOST;
-}
-
-/* Forgets the copies of words of the slot that a store changes. */
-static void forget_thread(struct way *w, uint64_t at, uint32_t n)
-{
-	struct word *all[] = { w->r, w->slot };
-	uint32_t counts[] = { ARRAY_SIZE(w->r), SLOTS };
-
-	for (uint32_t k = 0; k < 2; k++)
-		for (uint32_t i = 0; i < counts[k]; i++)
-			if (all[k][i].kind == WORD_THREAD && all[k][i].at < at + n &&
-			    at < all[k][i].at + all[k][i].size)
-				all[k][i].kind = WORD_LOST;
-}
-
-static bool same_place(const struct word *a, const struct word *b)
-{
-	return a->kind == b->kind && a->at == b->at && a->size == b->size && a->add == b->add;
-}
-
-/* Forgets what is known of a word of the slot that a store changes. */
-static void forget_zeros(struct way *w, uint64_t at, uint32_t n)
-{
-	for (uint32_t i = 0; i < w->nzeros;)
-		if (w->zeros[i].word.kind == WORD_THREAD && w->zeros[i].word.at < at + n &&
-		    at < w->zeros[i].word.at + w->zeros[i].word.size)
-			w->zeros[i] = w->zeros[--w->nzeros];
-		else
-			i++;
-}
-
-/* Notes the outcome of a comparison of a word with 0. */
-static void learn_zero(struct way *w, const struct word *a, bool is_zero)
-{
-	if (w->nzeros == ZEROS || (a->kind != WORD_THREAD && a->kind != WORD_FIXED))
-		return;
-	w->zeros[w->nzeros].word = *a;
-	w->zeros[w->nzeros++].is_zero = is_zero;
-}
-
-static struct word known(uint64_t v)
-{
-	return (struct word){ .kind = WORD_KNOWN, .at = v };
-}
-
-/* Is it known whether the word is 0? */
-static bool knows_zero(const struct way *w, const struct word *a, bool *ret_is_zero)
-{
-	if (a->kind == WORD_NAMED && !a->add) {
-		*ret_is_zero = false;
-		return true;
-	}
-	for (uint32_t i = 0; i < w->nzeros; i++)
-		if (same_place(&w->zeros[i].word, a)) {
-			*ret_is_zero = w->zeros[i].is_zero;
-			return true;
-		}
-	return false;
-}
 
 /* --- code of one word --- */
 
@@ -263,8 +158,8 @@ static bool follow_alu(struct way *w, const struct bpf_insn *ins, const struct j
 	bool wide = BPF_CLASS(ins->code) == BPF_ALU64;
 	int64_t add;
 
-	by = BPF_SRC(ins->code) == BPF_K ? known((uint64_t)(int64_t)ins->imm)
-	     : f->constant               ? known(f->value)
+	by = BPF_SRC(ins->code) == BPF_K ? word_known((uint64_t)(int64_t)ins->imm)
+	     : f->constant               ? word_known(f->value)
 					 : w->r[ins->src_reg];
 	switch (BPF_OP(ins->code)) {
 	case BPF_MOV:
@@ -321,7 +216,7 @@ static bool follow_load(struct shortcut *s, struct way *w, const struct bpf_insn
 	if (n != 8)
 		return false;
 	if (from.kind == WORD_STACK) {
-		slot = slot_of(w, at);
+		slot = way_slot(w, at);
 		if (!slot || slot->kind == WORD_LOST)
 			return false;
 		*d = *slot;
@@ -403,8 +298,8 @@ static struct effect effect_of(const struct way *w, const struct bpf_insn *ins,
 	if (e.size < 4)
 		return e;
 	if (!atomic && in_slot(f)) {
-		e.value = BPF_CLASS(ins->code) == BPF_ST ? known((uint64_t)(int64_t)ins->imm)
-			  : f->constant                  ? known(f->value)
+		e.value = BPF_CLASS(ins->code) == BPF_ST ? word_known((uint64_t)(int64_t)ins->imm)
+			  : f->constant                  ? word_known(f->value)
 							 : *from;
 		e.kind = has_value(&e.value) ? EFFECT_STORE : EFFECT_NONE;
 		return e;
@@ -468,12 +363,12 @@ static bool follow_stack(struct way *w, const struct bpf_insn *ins, const struct
 	if (to->kind != WORD_STACK ||
 	    (BPF_CLASS(ins->code) == BPF_STX && BPF_MODE(ins->code) != BPF_MEM))
 		return false;
-	forget(w, at, n);
-	if (n == 8 && slot_of(w, at))
-		*slot_of(w, at) = BPF_CLASS(ins->code) == BPF_ST
-					  ? known((uint64_t)(int64_t)ins->imm)
-				  : f->constant ? known(f->value)
-						: w->r[ins->src_reg];
+	way_forget(w, at, n);
+	if (n == 8 && way_slot(w, at))
+		*way_slot(w, at) = BPF_CLASS(ins->code) == BPF_ST
+					   ? word_known((uint64_t)(int64_t)ins->imm)
+				   : f->constant ? word_known(f->value)
+						 : w->r[ins->src_reg];
 	return true;
 }
 
@@ -597,15 +492,15 @@ static void walk_both(struct shortcut *s, struct way *w, uint32_t i, uint32_t to
 	struct way away = *w;
 	bool by_zero, is_zero;
 
-	c = BPF_SRC(ins->code) == BPF_K ? known((uint64_t)(int64_t)ins->imm)
-	    : f->constant               ? known(f->value)
+	c = BPF_SRC(ins->code) == BPF_K ? word_known((uint64_t)(int64_t)ins->imm)
+	    : f->constant               ? word_known(f->value)
 					: w->r[ins->src_reg];
 	by_zero = c.kind == WORD_KNOWN && !c.at && (op == BPF_JEQ || op == BPF_JNE);
-	if (by_zero && knows_zero(w, &a, &is_zero))
-		a = known(!is_zero);
+	if (by_zero && way_knows_zero(w, &a, &is_zero))
+		a = word_known(!is_zero);
 	if (by_zero) {
-		learn_zero(&away, &a, op == BPF_JEQ);
-		learn_zero(w, &a, op != BPF_JEQ);
+		way_learn_zero(&away, &a, op == BPF_JEQ);
+		way_learn_zero(w, &a, op != BPF_JEQ);
 	}
 	if (BPF_CLASS(ins->code) != BPF_JMP || op == BPF_JSET || to <= i) {
 		go_run(s);
@@ -635,7 +530,7 @@ static bool named_at(const struct word *w, struct named_at *ret)
 	return w->kind == WORD_SEEN && !w->times && w->at != X86_RSP && w->at != X86_RCX;
 }
 
-/* Returns false when the call is not one that named.c can write. */
+/* Returns false when the call is not one that function_key.c can write. */
 static bool named_key(const struct shortcut *s, const struct way *w, const struct bpf_insn *ins,
 		      const struct jit_fact *f, struct named_key *ret)
 {
@@ -663,7 +558,7 @@ static bool named_key(const struct shortcut *s, const struct way *w, const struc
 static void forget_rax(struct way *w)
 {
 	struct word *all[] = { w->r, w->slot };
-	uint32_t counts[] = { ARRAY_SIZE(w->r), SLOTS };
+	uint32_t counts[] = { ARRAY_SIZE(w->r), WAY_SLOTS };
 
 	for (uint32_t k = 0; k < 2; k++)
 		for (uint32_t i = 0; i < counts[k]; i++)
@@ -677,7 +572,7 @@ static bool is_named(const struct bpf_insn *ins)
 				 ins->imm == JIT_ID_PYTHON || ins->imm == JIT_ID_RUBY);
 }
 
-/* Follows a call that named.c writes. Its result is in rax. A call that finds an entry begins the
+/* Follows a call that function_key.c writes. Its result is in rax. A call that finds an entry begins the
  * firing, so there is one such call. If it finds none, the whole program runs after all: nothing
  * but the mark of the firing has been written before. */
 static bool follow_named(struct shortcut *s, struct way *w, uint32_t i, enum stage *stage)
@@ -745,10 +640,10 @@ static void walk(struct shortcut *s, struct way *w, uint32_t i, enum stage stage
 			if (to <= i)
 				break;
 		} else if (class == BPF_LD) {
-			w->r[ins->dst_reg] = ins->src_reg
-						     ? (struct word){ .kind = WORD_OBJECT }
-						     : known((uint32_t)ins->imm |
-							     (uint64_t)(uint32_t)ins[1].imm << 32);
+			w->r[ins->dst_reg] =
+				ins->src_reg ? (struct word){ .kind = WORD_OBJECT }
+					     : word_known((uint32_t)ins->imm |
+							  (uint64_t)(uint32_t)ins[1].imm << 32);
 			to = i + 2;
 		} else if (class == BPF_LDX) {
 			if (!follow_load(s, w, ins, f))
@@ -774,8 +669,8 @@ static void walk(struct shortcut *s, struct way *w, uint32_t i, enum stage stage
 			if (s->write)
 				write_effect(s, &e);
 			if (e.kind != EFFECT_SUM && e.kind != EFFECT_NAMED) {
-				forget_thread(w, e.at, e.size);
-				forget_zeros(w, e.at, e.size);
+				way_forget_thread(w, e.at, e.size);
+				way_forget_zeros(w, e.at, e.size);
 			}
 			/* The register's word is now also there. */
 			if (e.kind == EFFECT_STORE && class == BPF_STX && e.size == 8)

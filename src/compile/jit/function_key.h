@@ -1,6 +1,6 @@
-/* What a shortcut knows of an interpreter's functions (named.c). */
-#ifndef DESCRY_COMPILE_JIT_NAMED_H
-#define DESCRY_COMPILE_JIT_NAMED_H
+/* What a shortcut knows of an interpreter's functions (function_key.c). */
+#ifndef DESCRY_COMPILE_JIT_FUNCTION_KEY_H
+#define DESCRY_COMPILE_JIT_FUNCTION_KEY_H
 
 #include "compile/jit/shortcut.h"
 

@@ -3,7 +3,7 @@
  * interpreter's number for the name (agent/key.c). The other one finds whether a description
  * selects the function, as the program remembers it (bpf/function_id.bpf.h). The loads of the
  * interpreter's memory survive a fault. Where nothing is known, the whole program runs. */
-#include "compile/jit/named.h"
+#include "compile/jit/function_key.h"
 
 #include "compile/jit/code_private.h"
 #include "wire/language.h"
