@@ -3,6 +3,11 @@
  * agent/alloc_language.c walks by the same steps. */
 #include "wire/language.h"
 
+enum {
+	RUBY_BODY_WORDS =
+		(WIRE_RUBY_BODY_ABOUT - WIRE_RUBY_BODY_INSTRUCTIONS) / 8 + WIRE_LANGUAGE_ABOUT
+};
+
 /* The state that changes from frame to frame. It lies where d_ustack's state was. In the agent it
  * is on the stack: a process with fewer rights may have `dst` mapped too, and would choose the
  * addresses that are read. */
@@ -14,7 +19,7 @@ struct language_state {
 	u64 ractors, ractor, threads, end;
 	u64 scope; /* in which the frame's method entry is looked for; 0: in the next frame's */
 	u64 flags; /* of the frame */
-	u64 control[3]; /* pc, stack pointer, iseq of the frame */
+	u64 control[5]; /* pc, stack pointer, iseq, self, scope of the frame */
 	u64 env[3];     /* of a scope: method entry, scope around it, flags */
 	u64 method[5];  /* of the entry: flags, class, definition, name, owner */
 	u64 max;        /* frames that are wanted */
@@ -22,6 +27,9 @@ struct language_state {
 	u64 lines;      /* without Ruby's method entries */
 	u32 tgid, ask;  /* a struct wire_unwind_ask, with what follows */
 	u64 code, entry, id;
+#ifndef DESCRY_AGENT
+	u64 body[RUBY_BODY_WORDS]; /* of the iseq's body, from the instructions on */
+#endif
 };
 _Static_assert(sizeof(struct language_state) <= WIRE_UNWIND_STATE * 8, "room behind a stack");
 
@@ -51,7 +59,10 @@ struct language_walk {
  *
  *	LANGUAGE_FIXED(w, dst, size, addr)	of code, which does not change while it exists
  *	LANGUAGE_CONTROL(w, dst, addr)	of language_state.control, of which only the first and
- *				the last word are needed
+ *				the third word are needed
+ *
+ * In the kernel a read costs the same for one word as for eleven. So it reads words that lie near
+ * each other at once. In the agent, a word more costs as much as a word.
  */
 #ifndef DESCRY_AGENT
 #define LANGUAGE_READ(w, dst, size, addr) bpf_probe_read_user(dst, size, (const void *)(addr))
@@ -80,6 +91,62 @@ INLINE long language_pointer(struct language_state *s, const struct wire_unwind_
 #ifndef LANGUAGE_FIXED
 #define LANGUAGE_FIXED(w, dst, size, addr) LANGUAGE_READ(w, dst, size, addr)
 #define LANGUAGE_CONTROL(w, dst, addr) LANGUAGE_READ(w, dst, 24, addr)
+#endif
+
+#ifdef DESCRY_AGENT
+INLINE bool ruby_read_control(struct language_walk *w, u64 frame)
+{
+	return !LANGUAGE_CONTROL(w, w->s->control, frame);
+}
+INLINE bool ruby_read_scope(struct language_walk *w, u64 *dst, u64 frame)
+{
+	return !LANGUAGE_READ(w, dst, 8, frame + WIRE_RUBY_FRAME_SCOPE);
+}
+INLINE bool ruby_read_method(struct language_walk *w, u64 at)
+{
+	u64 *m = w->s->method;
+
+	return !LANGUAGE_READ(w, m, 8, at) && (m[0] & WIRE_RUBY_KIND_MASK) == WIRE_RUBY_METHOD &&
+	       !LANGUAGE_READ(w, m + 2, 24, at + WIRE_RUBY_METHOD_ABOUT);
+}
+/* Reads what is needed of the body of an iseq at s->word, and its instructions' address to
+ * there. */
+INLINE bool ruby_read_body(struct language_walk *w)
+{
+	struct language_state *s = w->s;
+
+	return !LANGUAGE_FIXED(w, s->about, WIRE_LANGUAGE_ABOUT * 8,
+			       s->word + WIRE_RUBY_BODY_ABOUT) &&
+	       !LANGUAGE_FIXED(w, &s->word, 8, s->word + WIRE_RUBY_BODY_INSTRUCTIONS);
+}
+#else
+INLINE bool ruby_read_control(struct language_walk *w, u64 frame)
+{
+	return !LANGUAGE_READ(w, w->s->control, sizeof(w->s->control), frame);
+}
+INLINE bool ruby_read_scope(struct language_walk *w, u64 *dst, u64 frame)
+{
+	*dst = w->s->control[WIRE_RUBY_FRAME_SCOPE / 8];
+	return true;
+}
+INLINE bool ruby_read_method(struct language_walk *w, u64 at)
+{
+	u64 *m = w->s->method;
+
+	return !LANGUAGE_READ(w, m, sizeof(w->s->method), at) &&
+	       (m[0] & WIRE_RUBY_KIND_MASK) == WIRE_RUBY_METHOD;
+}
+INLINE bool ruby_read_body(struct language_walk *w)
+{
+	struct language_state *s = w->s;
+
+	if (LANGUAGE_READ(w, s->body, sizeof(s->body), s->word + WIRE_RUBY_BODY_INSTRUCTIONS))
+		return false;
+	s->word = s->body[0];
+	for (u32 i = 0; i < WIRE_LANGUAGE_ABOUT; i++)
+		s->about[i] = s->body[RUBY_BODY_WORDS - WIRE_LANGUAGE_ABOUT + i];
+	return true;
+}
 #endif
 
 INLINE bool language_read(struct language_walk *w, u64 *dst, u64 addr)
@@ -244,9 +311,7 @@ INLINE bool ruby_entry(struct language_walk *w, u64 at)
 	struct language_state *s = w->s;
 
 	s->method[0] = 0;
-	if (at <= 16 || at & 7 || !language_read(w, s->method, at) ||
-	    (s->method[0] & WIRE_RUBY_KIND_MASK) != WIRE_RUBY_METHOD ||
-	    LANGUAGE_READ(w, s->method + 2, 24, at + WIRE_RUBY_METHOD_ABOUT))
+	if (at <= 16 || at & 7 || !ruby_read_method(w, at))
 		return false;
 	s->entry = at;
 	return true;
@@ -263,9 +328,7 @@ INLINE long ruby_add(struct language_walk *w, bool finish)
 	s->code = s->control[2];
 	if (s->code) {
 		if (LANGUAGE_FIXED(w, &s->word, 8, s->code + WIRE_RUBY_ISEQ_BODY) ||
-		    LANGUAGE_FIXED(w, s->about, WIRE_LANGUAGE_ABOUT * 8,
-				   s->word + WIRE_RUBY_BODY_ABOUT) ||
-		    LANGUAGE_FIXED(w, &s->word, 8, s->word + WIRE_RUBY_BODY_INSTRUCTIONS))
+		    !ruby_read_body(w))
 			return 1;
 		at = (s->control[0] - s->word) >> 3;
 	} else {
@@ -288,8 +351,7 @@ CALLBACK ruby_frame(u32 i, struct language_walk *w)
 	bool local, found;
 
 	if (!scope) {
-		if (frame + 2 * w->l->ruby.frame_size > s->end ||
-		    LANGUAGE_CONTROL(w, s->control, frame))
+		if (frame + 2 * w->l->ruby.frame_size > s->end || !ruby_read_control(w, frame))
 			return 1;
 		s->frame = frame + w->l->ruby.frame_size;
 		s->entry = s->flags = 0;
@@ -297,7 +359,7 @@ CALLBACK ruby_frame(u32 i, struct language_walk *w)
 			return 0;
 		if (s->lines && s->control[0])
 			goto add;
-		if (!language_read(w, &scope, frame + WIRE_RUBY_FRAME_SCOPE) ||
+		if (!ruby_read_scope(w, &scope, frame) ||
 		    LANGUAGE_READ(w, s->env, sizeof(s->env), scope - 16))
 			return 1;
 		s->flags = s->env[2];
