@@ -7,8 +7,8 @@
  * registers were saved. As soon as no way leads to the whole program any more, it also stores words
  * of the thread's slot, and adds constants to them and to aggregations. A single addition needs no
  * mark of a firing, because it is one instruction. A name of an interpreter's function is looked
- * for (function_key.c) behind the mark of a firing; if it is not found, the whole program runs, which sets
- * the mark again.
+ * for (function_key.c) behind the mark of a firing; if it is not found, the whole program runs,
+ * which sets the mark again.
  *
  * So a predicate that is false costs a few comparisons. They are not part of a firing: a signal
  * handler that comes in between has firings of its own, which end before the next comparison.
@@ -572,9 +572,9 @@ static bool is_named(const struct bpf_insn *ins)
 				 ins->imm == JIT_ID_PYTHON || ins->imm == JIT_ID_RUBY);
 }
 
-/* Follows a call that function_key.c writes. Its result is in rax. A call that finds an entry begins the
- * firing, so there is one such call. If it finds none, the whole program runs after all: nothing
- * but the mark of the firing has been written before. */
+/* Follows a call that function_key.c writes. Its result is in rax. A call that finds an entry
+ * begins the firing, so there is one such call. If it finds none, the whole program runs after
+ * all: nothing but the mark of the firing has been written before. */
 static bool follow_named(struct shortcut *s, struct way *w, uint32_t i, enum stage *stage)
 {
 	const struct bpf_insn *ins = &s->j->insns[i];

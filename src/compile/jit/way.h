@@ -1,5 +1,5 @@
-/* What a shortcut (shortcut.c) knows on one way through a program: the words in registers and on the
- * stack, and which of them are 0. */
+/* What a shortcut (shortcut.c) knows on one way through a program: the words in registers and on
+ * the stack, and which of them are 0. */
 #ifndef DESCRY_COMPILE_JIT_WAY_H
 #define DESCRY_COMPILE_JIT_WAY_H
 
