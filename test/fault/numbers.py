@@ -59,6 +59,8 @@ for d in ("int a[1073741824]; int b; BEGIN { b = 7; a[0] = 1; trace(b); exit(0);
           "struct t { char c[1073741824]; }; struct u { struct t t[4]; }; BEGIN { @[*(struct u *)alloca(64)] = count(); exit(0); }",
           "struct t { char c[1073741824]; }; struct u { struct t t[2]; }; struct v { struct t t[2]; char d[16]; }; "
           "BEGIN { @[*(struct u *)alloca(64), *(struct v *)alloca(64)] = count(); exit(0); }",
+          "struct t { char c[1073741824]; }; struct u { struct t t[4]; char d[16]; }; "
+          "BEGIN { *(struct u *)alloca(64) = *(struct u *)alloca(64); exit(0); }",
           "struct t { char c[16777217]; }; BEGIN { @[*(struct t *)alloca(64)] = count(); exit(0); }"):
     for engine in "interp", "kernel":
         refused(1, "D_TOO_LARGE", "-x", "engine=" + engine, "-qn", d)

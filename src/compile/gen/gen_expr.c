@@ -222,10 +222,17 @@ static struct ir_val step(struct gen *g, const struct node *n)
 static struct ir_val assign_bytes(struct gen *g, const struct node *n)
 {
 	struct ir_fn *f = g->f;
-	uint32_t size = (uint32_t)type_size(g->types, n->e.a->type);
+	const uint64_t bytes = type_size(g->types, n->e.a->type);
+	const uint32_t size = bytes > GEN_VARIABLES_MAX ? GEN_VARIABLES_MAX : (uint32_t)bytes;
 	struct lval place = gen_place(g, n->e.b);
 	struct ir_val from = gen_readable(g, place), to, r;
 
+	if (bytes > GEN_VARIABLES_MAX) {
+		diag_error(g->diags, n->loc, n->end, "D_TOO_LARGE",
+			   "an assignment of %llu bytes does not fit: at most %u MB",
+			   (unsigned long long)bytes, GEN_VARIABLES_MAX >> 20);
+		g->failed = true;
+	}
 	to = gen_writable(g, gen_place(g, n->e.a), size, n->loc);
 	r = place.kind == PLACE_KERNEL ? gen_pointed_copy(g, to, IR_I(size), from, false)
 				       : ir_call(f, HELPER_READ_KERNEL, 3, to, IR_I(size), from);

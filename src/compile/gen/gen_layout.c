@@ -55,20 +55,16 @@ static void layout_look(void *arg, const struct node *n)
 		g->agg_atomic[n->id->agg] = true;
 }
 
-/* Limit of the variables of a scope together, and of a value of an associative array. Engines keep
- * offsets in 32 bits, and keep as many zeros beside the variables to clear them. */
-enum { VARIABLES_MAX = 256 << 20 };
-
-/* Returns the bytes of a variable's value, in whole words, or VARIABLES_MAX + 8 if it is larger. */
+/* Returns the bytes of a variable's value, in whole words, or GEN_VARIABLES_MAX + 8 if it is larger. */
 static uint32_t value_size(struct gen *g, type_id t)
 {
 	uint64_t n = type_is_string(g->types, t) ? g->strsize : type_size(g->types, t);
 
-	if (n > VARIABLES_MAX)
-		return VARIABLES_MAX + 8;
+	if (n > GEN_VARIABLES_MAX)
+		return GEN_VARIABLES_MAX + 8;
 	/* The size of a type that exceeds 64 bits is 0. */
 	if (!n && type_kind(g->types, type_strip(g->types, t)) == TYPE_ARRAY)
-		return VARIABLES_MAX + 8;
+		return GEN_VARIABLES_MAX + 8;
 	return n ? (uint32_t)((n + 7) & ~7ull) : 8;
 }
 
@@ -82,13 +78,13 @@ static uint32_t scalar_size(struct gen *g, type_id t)
 
 static bool too_large(struct gen *g, const struct variable *v, uint32_t others, uint32_t size)
 {
-	if (size <= VARIABLES_MAX && others <= VARIABLES_MAX - size)
+	if (size <= GEN_VARIABLES_MAX && others <= GEN_VARIABLES_MAX - size)
 		return false;
 	diag_error(g->diags, v->loc, 0, "D_TOO_LARGE",
 		   "variable %s of type %s does not fit: %s at most %u MB%s", v->name,
 		   type_name(g->types, g->arena, v->type, NULL),
 		   v->assoc ? "an element has" : "the variables of a scope have",
-		   VARIABLES_MAX >> 20, v->assoc ? "" : " together");
+		   GEN_VARIABLES_MAX >> 20, v->assoc ? "" : " together");
 	g->failed = true;
 	return true;
 }

@@ -270,6 +270,10 @@ int gen_probe_part(
 const char *gen_part_text(const struct image_probe *p, int part);
 uint32_t gen_rodata_text(struct gen *g, const char *text); /* offset in rodata */
 
+/* Limit of the variables of a scope together, and of a value of an associative array. Engines keep
+ * offsets in 32 bits, and keep as many zeros beside the variables to clear them. */
+enum { GEN_VARIABLES_MAX = 256 << 20 };
+
 /* gen_tuple.c: keys. Engines keep the size of an element in 32 bits. */
 enum { GEN_KEY_MAX = 16 << 20 };
 

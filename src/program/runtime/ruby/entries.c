@@ -427,9 +427,9 @@ static bool each_function(struct walk *w, uint64_t size,
 			  bool (*fn)(struct walk *w, struct reading *r, const struct step *s))
 {
 	struct ruby_range f;
+	uint64_t at = w->text_addr;
 
-	for (uint64_t at = w->text_addr; ruby_next_function(&w->ruby, at, &f);
-	     at = f.start + f.size)
+	while (ruby_next_function(&w->ruby, &at, &f))
 		if (f.size >= size && !each_instruction(w, &f, fn))
 			return false;
 	return true;

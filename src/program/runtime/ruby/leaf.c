@@ -101,10 +101,11 @@ bool ruby_leaf(struct ruby *r, const uint8_t *text, uint32_t n, uint64_t *ret_be
 {
 	struct ruby_range f;
 	struct leaf x;
+	uint64_t at = r->text.start;
 	uint32_t found = 0;
 
 	ZydisDecoderInit(&x.decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
-	for (uint64_t at = r->text.start; ruby_next_function(r, at, &f); at = f.start + f.size) {
+	while (ruby_next_function(r, &at, &f)) {
 		uint64_t off = f.start - r->text.start;
 		uint32_t begin, end;
 

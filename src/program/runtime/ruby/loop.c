@@ -69,10 +69,16 @@ bool ruby_function(struct ruby *r, uint64_t addr, struct ruby_range *ret)
 	return n && nth_function(r, n - 1, ret);
 }
 
-bool ruby_next_function(struct ruby *r, uint64_t addr, struct ruby_range *ret)
+bool ruby_next_function(struct ruby *r, uint64_t *addr, struct ruby_range *ret)
 {
-	return read_table(r) && nth_function(r, pairs_up_to(r, addr - 1), ret) &&
-	       ret->start - r->text.start < r->text.size;
+	const uint64_t from = *addr;
+
+	if (!read_table(r) || !nth_function(r, pairs_up_to(r, from - 1), ret) ||
+	    ret->start - r->text.start >= r->text.size)
+		return false;
+	/* a function may be there twice, and then seems to have no instruction */
+	*addr = ret->start + (ret->size ?: 1);
+	return *addr > from;
 }
 
 void ruby_find_core(struct ruby *r, const struct ruby_code *c)

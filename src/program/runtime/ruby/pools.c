@@ -16,6 +16,7 @@ enum {
 	ADDED_SIZE = 6, /* of the place */
 	CALL_OPCODE = 0xe8,
 	CALL_LENGTH = 5,
+	HITS_MAX = 32, /* functions like that; for each, all text is looked at */
 	CALLS_MIN = 3, /* the functions for extensions make the calls */
 	FLAGS_AT = 0,
 	CLASS_AT = 8,
@@ -131,6 +132,7 @@ bool ruby_pool_allocations(struct ruby *r, const uint8_t *text, uint32_t n,
 			   struct ruby_allocations *ret)
 {
 	struct pools p = { .r = r, .text = text, .n = n };
+	uint32_t hits = 0;
 
 	ZydisDecoderInit(&p.decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
 	for (uint32_t i = 0; i + ADDED_SIZE <= n; i++) {
@@ -139,7 +141,11 @@ bool ruby_pool_allocations(struct ruby *r, const uint8_t *text, uint32_t n,
 		uint8_t counter;
 
 		if (!is_pool_count(text + i, &counter) || !ruby_function(r, addr, &f) ||
-		    !returns_rax(&p, addr) || !all_make_objects(&p, f.start))
+		    !returns_rax(&p, addr))
+			continue;
+		if (hits++ == HITS_MAX)
+			return false;
+		if (!all_make_objects(&p, f.start))
 			continue;
 		if (ret->n)
 			return false; /* there is one such function */
