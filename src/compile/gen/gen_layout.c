@@ -55,7 +55,8 @@ static void layout_look(void *arg, const struct node *n)
 		g->agg_atomic[n->id->agg] = true;
 }
 
-/* Returns the bytes of a variable's value, in whole words, or GEN_VARIABLES_MAX + 8 if it is larger. */
+/* Returns the bytes of a variable's value, in whole words, or GEN_VARIABLES_MAX + 8 if it is
+ * larger. */
 static uint32_t value_size(struct gen *g, type_id t)
 {
 	uint64_t n = type_is_string(g->types, t) ? g->strsize : type_size(g->types, t);

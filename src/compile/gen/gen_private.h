@@ -215,6 +215,25 @@ bool gen_current_thread(const struct gen *g);
  * the return address is on top of the stack. Programs with such probes have no others. */
 bool gen_by_exits(const struct gen *g);
 
+/* Returns a word of the process's memory. */
+struct ir_val gen_user_read(struct gen *g, struct ir_val addr, uint32_t size, bool sign, loc_t loc);
+/* Returns a register at the time when the probe fired. */
+struct ir_val gen_reg_value(struct gen *g, int64_t reg);
+
+/* gen_usdt.c: arguments of USDT probes and of probes in interpreters */
+struct ir_val gen_usdt_operand(struct gen *g, const struct usdt_operand *u, loc_t loc);
+/* Asks `map` what is known of the function of Python or Ruby in which the probe fires, as
+ * wire_function_answer() says it. a: the probe's first argument. Returns false for other probes. */
+bool gen_function_id(struct gen *g, const struct probe_arg *a, uint32_t map, uint32_t salt,
+		     struct ir_val *ret);
+/* Goes to the label when the class of Ruby's method has no name yet. */
+void gen_unnamed(struct gen *g, const struct probe_arg *a, uint32_t label);
+/* Finds the entry of a name that an argument of a probe of Python or Ruby leads to, without its
+ * text; in the agent only. found: the entry, if it is to be noted. Returns false when the argument
+ * is no such name. */
+bool gen_named_entry(struct gen *g, const struct probe_arg *a, uint32_t map,
+		     const struct ir_val *found, struct ir_val *ret);
+
 /* gen_trampoline.c: fentry and fexit. */
 bool gen_on_trampoline(const struct gen *g);
 bool gen_trampolines(struct gen *g); /* programs for kprobes are also made for trampolines */
@@ -235,17 +254,6 @@ gen_progenyof(struct gen *g,
 	      struct ir_val pid); /* 1 when the current process is pid or descends from it */
 
 /* gen_str.c */
-/* Asks `map` what is known of the function of Python or Ruby in which the probe fires, as
- * wire_function_answer() says it. a: the probe's first argument. Returns false for other probes. */
-bool gen_function_id(struct gen *g, const struct probe_arg *a, uint32_t map, uint32_t salt,
-		     struct ir_val *ret);
-/* Goes to the label when the class of Ruby's method has no name yet. */
-void gen_unnamed(struct gen *g, const struct probe_arg *a, uint32_t label);
-/* Finds the entry of a name that an argument of a probe of Python or Ruby leads to, without its
- * text; in the agent only. found: the entry, if it is to be noted. Returns false when the argument
- * is no such name. */
-bool gen_named_entry(struct gen *g, const struct probe_arg *a, uint32_t map,
-		     const struct ir_val *found, struct ir_val *ret);
 enum str_class { STR_ID, STR_TEXT };
 struct str_info {
 	enum str_class cls;
