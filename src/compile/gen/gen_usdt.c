@@ -97,48 +97,56 @@ static struct ir_val ruby_part(struct gen *g, const struct usdt_operand *u)
 			  ir_bin(g->f, ALU_ADD, bias, IR_I(u->ruby.unknown)));
 }
 
-bool gen_named_entry(struct gen *g, const struct probe_arg *a, uint32_t map,
-		     const struct ir_val *found, struct ir_val *ret)
+/* The function of an interpreter that a probe's argument leads to. */
+struct function {
+	bool ruby;
+	struct ir_val frame;
+	struct ir_val how; /* Ruby: its method entry, 0: not known. Python: WIRE_PYTHON_PATH() */
+};
+
+/* what: the part of a method that an argument of Ruby must be. Returns false for any other
+ * argument. */
+static bool function_of(struct gen *g, const struct probe_arg *a, uint32_t what,
+			struct function *ret)
 {
 	const struct usdt_operand *u = &a->usdt;
 	const struct usdt_path *p = &u->path;
-	struct ir_val frame, method;
 
 	if (a->source != ARG_USDT)
 		return false;
-	if (u->mode == USDT_RUBY && u->ruby.what == WIRE_RUBY_IS_METHOD) {
-		frame = ruby_frame(g, u, &method);
-		*ret = ir_routine(g->f, "d_agg_ruby", 4, ir_map(g->f, map), frame, method,
-				  found ? *found : IR_I(0));
+	ret->ruby = u->mode == USDT_RUBY && u->ruby.what == what;
+	if (ret->ruby) {
+		ret->frame = ruby_frame(g, u, &ret->how);
 		return true;
 	}
 	if (u->mode != USDT_REG || p->n != 2 || !p->text.state)
 		return false;
-	*ret = ir_routine(g->f, "d_agg_python", 4, ir_map(g->f, map), gen_reg_value(g, u->base),
-			  IR_I(WIRE_PYTHON_PATH(p->steps[0], p->steps[1])),
-			  found ? *found : IR_I(0));
+	ret->frame = gen_reg_value(g, u->base);
+	ret->how = IR_I(WIRE_PYTHON_PATH(p->steps[0], p->steps[1]));
+	return true;
+}
+
+bool gen_named_entry(struct gen *g, const struct probe_arg *a, uint32_t map,
+		     const struct ir_val *found, struct ir_val *ret)
+{
+	struct function f;
+
+	if (!function_of(g, a, WIRE_RUBY_IS_METHOD, &f))
+		return false;
+	*ret = ir_routine(g->f, f.ruby ? "d_agg_ruby" : "d_agg_python", 4, ir_map(g->f, map),
+			  f.frame, f.how, found ? *found : IR_I(0));
 	return true;
 }
 
 bool gen_function_id(struct gen *g, const struct probe_arg *a, uint32_t map, uint32_t salt,
 		     struct ir_val *ret)
 {
-	const struct usdt_operand *u = &a->usdt;
-	const struct usdt_path *p = &u->path;
-	struct ir_val frame, method;
+	struct function f;
 
-	if (a->source != ARG_USDT)
+	if (!function_of(g, a, WIRE_RUBY_IS_CLASS, &f))
 		return false;
-	if (u->mode == USDT_RUBY && u->ruby.what == WIRE_RUBY_IS_CLASS) {
-		frame = ruby_frame(g, u, &method);
-		*ret = ir_routine(g->f, "d_id_ruby", 4, ir_map(g->f, map), frame, method,
-				  IR_I(salt));
-		return true;
-	}
-	if (u->mode != USDT_REG || p->n != 2 || !p->text.state)
-		return false;
-	*ret = ir_routine(g->f, "d_id_python", 4, ir_map(g->f, map), gen_reg_value(g, u->base),
-			  IR_I(WIRE_PYTHON_PATH(p->steps[0], p->steps[1])), IR_I(salt));
+	*ret = ir_routine(g->f, f.ruby ? "d_id_ruby" : "d_id_python", 4, ir_map(g->f, map), f.frame,
+			  f.how, IR_I(salt));
 	return true;
 }
 

@@ -74,8 +74,8 @@ static bool has_socket(const inspector_sockets *v, uint64_t inode)
 }
 
 /* Finds an open inspector among the ports of which `seen` has none, and adds the others to it: each
- * is asked once, until a moment or the user's wish. `named`: asks only ports that are likely to be
- * one, because the others belong to the program. */
+ * is asked once. The search ends at `until`, or when the user ends the command. `named`: asks only
+ * ports that are likely to be one, because the others belong to the program. */
 static bool find_port(struct inspector *i, inspector_sockets *seen, bool named, uint64_t until,
 		      char **ret)
 {

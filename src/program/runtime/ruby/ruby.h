@@ -155,7 +155,7 @@ uint32_t ruby_lines_rank(const uint8_t *starts, uint32_t n, uint32_t at);
 /* Finds the function around an address of the object. Returns false when it is not known. */
 bool ruby_function(struct ruby *r, uint64_t addr, struct ruby_range *ret);
 /* Finds the first function at an address or behind it, and moves the address behind it. Returns
- * false when there is none, and where a hostile table does not go on. */
+ * false when there is none, or when a hostile table leads to no higher address. */
 bool ruby_next_function(struct ruby *r, uint64_t *addr, struct ruby_range *ret);
 /* Finds the loop's function with the instructions, by one instruction of a program. */
 void ruby_find_core(struct ruby *r, const struct ruby_code *c);
