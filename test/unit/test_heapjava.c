@@ -165,6 +165,27 @@ static void java_zgc_moved(void **state)
 	graph_free(g);
 }
 
+/* The reference of a class to its mirror may have an old colour too. */
+static void java_zgc_moved_mirror(void **state)
+{
+	struct java_reader x;
+	struct graph *g;
+	graph_id mirror;
+	uint32_t n = 0;
+
+	(void)state;
+	jm_make(&mem);
+	jm_make_zgc(&mem);
+	heap_memory_put(&mem, JM_HANDLES, 2ull * JM_Z_BASE | (JM_Z_OLD + 5 * 8));
+	g = read_zgc(&x);
+	mirror = graph_find(g, JM_NUMBERS);
+	for (uint32_t i = 0; i < graph_classes(g); i++)
+		n += graph_class_id(g, i) == mirror;
+	assert_int_not_equal(mirror, GRAPH_NONE);
+	assert_int_equal(n, 1);
+	graph_free(g);
+}
+
 /* A table without an end is not gone over by each reference to it. */
 static void java_zgc_full(void **state)
 {
@@ -712,6 +733,7 @@ int main(void)
 		cmocka_unit_test(java_counts),
 		cmocka_unit_test(java_zgc_pages),
 		cmocka_unit_test(java_zgc_moved),
+		cmocka_unit_test(java_zgc_moved_mirror),
 		cmocka_unit_test(java_zgc_full),
 		cmocka_unit_test(java_colliding_classes),
 		cmocka_unit_test(java_many_mirrors),

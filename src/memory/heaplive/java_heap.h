@@ -270,6 +270,8 @@ void java_marks_find(struct java_reader *x);
 /* --- java_zgc.c --- */
 /* Fills x->zgc. Returns an error for a version whose heap is not known. */
 struct err *java_zgc_find(struct java_reader *x);
+/* Finds where moved objects are: before any reference is read, those of the classes too. */
+void java_zgc_moves(struct java_reader *x);
 void java_zgc_parts(struct java_reader *x);
 /* Finds which objects ZGC knows to be dead. */
 void java_zgc_marks(struct java_reader *x);

@@ -68,6 +68,8 @@ struct err *java_read(struct java_reader *x)
 	if (x->holds > HOLDS_MAX)
 		x->holds = HOLDS_MAX;
 	x->budget = x->budget / 8 * 4 + (1 << 20);
+	if (x->collector == JAVA_ZGC)
+		java_zgc_moves(x);
 	e = java_classes_find(x);
 	e = e ?: java_parts_find(x);
 	if (e)

@@ -125,6 +125,15 @@ static void moved_add(struct java_reader *x, uint64_t granule, uint64_t at)
 		vec_push(&x->zgc.moved, m);
 }
 
+void java_zgc_moves(struct java_reader *x)
+{
+	const struct java_layout *l = &x->layout;
+
+	entries_each(x,
+		     heap_member(x, l->z_forwardings, l->z_forwarding_map, l->z_forwarding_words),
+		     moved_add);
+}
+
 static uint64_t entry_at(const struct java_moved *m, uint32_t i)
 {
 	return java_u64(m->entries + (uint64_t)i * 8);
@@ -197,9 +206,6 @@ void java_zgc_parts(struct java_reader *x)
 {
 	const struct java_layout *l = &x->layout;
 
-	entries_each(x,
-		     heap_member(x, l->z_forwardings, l->z_forwarding_map, l->z_forwarding_words),
-		     moved_add);
 	entries_each(x, heap_member(x, l->z_pages, l->z_page_map, l->z_page_words), page_add);
 }
 
