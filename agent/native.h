@@ -24,8 +24,10 @@ struct native_map {
 	const struct wire_map *map;
 	struct wire_thread *thread;
 	u64 stack_lo, stack_room; /* range of the thread's stack that plain loads may read */
-	u64 range_lo, range_room; /* the last of the thread's other ranges; room 0: none */
-	bool plain;               /* those may be read by plain loads: reads_are_plain() */
+	/* the last two of the other ranges: frames in one, code in another; room 0: none */
+	u64 range_lo, range_room;
+	u64 other_lo, other_room;
+	bool plain; /* those may be read by plain loads: reads_are_plain() */
 };
 #define NATIVE(map) ((struct native_map *)(map))
 

@@ -127,6 +127,17 @@ static void keep_range(struct wire_own *o, uint32_t version, const struct wire_r
 	o->ranges[o->ranges_at++ % WIRE_OWN_RANGES] = (struct wire_own_range){ r->lo, r->hi };
 }
 
+/* Finds out whether faults of plain loads are survived now. */
+static void check_faults(struct wire_thread *t)
+{
+	struct wire_own *o = own_words(t);
+
+	look_around(t, fired_at(o));
+	o->unsafe = (o->alt_hi && o->alt_hi - o->alt_lo < ALT_MIN) || !faults_are_survived(t);
+	o->checks = o->unsafe ? CHECK_UNSAFE : CHECK_EVERY;
+	o->named = o->unsafe ? 0 : WIRE_OWN_NAMED;
+}
+
 /* The slow path: returns the end of the range in which plain loads at addr work, 0: only a system
  * call can read it. */
 static NOINLINE uint64_t plain_to(struct wire_thread *t, uint64_t addr)
@@ -155,13 +166,8 @@ static NOINLINE uint64_t plain_to(struct wire_thread *t, uint64_t addr)
 		return o->stack_hi;
 	if (!a->reads_guarded)
 		return 0;
-	if (!o->checks) {
-		look_around(t, rsp);
-		o->unsafe = (o->alt_hi && o->alt_hi - o->alt_lo < ALT_MIN) ||
-			    !faults_are_survived(t);
-		o->checks = o->unsafe ? CHECK_UNSAFE : CHECK_EVERY;
-		o->named = o->unsafe ? 0 : WIRE_OWN_NAMED;
-	}
+	if (!o->checks)
+		check_faults(t);
 	o->checks--;
 	if (o->unsafe || on_signal_stack(o))
 		return 0;
@@ -281,6 +287,9 @@ bool reads_are_plain(struct wire_thread *t)
 {
 	struct wire_own *o = own_words(t);
 
+	if (UNLIKELY(o->checks < WALK_READS && !o->unsafe) && area()->reads_guarded &&
+	    !is_tracer(t))
+		check_faults(t); /* else a whole walk would make slow reads */
 	return fired_at(o) - o->stack_lo < o->stack_hi - o->stack_lo &&
 	       __atomic_load_n(&process(self())->version, __ATOMIC_ACQUIRE) == o->range_version &&
 	       loads_are_survived(t, WALK_READS);

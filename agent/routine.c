@@ -3,6 +3,7 @@
 #define DESCRY_AGENT 1
 #pragma GCC diagnostic ignored "-Wunknown-pragmas"
 #include "agent/native.h"
+#include "wire/language.h"
 #include "wire/wire_unwind.h"
 
 /* --- the reading functions of bpf/unwind.bpf.h --- */
@@ -149,7 +150,7 @@ static NOINLINE long native_ask(const struct native_map *wanted, const void *dat
 
 /* --- what the walks of languages' frames read through --- */
 
-enum { PLAIN_MAX = 24 }; /* bytes of a read by plain loads */
+enum { PLAIN_MAX = WIRE_JAVA_BLOB }; /* bytes of a read by plain loads */
 
 /* Finds the range of an address, for a walk that goes to and fro between a few. A range that has
  * gone since is a fault, which is survived. */
@@ -159,6 +160,8 @@ static NOINLINE bool find_plain(struct native_map *n, u64 addr)
 
 	for (; n->plain && r < end; r++)
 		if (addr - r->lo < r->hi - r->lo - PLAIN_MAX && r->hi) {
+			n->other_lo = n->range_lo;
+			n->other_room = n->range_room;
 			n->range_lo = r->lo;
 			n->range_room = r->hi - r->lo - PLAIN_MAX;
 			return true;
@@ -168,7 +171,8 @@ static NOINLINE bool find_plain(struct native_map *n, u64 addr)
 
 INLINE bool is_plain(struct native_map *n, u64 addr)
 {
-	return LIKELY(addr - n->range_lo < n->range_room) || find_plain(n, addr);
+	return LIKELY(addr - n->range_lo < n->range_room || addr - n->other_lo < n->other_room) ||
+	       find_plain(n, addr);
 }
 
 /* Reads a word of the stack, or of other memory. */
@@ -185,10 +189,33 @@ bad:
 	return E_FAULT;
 }
 
+/* Reads words, or one byte. */
+static NOINLINE long native_machine_near(struct native_map *n, void *dst, u64 size, u64 addr)
+{
+	u64 off = addr - n->stack_lo, *to = dst, word;
+	u8 byte;
+
+	if (size > PLAIN_MAX || (size % 8 && size != 1) ||
+	    ((off >= n->stack_room || n->stack_room - off < size) && UNLIKELY(!is_plain(n, addr))))
+		return native_far(n, dst, size, addr);
+	if (size == 1) {
+		LOAD(8, addr, byte, bad);
+		*(u8 *)dst = byte;
+		return 0;
+	}
+	for (u64 i = 0; i < size; i += 8) {
+		LOAD(64, addr + i, word, bad);
+		*to++ = word;
+	}
+	return 0;
+bad:
+	return E_FAULT;
+}
+
 #define MACHINE_READ(w, dst, size, addr) \
 	(__builtin_constant_p(size) && (size) == 8 \
 		 ? native_machine_word(NATIVE((w)->chunks), (u64 *)(dst), (u64)(addr)) \
-		 : native_far(NATIVE((w)->chunks), dst, size, (u64)(addr)))
+		 : native_machine_near(NATIVE((w)->chunks), dst, size, (u64)(addr)))
 #define MACHINE_CODES(w) (private()->codes)
 enum { MACHINE_CODES_SHIFT = 13 };
 _Static_assert(1 << MACHINE_CODES_SHIFT == WIRE_CODES, "words");
@@ -229,9 +256,39 @@ bad:
 	return E_FAULT;
 }
 
+/* Reads four words that begin less than WIRE_PYTHON_NEAR bytes behind addr. */
+static NOINLINE long native_language_near(struct native_map *n, u64 to[4], u64 addr,
+					  const u32 at[4])
+{
+	u64 a, b, c, d;
+
+	if (UNLIKELY(!is_plain(n, addr))) {
+		for (u32 i = 0; i < 4; i++)
+			if (read_inside(n->thread, to + i, 8,
+					addr + (at[i] & (WIRE_PYTHON_NEAR - 1))))
+				return E_FAULT;
+		return 0;
+	}
+	LOAD(64, addr + (at[0] & (WIRE_PYTHON_NEAR - 1)), a, bad);
+	LOAD(64, addr + (at[1] & (WIRE_PYTHON_NEAR - 1)), b, bad);
+	LOAD(64, addr + (at[2] & (WIRE_PYTHON_NEAR - 1)), c, bad);
+	LOAD(64, addr + (at[3] & (WIRE_PYTHON_NEAR - 1)), d, bad);
+	to[0] = a;
+	to[1] = b;
+	to[2] = c;
+	to[3] = d;
+	return 0;
+bad:
+	return E_FAULT;
+}
+static const u32 four_words[] = { 0, 8, 16, 24 };
+
+#define LANGUAGE_NEAR(w, dst, addr, at) native_language_near(NATIVE((w)->chunks), dst, addr, at)
 #define LANGUAGE_READ(w, dst, size, addr) \
 	((size) == 8    ? native_language_word(NATIVE((w)->chunks), (u64 *)(dst), (u64)(addr)) \
 	 : (size) == 24 ? native_language_words(NATIVE((w)->chunks), (u64 *)(dst), (u64)(addr)) \
+	 : (size) == 32 ? native_language_near(NATIVE((w)->chunks), (u64 *)(dst), (u64)(addr), \
+					       four_words) \
 			: read_inside(NATIVE((w)->chunks)->thread, dst, size, (u64)(addr)))
 #define LANGUAGE_TGID(w) (NATIVE((w)->chunks)->thread->pid)
 #define LANGUAGE_OF(w, processes) native_language()

@@ -5,7 +5,12 @@
 
 enum {
 	RUBY_BODY_WORDS =
-		(WIRE_RUBY_BODY_ABOUT - WIRE_RUBY_BODY_INSTRUCTIONS) / 8 + WIRE_LANGUAGE_ABOUT
+		(WIRE_RUBY_BODY_ABOUT - WIRE_RUBY_BODY_INSTRUCTIONS) / 8 + WIRE_LANGUAGE_ABOUT,
+#ifdef DESCRY_AGENT
+	RUBY_CONTROL_WORDS = 3, /* without self and scope */
+#else
+	RUBY_CONTROL_WORDS = 5,
+#endif
 };
 
 /* The state that changes from frame to frame. It lies where d_ustack's state was. In the agent it
@@ -19,16 +24,19 @@ struct language_state {
 	u64 ractors, ractor, threads, end;
 	u64 scope; /* in which the frame's method entry is looked for; 0: in the next frame's */
 	u64 flags; /* of the frame */
-	u64 control[5]; /* pc, stack pointer, iseq, self, scope of the frame */
-	u64 env[3];     /* of a scope: method entry, scope around it, flags */
-	u64 method[5];  /* of the entry: flags, class, definition, name, owner */
-	u64 max;        /* frames that are wanted */
-	u64 alone;      /* those of functions with a place */
-	u64 lines;      /* without Ruby's method entries */
-	u32 tgid, ask;  /* a struct wire_unwind_ask, with what follows */
+	u64 control[RUBY_CONTROL_WORDS]; /* pc, stack pointer, iseq, self, scope of the frame */
+	u64 env[3];                      /* of a scope: method entry, scope around it, flags */
+	u64 method[5];                   /* of the entry: flags, class, definition, name, owner */
+	u64 max;                         /* frames that are wanted */
+	u64 alone;                       /* those of functions with a place */
+	u64 lines;                       /* without Ruby's method entries */
+	u32 tgid, ask;                   /* a struct wire_unwind_ask, with what follows */
 	u64 code, entry, id;
 #ifndef DESCRY_AGENT
-	u64 body[RUBY_BODY_WORDS]; /* of the iseq's body, from the instructions on */
+	union {
+		u64 body[RUBY_BODY_WORDS]; /* of the iseq's body, from the instructions on */
+		u64 near[WIRE_PYTHON_NEAR / 8 + 1]; /* of Python's frame, or of its code */
+	};
 #endif
 };
 _Static_assert(sizeof(struct language_state) <= WIRE_UNWIND_STATE * 8, "room behind a stack");
@@ -60,6 +68,11 @@ struct language_walk {
  *	LANGUAGE_FIXED(w, dst, size, addr)	of code, which does not change while it exists
  *	LANGUAGE_CONTROL(w, dst, addr)	of language_state.control, of which only the first and
  *				the third word are needed
+ *
+ * and routine.c one of several words that lie near each other:
+ *
+ *	LANGUAGE_NEAR(w, dst, addr, at)	the four words that are at[i] bytes, less than
+ *				WIRE_PYTHON_NEAR, behind addr
  *
  * In the kernel a read costs the same for one word as for eleven. So it reads words that lie near
  * each other at once. In the agent, a word more costs as much as a word.
@@ -93,7 +106,47 @@ INLINE long language_pointer(struct language_state *s, const struct wire_unwind_
 #define LANGUAGE_CONTROL(w, dst, addr) LANGUAGE_READ(w, dst, 24, addr)
 #endif
 
+INLINE bool language_read(struct language_walk *w, u64 *dst, u64 addr)
+{
+	return !LANGUAGE_READ(w, dst, 8, addr);
+}
+
 #ifdef DESCRY_AGENT
+/* Reads of a frame: the one before, its code and instruction, and whether it is entered from C. */
+INLINE bool python_read_frame(struct language_walk *w, u64 frame)
+{
+	struct language_state *s = w->s;
+	const struct wire_python *l = &w->l->python;
+	u32 mark = w->l->frames == WIRE_LANGUAGE_SHIMS ? l->frame_owner : l->frame_is_entry;
+
+#ifdef LANGUAGE_NEAR
+	const u32 low = l->frame_low, at[] = { l->frame_previous - low, l->frame_code - low,
+					       l->frame_instruction - low, (mark & ~7u) - low };
+
+	if (LANGUAGE_NEAR(w, s->about, frame + low, at))
+		return false;
+	s->frame = s->about[0];
+	s->code = s->about[1];
+	s->word = s->about[2];
+	s->byte[0] = (u8)(s->about[3] >> mark % 8 * 8);
+	return true;
+#else
+	return language_read(w, &s->frame, frame + l->frame_previous) &&
+	       (w->l->frames == WIRE_LANGUAGE_OBJECTS ||
+		!LANGUAGE_READ(w, s->byte, 1, frame + mark)) &&
+	       language_read(w, &s->code, frame + l->frame_code) &&
+	       language_read(w, &s->word, frame + l->frame_instruction);
+#endif
+}
+/* Reads of s->code its names to s->about, and its line to s->id. */
+INLINE bool python_read_code(struct language_walk *w)
+{
+	struct language_state *s = w->s;
+	const struct wire_python *l = &w->l->python;
+
+	return !LANGUAGE_READ(w, s->about, sizeof(s->about), s->code + l->code_about) &&
+	       language_read(w, &s->id, s->code + l->code_line);
+}
 INLINE bool ruby_read_control(struct language_walk *w, u64 frame)
 {
 	return !LANGUAGE_CONTROL(w, w->s->control, frame);
@@ -120,6 +173,41 @@ INLINE bool ruby_read_body(struct language_walk *w)
 	       !LANGUAGE_FIXED(w, &s->word, 8, s->word + WIRE_RUBY_BODY_INSTRUCTIONS);
 }
 #else
+/* Returns where the word is that is `at` bytes behind the beginning of s->near. */
+INLINE const u64 *python_near(const struct language_state *s, u32 at)
+{
+	OPAQUE(at);
+	return (const u64 *)((const u8 *)s->near + (at & (WIRE_PYTHON_NEAR - 1)));
+}
+INLINE bool python_read_frame(struct language_walk *w, u64 frame)
+{
+	struct language_state *s = w->s;
+	const struct wire_python *l = &w->l->python;
+	u32 size = l->frame_size & (WIRE_PYTHON_NEAR - 1), low = l->frame_low;
+
+	if (LANGUAGE_READ(w, s->near, size, frame + low))
+		return false;
+	s->frame = *python_near(s, l->frame_previous - low);
+	s->code = *python_near(s, l->frame_code - low);
+	s->word = *python_near(s, l->frame_instruction - low);
+	s->byte[0] = (u8)*python_near(
+		s,
+		(w->l->frames == WIRE_LANGUAGE_SHIMS ? l->frame_owner : l->frame_is_entry) - low);
+	return true;
+}
+INLINE bool python_read_code(struct language_walk *w)
+{
+	struct language_state *s = w->s;
+	const struct wire_python *l = &w->l->python;
+	u32 size = l->code_size & (WIRE_PYTHON_NEAR - 1), low = l->code_low;
+
+	if (LANGUAGE_READ(w, s->near, size, s->code + low))
+		return false;
+	for (u32 i = 0; i < WIRE_PYTHON_ABOUT; i++)
+		s->about[i] = *python_near(s, l->code_about - low + i * 8);
+	s->id = *python_near(s, l->code_line - low);
+	return true;
+}
 INLINE bool ruby_read_control(struct language_walk *w, u64 frame)
 {
 	return !LANGUAGE_READ(w, w->s->control, sizeof(w->s->control), frame);
@@ -148,11 +236,6 @@ INLINE bool ruby_read_body(struct language_walk *w)
 	return true;
 }
 #endif
-
-INLINE bool language_read(struct language_walk *w, u64 *dst, u64 addr)
-{
-	return !LANGUAGE_READ(w, dst, 8, addr);
-}
 
 /* Finds the innermost frame of the thread's state. Returns false when it has none. */
 INLINE bool python_innermost(struct language_walk *w)
@@ -224,23 +307,15 @@ CALLBACK python_frame(u32 i, struct language_walk *w)
 
 	if (!frame || n >= s->max)
 		return 1;
-	if (!language_read(w, &s->frame, frame + l->frame_previous))
+	if (!python_read_frame(w, frame))
 		return 1;
-	if (kind != WIRE_LANGUAGE_OBJECTS) {
-		u64 mark = kind == WIRE_LANGUAGE_SHIMS ? l->frame_owner : l->frame_is_entry;
-
-		if (LANGUAGE_READ(w, s->byte, 1, frame + mark))
-			return 1;
-		if (kind == WIRE_LANGUAGE_SHIMS && s->byte[0] == l->shim) {
-			language_entry(w, n);
-			return 0;
-		}
-		entry = kind == WIRE_LANGUAGE_CFRAMES && s->byte[0];
+	if (kind == WIRE_LANGUAGE_SHIMS && s->byte[0] == l->shim) {
+		language_entry(w, n);
+		return 0;
 	}
-	if (!language_read(w, &s->code, frame + l->frame_code) ||
-	    !language_read(w, &s->word, frame + l->frame_instruction) ||
-	    LANGUAGE_READ(w, s->about, sizeof(s->about), s->code + l->code_about) ||
-	    !language_read(w, &s->id, s->code + l->code_line))
+	if (kind != WIRE_LANGUAGE_OBJECTS)
+		entry = kind == WIRE_LANGUAGE_CFRAMES && s->byte[0];
+	if (!python_read_code(w))
 		return 1;
 	if (kind == WIRE_LANGUAGE_OBJECTS)
 		s->about[3] = 0;

@@ -34,16 +34,26 @@ enum { WIRE_LANGUAGE_BEFORE = 0x3ffff, WIRE_LANGUAGE_ABOUT = 3, WIRE_PYTHON_ABOU
 enum { WIRE_LANGUAGE_ALONE = 16, WIRE_LANGUAGE_LINES = 24 };
 _Static_assert(WIRE_STACK_FRAMES < 1 << (WIRE_LANGUAGE_LINES - WIRE_LANGUAGE_ALONE), "a number");
 
+/* A sum of words, each times an odd number of its own: the multiplications do not wait for each
+ * other (multilinear hashing: Lemire, Kaser 2014). */
+#define WIRE_LANGUAGE_TIMES(i) \
+	((uint64_t[]){ 0x9e3779b97f4a7c15, 0xbf58476d1ce4e5b9, 0x94d049bb133111eb, \
+		       0xc2b2ae3d27d4eb4f, 0x165667b19e3779f9, 0xd6e8feb86659fd93, \
+		       0xff51afd7ed558ccd, 0xc4ceb9fe1a85ec53 }[i])
+static inline uint64_t wire_language_sum(uint32_t pid, uint64_t code,
+					 const uint64_t about[WIRE_LANGUAGE_ABOUT])
+{
+	return (code ^ (uint64_t)pid << 47) * WIRE_LANGUAGE_TIMES(0) +
+	       about[0] * WIRE_LANGUAGE_TIMES(1) + about[1] * WIRE_LANGUAGE_TIMES(2) +
+	       about[2] * WIRE_LANGUAGE_TIMES(3);
+}
+
 /* Returns the id of a code object, from its process, its address and three of its pointers (names
  * and the table of lines). */
 static inline uint64_t wire_language_id(uint32_t pid, uint64_t code,
 					const uint64_t about[WIRE_LANGUAGE_ABOUT])
 {
-	uint64_t h = wire_unwind_mix(code ^ (uint64_t)pid << 47);
-
-	h = wire_unwind_mix(h ^ about[0] ^ about[1] << 17);
-	h = wire_unwind_mix(h ^ about[2]);
-	return h & WIRE_LANGUAGE_IDS;
+	return wire_unwind_mix(wire_language_sum(pid, code, about)) & WIRE_LANGUAGE_IDS;
 }
 
 /* Returns the id of a code object of Python. It has the line of the function's beginning, too,
@@ -52,9 +62,10 @@ static inline uint64_t wire_language_python_id(uint32_t pid, uint64_t code,
 					       const uint64_t about[WIRE_PYTHON_ABOUT],
 					       uint64_t line)
 {
-	uint64_t h = wire_language_id(pid, code, about);
+	uint64_t h = wire_language_sum(pid, code, about) + about[3] * WIRE_LANGUAGE_TIMES(4) +
+		     (line & 0xffffffff) * WIRE_LANGUAGE_TIMES(5);
 
-	return wire_unwind_mix(h ^ about[3] ^ (line & 0xffffffff) << 32) & WIRE_LANGUAGE_IDS;
+	return wire_unwind_mix(h) & WIRE_LANGUAGE_IDS;
 }
 
 /* --- what a program remembers of functions: whether a description selects them. A word of the
@@ -101,9 +112,12 @@ static inline uint64_t wire_language_method_id(uint32_t pid, uint64_t code,
 					       uint64_t entry,
 					       const uint64_t method[WIRE_LANGUAGE_ABOUT])
 {
-	uint64_t h = wire_language_id(pid, code, about);
+	uint64_t h = wire_language_sum(pid, code, about);
 
-	return entry ? wire_language_id(pid, h ^ entry, method) : h;
+	if (entry)
+		h += entry * WIRE_LANGUAGE_TIMES(4) + method[0] * WIRE_LANGUAGE_TIMES(5) +
+		     method[1] * WIRE_LANGUAGE_TIMES(6) + method[2] * WIRE_LANGUAGE_TIMES(7);
+	return wire_unwind_mix(h) & WIRE_LANGUAGE_IDS;
 }
 
 /* Returns the id of a Method of Java, from its address, its ConstMethod (address, and the word with
@@ -218,7 +232,11 @@ struct wire_python {
 	uint32_t code_about, code_line, code_instructions;
 	/* So far below `root` is a word that is 0 until the interpreter ends; 0: not known. */
 	uint32_t finalizing;
+	/* From where on all that is needed of a frame and of a code object lies there, and in how
+	 * many bytes, less than WIRE_PYTHON_NEAR. */
+	uint32_t frame_low, frame_size, code_low, code_size;
 };
+enum { WIRE_PYTHON_NEAR = 128 };
 
 /* Byte offsets, as in struct ruby_layout; members that lie at the same place in all versions are
  * constants of this file. */

@@ -175,10 +175,41 @@ static void loop_range(const struct runtime *r, uint64_t *ret_start, uint64_t *r
 	*ret_size = p->loop_size;
 }
 
+/* Sets where the first of some members begins and how many bytes there are to the end of the last.
+ * Each has 8 bytes, in words of 8 bytes. */
+static bool near_each_other(const uint32_t *members, size_t n, uint32_t *ret_low,
+			    uint32_t *ret_size)
+{
+	uint32_t low = UINT32_MAX, high = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		uint32_t word = members[i] & ~7u;
+
+		low = word < low ? word : low;
+		high = word > high ? word : high;
+	}
+	*ret_low = low;
+	*ret_size = high + 8 - low;
+	return *ret_size < WIRE_PYTHON_NEAR;
+}
+
 static bool python_wire(struct runtime *r, struct wire_language *ret)
 {
 	const struct python *p = (const struct python *)r;
 	const struct python_layout *l = &p->layout;
+	const uint32_t frame[] = {
+		l->frame_previous,
+		l->frame_code,
+		l->frame_instruction,
+		l->frames == PYTHON_SHIMS     ? l->frame_owner
+		: l->frames == PYTHON_CFRAMES ? l->frame_is_entry
+					      : l->frame_code,
+	};
+	const uint32_t code[] = {
+		l->code_file,
+		l->code_file + (WIRE_PYTHON_ABOUT - 1) * 8,
+		l->code_first_line,
+	};
 
 	_Static_assert((int)WIRE_LANGUAGE_OBJECTS == PYTHON_OBJECTS &&
 			       (int)WIRE_LANGUAGE_CFRAMES == PYTHON_CFRAMES &&
@@ -204,7 +235,10 @@ static bool python_wire(struct runtime *r, struct wire_language *ret)
 		.code_instructions = l->code_instructions,
 		.finalizing = l->finalizing,
 	};
-	return true;
+	return near_each_other(frame, ARRAY_SIZE(frame), &ret->python.frame_low,
+			       &ret->python.frame_size) &&
+	       near_each_other(code, ARRAY_SIZE(code), &ret->python.code_low,
+			       &ret->python.code_size);
 }
 
 const struct runtime_type runtime_python = {
