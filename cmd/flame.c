@@ -3,6 +3,9 @@
 #define _GNU_SOURCE
 #include "commands.h"
 
+#include <string.h>
+
+#include "base/characters.h"
 #include "run.h"
 #include "tool.h"
 
@@ -161,12 +164,13 @@ static bool is_heading(const struct stackin *in)
 /* Reports the lines that were skipped. */
 static void remark(const struct flame *f, const struct stackin *in, const char *path)
 {
+	cleanup_free char *name = xstrdup(strcmp(path, "-") ? path : "standard input");
+
 	if (f->quiet)
 		return;
-	if (!strcmp(path, "-"))
-		path = "standard input";
+	characters_show(name, strlen(name));
 	if (in->skipped && !is_heading(in))
-		fprintf(stderr, "descry flame: %s, read as %s: %llu of %llu %s %llu\n", path,
+		fprintf(stderr, "descry flame: %s, read as %s: %llu of %llu %s %llu\n", name,
 			stackin_format_name(in->format), (unsigned long long)in->skipped,
 			(unsigned long long)in->lines,
 			stackin_is_document(in->format)
@@ -174,11 +178,11 @@ static void remark(const struct flame *f, const struct stackin *in, const char *
 				: "lines are not stacks, the first is line",
 			(unsigned long long)in->first_skipped);
 	for (uint32_t i = 0; i < in->notes.n; i++)
-		fprintf(stderr, "descry flame: %s: %s\n", path, in->notes.v[i]);
+		fprintf(stderr, "descry flame: %s: %s\n", name, in->notes.v[i]);
 	if (in->filtered)
 		fprintf(stderr,
 			"descry flame: %s: only samples of %s; %llu of other events are left out\n",
-			path, in->options.event ? in->options.event : in->event,
+			name, in->options.event ? in->options.event : in->event,
 			(unsigned long long)in->filtered);
 }
 

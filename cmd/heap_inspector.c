@@ -36,7 +36,7 @@ struct recorder {
 static struct err *start_sampling(struct recorder *r)
 {
 	cleanup_free char *params = xasprintf("{\"samplingInterval\":%" PRIu64 "}", r->interval);
-	struct err *e = inspector_call(r->inspector, "HeapProfiler.getSamplingProfile", "{}", NULL);
+	struct err *e = inspector_ask(r->inspector, "HeapProfiler.getSamplingProfile", "{}");
 
 	if (!e)
 		return err_new(EBUSY, "another program samples the objects of process %d",
@@ -44,7 +44,7 @@ static struct err *start_sampling(struct recorder *r)
 	if (e->code != EPROTO)
 		return e;
 	err_free(e);
-	return inspector_call(r->inspector, "HeapProfiler.startSampling", params, NULL);
+	return inspector_ask(r->inspector, "HeapProfiler.startSampling", params);
 }
 
 static struct err *show(struct recorder *r, const struct sites_profile *p)

@@ -4,8 +4,10 @@
 
 #include <errno.h>
 #include <math.h>
+#include <string.h>
 #include <sys/ioctl.h>
 
+#include "base/characters.h"
 #include "run.h"
 #include "tool.h"
 #include "input/heatin/heatin.h"
@@ -292,13 +294,15 @@ static enum output output_of(const struct heat *h)
 /* Reports the lines that were skipped. */
 static void remark(const struct heat *h, const struct heatin *in, const char *path)
 {
+	cleanup_free char *name = xstrdup(strcmp(path, "-") ? path : "standard input");
+
 	if (h->quiet || !in->skipped)
 		return;
+	characters_show(name, strlen(name));
 	fprintf(stderr,
 		"descry heat: %s, read as %s: %llu of %llu lines are not events, the first is line %llu\n",
-		!strcmp(path, "-") ? "standard input" : path, heatin_format_name(in->format),
-		(unsigned long long)in->skipped, (unsigned long long)in->lines,
-		(unsigned long long)in->first_skipped);
+		name, heatin_format_name(in->format), (unsigned long long)in->skipped,
+		(unsigned long long)in->lines, (unsigned long long)in->first_skipped);
 }
 
 static void remark_all(const struct heat *h, const struct heatin *in, const struct matrix_view *v)

@@ -64,9 +64,9 @@ static bool is_known(const struct build *b, const struct call_site *s)
 	for (uint32_t i = 0; i < b->sites.n && s->anchor; i++) {
 		const struct call_site *o = b->sites.v[i];
 
-		if (o->place == s->place && o->anchor && !strcmp(o->anchor, s->anchor) &&
-		    o->asks == s->asks && !strcmp(o->name, s->name) &&
-		    !strcmp(o->provider, s->provider))
+		if (o->place == s->place && o->probe_hash == s->probe_hash && o->anchor &&
+		    !strcmp(o->anchor, s->anchor) && o->asks == s->asks &&
+		    !strcmp(o->name, s->name) && !strcmp(o->provider, s->provider))
 			return true;
 	}
 	return false;

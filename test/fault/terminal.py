@@ -60,6 +60,11 @@ LINES = b"/nonexistent/x\ndescry: all is well"
 for args in ["-s", LINES], ["heat", LINES], ["flame", LINES], ["heap", LINES], ["malloc", "report", LINES], ["stack", LINES]:
     rc, out = terminal(*args)
     check(rc in (1, 2) and out.count(b"\n") <= 1 and b"\\012descry" in out, "lines in a name", args, rc, out)
+for command, text in ("heat", b"1 5\nno event\n"), ("flame", b"a;b 1\na;c 2\nno stack\n"):
+    path = TMP.encode() + b"/skipped\ndescry: all is well"
+    open(path, "wb").write(text)
+    r = subprocess.run([DESCRY, command, "-o", TMP + "/skipped.svg", path], stdin=subprocess.DEVNULL, capture_output=True)
+    check(r.returncode == 0 and r.stderr.count(b"\n") == 1 and b" 1 of " in r.stderr, "lines in the name of what is read", command, r)
 lines = TMP.encode() + b"/x\ny.d"
 open(lines, "wb").write(b"BEGIN { nosuch; }\n")
 rc, out = terminal("-e", "-s", lines)

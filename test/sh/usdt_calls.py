@@ -5,6 +5,8 @@
 # covers: -G linktype
 import random
 
+import struct
+
 from live import *
 
 import live
@@ -175,6 +177,30 @@ if not os.geteuid():
     run("rm -f *.o; gcc -O2 -c a.c b.c && chown 60001:60002 a.o && chmod 6775 a.o && %s -G -s shop.d a.o b.o" % D)
     st = os.stat(TMP + "/a.o")
     check((st.st_uid, st.st_gid, st.st_mode & 0o7777) == (60001, 60002, 0o775), "the object's owner and mode", st)
+
+# each section of a group is known by what it holds; many that lie over the same bytes would be hashed without end
+def overlapping(path, sections, size):
+    """Writes an object with such sections, each with a call of the probe."""
+    code, names = b"\xe8\0\0\0\0" + b"\x90" * (size - 5), b"\0__dtrace_shop___sale\0fun\0"
+    symbols = bytes(24) + struct.pack("<IBBHQQ", 1, 0x10, 0, 0, 0, 0) + b"".join(struct.pack("<IBBHQQ", 22, 0x12, 0, 1 + i, 0, size) for i in range(sections))
+    places, shown = struct.pack("<QQq", 1, 1 << 32 | 4, -4), b"\0.text\0.rela\0.symtab\0.strtab\0.shstrtab\0"
+    parts, at = [], 64
+    for part in code, places, symbols, names, shown:
+        parts.append(at)
+        at += len(part)
+    table, n = -at % 8 + at, 1 + 2 * sections
+    rows = [bytes(64)] + [struct.pack("<IIQQQQIIQQ", 1, 1, 0x206, 0, parts[0], size, 0, 0, 1, 0)] * sections
+    rows += [struct.pack("<IIQQQQIIQQ", 7, 4, 0, 0, parts[1], 24, n, 1 + i, 1, 24) for i in range(sections)]
+    rows += [struct.pack("<IIQQQQIIQQ", 13, 2, 0, 0, parts[2], len(symbols), n + 1, 1, 1, 24)]
+    rows += [struct.pack("<IIQQQQIIQQ", k, 3, 0, 0, part, size, 0, 0, 1, 0) for k, part, size in ((21, parts[3], len(names)), (29, parts[4], len(shown)))]
+    head = b"\x7fELF\2\1\1" + bytes(9) + struct.pack("<HHIQQQIHHHHHH", 1, 62, 1, 0, 0, table, 0, 64, 0, 0, 64, len(rows), n + 2)
+    with open(path, "wb") as f:
+        f.write(head + code + places + symbols + names + shown + bytes(table - at) + b"".join(rows))
+
+
+overlapping(os.path.join(TMP, "over.o"), 5000, 8 << 20)
+r = subprocess.run([DESCRY, "-G", "-s", "shop.d", "over.o"], cwd=TMP, capture_output=True, text=True, timeout=100)
+check(r.returncode == 1 and "over.o: its sections lie over each other" in r.stderr, "sections over the same bytes", r)
 
 # DOF alone: no object, and the objects are changed as for any other
 run("rm -f *.o; gcc -O2 -c a.c b.c && %s -G -x linktype=dof -s shop.d a.o b.o" % D)

@@ -80,17 +80,16 @@ static bool find_port(struct inspector *i, inspector_sockets *seen, bool named, 
 		      char **ret)
 {
 	inspector_sockets now = { 0 };
+	uint64_t *ports = named ? inspector_named_ports(i->pid) : NULL;
 	bool found = false;
 
 	inspector_sockets_of(i->pid, &now);
-	for (uint32_t k = 0; k < now.n && !found; k++) {
+	for (uint32_t k = 0; k < now.n && !found && !*i->ends && now_ns() < until; k++) {
 		const struct inspector_socket *s = &now.v[k];
 
-		if (!s->listens || has_socket(seen, s->inode) ||
-		    (named && !inspector_is_named(i->pid, s->port)))
+		if (!s->listens || (named && !(ports[s->port / 64] >> s->port % 64 & 1)) ||
+		    has_socket(seen, s->inode))
 			continue;
-		if (*i->ends || now_ns() >= until)
-			break;
 		found = !err_drop(ask_path(i, s, until, ret));
 		if (found)
 			i->port = *s;
@@ -98,6 +97,7 @@ static bool find_port(struct inspector *i, inspector_sockets *seen, bool named, 
 			vec_push(seen, *s);
 	}
 	vec_fini(&now);
+	free(ports);
 	return found;
 }
 
@@ -180,14 +180,14 @@ struct err *inspector_open(pid_t pid, const volatile sig_atomic_t *ends, struct 
 	if (!e) {
 		host = host_of(&i->port);
 		e = websocket_init(&i->socket, fd, host, path, in_seconds(ANSWERS), ends);
-		i->socket.ends = NULL; /* the port is to be closed again */
+		i->socket.ends = NULL;
 	}
 	if (!e && !is_theirs(i))
 		e = err_new(ENOTSUP, "another process answers at its port");
 	/* at its end, the process waits for the connection's end */
 	e = e
-		    ?: inspector_call(i, "NodeRuntime.notifyWhenWaitingForDisconnect",
-				      "{\"enabled\":true}", NULL);
+		    ?: inspector_ask(i, "NodeRuntime.notifyWhenWaitingForDisconnect",
+				     "{\"enabled\":true}");
 	if (!e) {
 		*ret = i;
 		return NULL;
@@ -242,10 +242,9 @@ static struct err *refused(const char *method, const char *reason)
 	return err_new(EPROTO, "%s: %s", method, shown);
 }
 
-struct err *inspector_call(struct inspector *i, const char *method, const char *params,
-			   json_t **ret)
+static struct err *call_until(struct inspector *i, uint64_t until, const char *method,
+			      const char *params, json_t **ret)
 {
-	const uint64_t until = in_seconds(CALLS);
 	cleanup_free char *text = xasprintf("{\"id\":%llu,\"method\":\"%s\",\"params\":%s}",
 					    (unsigned long long)++i->calls, method, params);
 	struct err *e = websocket_send(&i->socket, text, until);
@@ -254,6 +253,8 @@ struct err *inspector_call(struct inspector *i, const char *method, const char *
 
 	while (!e && !answer) {
 		e = receive(i, until, &answer);
+		if (!e && !answer && i->socket.ends && *i->socket.ends)
+			e = err_new(EINTR, "interrupted");
 		if (!e && !answer && now_ns() >= until)
 			e = err_new(ETIMEDOUT, "%s: it does not answer", method);
 	}
@@ -266,6 +267,22 @@ struct err *inspector_call(struct inspector *i, const char *method, const char *
 	else if (ret)
 		*ret = json_incref(result);
 	json_decref(answer);
+	return e;
+}
+
+struct err *inspector_call(struct inspector *i, const char *method, const char *params,
+			   json_t **ret)
+{
+	return call_until(i, in_seconds(CALLS), method, params, ret);
+}
+
+struct err *inspector_ask(struct inspector *i, const char *method, const char *params)
+{
+	struct err *e;
+
+	i->socket.ends = i->ends;
+	e = call_until(i, in_seconds(ANSWERS), method, params, NULL);
+	i->socket.ends = NULL;
 	return e;
 }
 
@@ -288,11 +305,10 @@ static bool close_port(struct inspector *i)
 	bool open = true;
 
 	if (i->socket.fd < 0 ||
-	    err_drop(inspector_call(
-		    i, "Runtime.evaluate",
-		    "{\"expression\":\"void setImmediate(() => process._debugEnd())\","
-		    "\"silent\":true}",
-		    NULL)))
+	    err_drop(call_until(i, until, "Runtime.evaluate",
+				"{\"expression\":\"void setImmediate(() => process._debugEnd())\","
+				"\"silent\":true}",
+				NULL)))
 		return false;
 	websocket_fini(&i->socket);
 	while (open && now_ns() < until && !procdir_ended(i->pid)) {

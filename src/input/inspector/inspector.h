@@ -43,6 +43,9 @@ struct err *inspector_open(pid_t pid, const volatile sig_atomic_t *ends, struct 
  * NULL. EPROTO: the method has failed, for the reason in the error. */
 struct err *inspector_call(struct inspector *i, const char *method, const char *params,
 			   json_t **ret);
+/* The same for a method without a result that answers at once: within seconds, and EINTR when *ends
+ * is set meanwhile. All other calls go on, because the port is to be closed again. */
+struct err *inspector_ask(struct inspector *i, const char *method, const char *params);
 /* Takes events until a moment or a signal. */
 struct err *inspector_wait(struct inspector *i, uint64_t until);
 /* Disconnects, and closes the port if it was closed before. *ret_stays: it could not be closed.
@@ -57,7 +60,8 @@ struct err *inspector_connect(pid_t pid, const struct inspector_socket *port, ui
 /* Returns ENOTSUP with the reason when SIGUSR1 does not open an inspector in the process, or could
  * do anything else. */
 struct err *inspector_check_signal(pid_t pid);
-/* Returns true when the process was started with this port for its inspector. */
-bool inspector_is_named(pid_t pid, uint16_t port);
+/* Returns a bit for each of the 65,536 ports: those of --inspect in the command line and the
+ * environment, and the default one. The caller frees it. */
+uint64_t *inspector_named_ports(pid_t pid);
 
 #endif

@@ -28,6 +28,7 @@ enum {
 	STOPS_MS = 2000,
 	DEFAULT_PORT = 9229,
 	FD_NAME = 64,
+	PORTS = 65536,
 };
 
 /* --- sockets --- */
@@ -212,38 +213,42 @@ struct err *inspector_check_signal(pid_t pid)
 
 /* --- the port of the command line --- */
 
-/* "--inspect=127.0.0.1:9300", "--inspect-port=9300" */
-static bool names_port(const char *text, size_t n, uint16_t port)
+static void add_port(uint64_t *ports, uint64_t port)
 {
-	cleanup_free char *want = xasprintf("%u", port), *copy = xstrndup(text, n);
-	const size_t wide = strlen(want);
-
-	for (const char *at = copy; (at = strstr(at, "--inspect"));) {
-		const size_t k = strcspn(at, " ");
-
-		if (k > wide && !strncmp(at + k - wide, want, wide) &&
-		    strchr("=:", at[k - wide - 1]))
-			return true;
-		at += k;
-	}
-	return false;
+	if (port < PORTS)
+		ports[port / 64] |= 1ull << port % 64;
 }
 
-bool inspector_is_named(pid_t pid, uint16_t port)
+/* "--inspect=127.0.0.1:9300 --inspect-port=9301" */
+static void add_named(uint64_t *ports, const char *text)
+{
+	for (const char *at = text; (at = strstr(at, "--inspect"));) {
+		const char *end = at + strcspn(at, " "), *digits = end;
+
+		while (digits > at && digits[-1] >= '0' && digits[-1] <= '9')
+			digits--;
+		if (digits < end && end - digits < 6 && strchr("=:", digits[-1]))
+			add_port(ports, strtoul(digits, NULL, 10));
+		at = end;
+	}
+}
+
+uint64_t *inspector_named_ports(pid_t pid)
 {
 	static const char *const files[] = { "cmdline", "environ" };
-	bool named = port == DEFAULT_PORT;
+	uint64_t *ports = xcalloc(PORTS / 64, sizeof(*ports));
 
-	for (size_t i = 0; i < ARRAY_SIZE(files) && !named; i++) {
+	add_port(ports, DEFAULT_PORT);
+	for (size_t i = 0; i < ARRAY_SIZE(files); i++) {
 		cleanup_free char *path = xasprintf("/proc/%d/%s", (int)pid, files[i]);
 		cleanup_free char *text = NULL;
 		size_t n = 0;
 
 		if (err_drop(procmem_file(pid, path, &text, &n)))
 			continue;
-		for (size_t at = 0; at < n && !named; at += strlen(text + at) + 1)
-			if (text[at] && (!i || !strncmp(text + at, "NODE_OPTIONS=", 13)))
-				named = names_port(text + at, strlen(text + at), port);
+		for (size_t at = 0; at < n; at += strlen(text + at) + 1)
+			if (!i || !strncmp(text + at, "NODE_OPTIONS=", 13))
+				add_named(ports, text + at);
 	}
-	return named;
+	return ports;
 }

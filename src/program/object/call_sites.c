@@ -418,19 +418,29 @@ static bool is_copy(struct calls *c, uint32_t section)
 	return c->sections.v[section].sh_flags & SHF_GROUP;
 }
 
-static void name_anchor(struct calls *c, uint32_t section, char *name, size_t size)
+static const char *section_name(struct calls *c, uint32_t section, size_t *ret_n)
 {
 	const Elf64_Shdr *s = &c->sections.v[section], *names = &c->sections.v[c->eh.e_shstrndx];
+	const char *name = (const char *)contents(c, c->eh.e_shstrndx) + s->sh_name;
 
-	if (is_copy(c, section))
+	*ret_n = strnlen(name, names->sh_size - s->sh_name);
+	return name;
+}
+
+static void name_anchor(struct calls *c, uint32_t section, char *name, size_t size)
+{
+	const char *own;
+	size_t n;
+
+	if (is_copy(c, section)) {
+		own = section_name(c, section, &n);
 		snprintf(name, size, ANCHOR "%016llx_%016llx",
-			 (unsigned long long)hash_fixed(contents(c, section), s->sh_size),
-			 (unsigned long long)hash_fixed(
-				 contents(c, c->eh.e_shstrndx) + s->sh_name,
-				 strnlen((char *)contents(c, c->eh.e_shstrndx) + s->sh_name,
-					 names->sh_size - s->sh_name)));
-	else
+			 (unsigned long long)hash_fixed(contents(c, section),
+							c->sections.v[section].sh_size),
+			 (unsigned long long)hash_fixed(own, n));
+	} else {
 		snprintf(name, size, ANCHOR "%016llx_%u", (unsigned long long)c->hash, section);
+	}
 }
 
 /* Returns the symbol by which other files refer to a section. Adds it when there is none. */
@@ -449,6 +459,28 @@ static uint32_t anchor_of(struct calls *c, uint32_t section)
 	rename_symbol(c, c->symbols.n - 1, name);
 	c->anchors.v[section] = c->symbols.n - 1;
 	return c->symbols.n - 1;
+}
+
+/* Names the sections of groups by what they hold, while the code is unchanged. Together they have
+ * no more bytes than the file, with names that may end alike. */
+static struct err *anchor_copies(struct calls *c)
+{
+	uint64_t room = c->size * 4;
+
+	for (uint32_t i = 0; i < c->found.n; i++) {
+		const uint32_t section = c->found.v[i].section;
+		size_t n;
+
+		if (!is_copy(c, section) || c->anchors.v[section])
+			continue;
+		(void)section_name(c, section, &n);
+		n += c->sections.v[section].sh_size;
+		if (n > room)
+			return bad(c, "its sections lie over each other");
+		room -= n;
+		(void)anchor_of(c, section);
+	}
+	return NULL;
 }
 
 /* Returns the function around a place in a section, or NULL. */
@@ -549,10 +581,12 @@ static void add_site(struct calls *c, const struct found *f, enum calls_form for
 
 	site.provider = calls_keep(c, xstrndup(provider, n));
 	site.name = calls_keep(c, xstrdup(provider + n + 3));
+	site.probe_hash = hash_bytes(provider, strlen(provider));
 	site.by_pointer = f->asks && asked_by_pointer(c, f->symbol);
 	if (func && is_plain(short_name(c, (uint32_t)(func - c->symbols.v), NAME_MOST)))
 		site.func = calls_keep(
 			c, xstrdup(short_name(c, (uint32_t)(func - c->symbols.v), NAME_MOST)));
+	site.func_hash = hash_bytes(site.func, strlen(site.func));
 	site.place = (int64_t)(f->start + (f->asks ? s->no_end : s->at));
 	site.func_place = func ? (int64_t)func->st_value : site.place;
 	if (!f->asks || form == CALLS_DOF) {
@@ -621,15 +655,14 @@ struct err *calls_open(const char *path, enum calls_form form, struct calls **re
 	e = e ?: read_symbols(c);
 	if (!e && c->symtab)
 		e = read_relocations(c);
+	if (!e) {
+		index_symbols(c);
+		c->hash = hash_fixed(c->file, c->size);
+		e = anchor_copies(c);
+	}
 	if (e) {
 		calls_free(c);
 		return e;
-	}
-	index_symbols(c);
-	c->hash = hash_fixed(c->file, c->size);
-	for (uint32_t i = 0; i < c->found.n; i++) {
-		if (is_copy(c, c->found.v[i].section))
-			(void)anchor_of(c, c->found.v[i].section); /* while the code is unchanged */
 	}
 	find_answers(c);
 	for (uint32_t i = 0; i < c->found.n; i++)

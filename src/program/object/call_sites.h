@@ -41,6 +41,9 @@ struct call_site {
 	int64_t place;
 	int64_t func_place; /* from anchor: the function's first byte */
 	const char *func;   /* "": not known */
+	/* Of provider and name, and of func: sites are compared with each other, and a file may
+	 * give all of them long names with the same beginning. */
+	uint64_t probe_hash, func_hash;
 };
 
 struct calls;

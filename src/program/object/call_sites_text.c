@@ -160,8 +160,8 @@ void calls_put_unreached(FILE *out, const char *provider, const char *name)
 /* Returns true for sites of one probe in one function, which become one probe of DOF. */
 static bool same_function(const struct call_site *a, const struct call_site *b)
 {
-	return a->func_place == b->func_place && !strcmp(a->anchor, b->anchor) &&
-	       !strcmp(a->func, b->func);
+	return a->func_place == b->func_place && a->func_hash == b->func_hash &&
+	       !strcmp(a->anchor, b->anchor) && !strcmp(a->func, b->func);
 }
 
 /* Returns true for the first site of its probe and function. */
