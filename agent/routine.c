@@ -156,16 +156,22 @@ enum { PLAIN_MAX = WIRE_JAVA_BLOB }; /* bytes of a read by plain loads */
  * gone since is a fault, which is survived. */
 static NOINLINE bool find_plain(struct native_map *n, u64 addr)
 {
-	const struct wire_own_range *r = own_words(n->thread)->ranges, *end = r + WIRE_OWN_RANGES;
+	const struct wire_own_range *r = own_words(n->thread)->ranges;
+	u64 room;
 
-	for (; n->plain && r < end; r++)
-		if (addr - r->lo < r->hi - r->lo - PLAIN_MAX && r->hi) {
+	if (!n->plain)
+		return false;
+#pragma GCC unroll 7
+	for (u32 i = 0; i < WIRE_OWN_RANGES; i++) {
+		room = r[i].hi - r[i].lo - PLAIN_MAX;
+		if (addr - r[i].lo < room && r[i].hi) {
 			n->other_lo = n->range_lo;
 			n->other_room = n->range_room;
-			n->range_lo = r->lo;
-			n->range_room = r->hi - r->lo - PLAIN_MAX;
+			n->range_lo = r[i].lo;
+			n->range_room = room;
 			return true;
 		}
+	}
 	return false;
 }
 
