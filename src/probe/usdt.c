@@ -336,6 +336,20 @@ static void add_ruby_method(struct match *m, pid_t pid, const struct process_obj
 	}
 }
 
+/* Adds a probe of Ruby's collector in a build without notes. */
+static void add_ruby_mark(struct match *m, pid_t pid, const struct process_object *po,
+			  const char *prov, const char *name, const struct object_usdt *u,
+			  enum usdt_ruby_kind kind)
+{
+	struct object_usdt at = *u;
+	const char *reason = usdt_ruby_mark(po->object, kind, &at.addr);
+
+	if (!reason && object_addr_to_offset(po->object, at.addr, &at.offset))
+		add_usdt(m, pid, po, prov, name, &at);
+	else
+		add_placeless(m, pid, po, prov, name, reason ?: "its code has no place in it");
+}
+
 /* Adds Ruby's probe `line`, which has no note. */
 static void add_ruby_line(struct match *m, pid_t pid, const struct process_object *po)
 {
@@ -438,7 +452,9 @@ static void add_note(struct match *m, pid_t pid, const struct process_object *po
 {
 	enum usdt_ruby_kind kind = usdt_ruby_kind(u);
 
-	if (kind)
+	if (kind >= USDT_RUBY_MARK_BEGIN)
+		add_ruby_mark(m, pid, po, prov, name, u, kind);
+	else if (kind)
 		add_ruby_method(m, pid, po, prov, name, u, kind);
 	else if (usdt_is_python_entry(po->object, u))
 		add_python_entry(m, pid, po, prov, name, u);
@@ -524,7 +540,7 @@ static void match_object(struct match *m, pid_t pid, const struct process_object
 	uint32_t npython, nruby;
 	const struct object_usdt *python = usdt_python_unnoted(po->object, &npython);
 	const struct object_usdt *ruby = usdt_ruby_unnoted(po->object, &nruby);
-	bool methods[USDT_RUBY_RETURN + 1] = { false };
+	bool methods[USDT_RUBY_KINDS] = { false };
 
 	for (uint32_t k = 0; k < n; k++)
 		match_note(m, pid, po, named, &u[k], methods);

@@ -115,7 +115,15 @@ uint32_t usdt_java_unnoted(struct probe_set *ps, const struct process_object *po
 
 /* --- usdt_ruby.c --- */
 /* The probes that Ruby passes only while a TracePoint is enabled. */
-enum usdt_ruby_kind { USDT_RUBY_OTHER, USDT_RUBY_ENTRY, USDT_RUBY_RETURN };
+enum usdt_ruby_kind {
+	USDT_RUBY_OTHER,
+	USDT_RUBY_ENTRY,
+	USDT_RUBY_RETURN,
+	/* only where a build has no notes */
+	USDT_RUBY_MARK_BEGIN,
+	USDT_RUBY_MARK_END,
+	USDT_RUBY_KINDS,
+};
 enum usdt_ruby_kind usdt_ruby_kind(const struct object_usdt *u);
 /* Returns why a probe of Ruby must stay off: Ruby's own code for it harms the program. NULL: it
  * need not. */
@@ -147,6 +155,8 @@ bool usdt_ruby_line(const struct process_object *po, bool loaded, struct usdt_ru
 const struct object_usdt *usdt_ruby_unnoted(struct object *o, uint32_t *ret_n);
 /* Returns why these places would miss calls in a Ruby that runs, NULL: they do not. */
 const char *usdt_ruby_compiled(const struct process_object *po);
+/* Finds the place of a USDT_RUBY_MARK_* in a file. Returns the reason when it does not. */
+const char *usdt_ruby_mark(struct object *o, enum usdt_ruby_kind kind, uint64_t *ret_addr);
 /* As usdt_python_places(). */
 const struct usdt_ruby *usdt_ruby_places(struct probe_set *ps, const struct process_object *po,
 					 const char **ret_reason);

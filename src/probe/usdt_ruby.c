@@ -13,16 +13,24 @@ enum usdt_ruby_kind usdt_ruby_kind(const struct object_usdt *u)
 {
 	if (strcmp(u->provider, "ruby") != 0)
 		return USDT_RUBY_OTHER;
-	return !strcmp(u->name, "method__entry")    ? USDT_RUBY_ENTRY
-	       : !strcmp(u->name, "method__return") ? USDT_RUBY_RETURN
-						    : USDT_RUBY_OTHER;
+	if (!strcmp(u->name, "method__entry"))
+		return USDT_RUBY_ENTRY;
+	if (!strcmp(u->name, "method__return"))
+		return USDT_RUBY_RETURN;
+	if (u->addr)
+		return USDT_RUBY_OTHER;
+	return !strcmp(u->name, "gc__mark__begin") ? USDT_RUBY_MARK_BEGIN
+	       : !strcmp(u->name, "gc__mark__end") ? USDT_RUBY_MARK_END
+						   : USDT_RUBY_OTHER;
 }
 
 const struct object_usdt *usdt_ruby_unnoted(struct object *o, uint32_t *ret_n)
 {
-	static const struct object_usdt methods[] = {
+	static const struct object_usdt unnoted[] = {
 		{ .provider = "ruby", .name = "method__entry", .args = "", .func = "" },
 		{ .provider = "ruby", .name = "method__return", .args = "", .func = "" },
+		{ .provider = "ruby", .name = "gc__mark__begin", .args = "", .func = "" },
+		{ .provider = "ruby", .name = "gc__mark__end", .args = "", .func = "" },
 	};
 	uint32_t n;
 	uint64_t addr;
@@ -30,12 +38,12 @@ const struct object_usdt *usdt_ruby_unnoted(struct object *o, uint32_t *ret_n)
 
 	*ret_n = 0;
 	if (!object_symbol_value(o, "ruby_api_version", &addr))
-		return methods;
+		return unnoted;
 	for (uint32_t i = 0; i < n; i++)
 		if (usdt_ruby_kind(&u[i]) != USDT_RUBY_OTHER)
-			return methods;
-	*ret_n = ARRAY_SIZE(methods);
-	return methods;
+			return unnoted;
+	*ret_n = ARRAY_SIZE(unnoted);
+	return unnoted;
 }
 
 const char *usdt_ruby_refusal(const struct object_usdt *u)
@@ -141,6 +149,16 @@ bool usdt_ruby_line(const struct process_object *po, bool loaded, struct usdt_ru
 	}
 	ret->args[1].size = -4;
 	return true;
+}
+
+const char *usdt_ruby_mark(struct object *o, enum usdt_ruby_kind kind, uint64_t *ret_addr)
+{
+	struct ruby_gc_events found;
+	const char *reason = ruby_gc_events(o, &found);
+
+	if (!reason)
+		*ret_addr = kind == USDT_RUBY_MARK_BEGIN ? found.begin : found.end;
+	return reason;
 }
 
 /* An interpreter's file: see usdt_python_file. */

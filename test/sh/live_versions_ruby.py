@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # Each version of Ruby that tools/install-runtimes has got: the frames of a waiting thread are those of Thread#backtrace_locations, sampled
 # callers call what they are shown to call in both engines, the heap has as many objects as ObjectSpace counts; method-entry and method-return
-# fire as often as a TracePoint says, with class, name, file and line; heap alloc knows the line that makes objects, and sees all of them.
+# fire as often as a TracePoint says, with class, name, file and line; heap alloc knows the line that makes objects, and sees all of them;
+# gc-mark-begin and gc-mark-end count as GC.count does.
 # VERSIONS="2.7": only these.
 import ruby_calls
 from runtime_versions import *
@@ -79,6 +80,15 @@ end
 def varied(n)
   n.times { |i| $kept << [i.to_s, { i => 2.5e300 * i }, Kept.new(i), :"s#{i}".to_proc, 1..i, (1 << 70) + i, /a#{i}/, Class.new, -> { i }] }
   n
+end
+def collect(n)
+  before = GC.count
+  GC.enable
+  n.times { GC.start; GC.start(full_mark: false, immediate_sweep: false) }
+  Array.new(20000 * n) { |i| "x#{i}" }
+  GC.disable
+  GC.start
+  GC.count - before
 end
 def total(n)
   GC.stat(:total_allocated_objects)
@@ -191,6 +201,21 @@ def allocated(p):
     p.check(last - first > 2000 and 0 <= head["recorded"] - (last - first) < 200, "all objects are recorded", head, last - first)
 
 
+COLLECTIONS = """
+ruby$target:::gc-mark-begin { @["begin"] = count(); }
+ruby$target:::gc-mark-end { @["end"] = count(); }
+ruby$target:::gc-begin { @["old begin"] = count(); }
+ruby$target:::gc-end { @["old end"] = count(); }
+"""
+
+
+def collections(p):
+    """As many as GC.count says, also those that the collector makes of its own accord, in steps."""
+    for engine in ("kernel", "inproc"):
+        n, r = p.traced(engine, COLLECTIONS, "collect", 10)
+        p.check(n and n > 20 and r and set(r.aggs().values()) == {n} and len(r.aggs()) == 4, engine, "collections", n, r and r.aggs())
+
+
 def heap(p):
     rows = {r["class"]: (r["objects"], r["bytes"]) for r in p.heap("--histogram") if "class" in r}
     for name, (n, size) in p.ask("objects", 0).items():
@@ -205,6 +230,7 @@ def version(name):
     samples = [sampled(p, engine) for engine in ("kernel", "inproc")]
     heap(p)
     calls(p, name)
+    collections(p)
     allocated(p)
     print("%s: %d frames, %s samples" % (name, frames, samples))
 

@@ -201,6 +201,13 @@ enum { RUBY_EVENT_LINE = 1 }; /* in that word */
 /* Finds them in a file, as linked. Returns the reason when it does not. */
 const char *ruby_line_event(struct object *o, struct ruby_line_event *ret);
 
+/* --- gc_events.c --- */
+struct ruby_gc_events {
+	uint64_t begin, end; /* of marking */
+};
+/* Finds them in a file, as linked. Returns the reason when it does not. */
+const char *ruby_gc_events(struct object *o, struct ruby_gc_events *ret);
+
 /* --- allocations.c --- */
 /* A place in the code that makes an object: the register, in x86's order, has its address, and its
  * flags and class are set. */
@@ -218,6 +225,12 @@ struct ruby_allocations {
 /* Finds them in a file, all addresses as linked. Each object passes one of them. Returns the reason
  * when it does not find them. */
 const char *ruby_allocations(struct object *o, struct ruby_allocations *ret);
+
+/* --- compiled.c --- */
+/* Returns true when a mapping alone shows that Ruby compiles its methods (YJIT, RJIT). */
+bool ruby_compiled_is(const struct mapping *m);
+/* Returns true when all mappings of a process show it. */
+bool ruby_compiled_in(const struct mappings *maps);
 
 /* --- pools.c --- */
 /* The same for Ruby 3.3, in r->text. Returns false when it does not find the place. */
