@@ -204,6 +204,8 @@ struct probe {
 	 * return probes overwrite return addresses, and so end programs that read these
 	 * (exceptions, garbage collectors) or change stacks (coroutines). */
 	bool by_exits;
+	/* The program may compile code of its own later, which does not pass the probe. */
+	bool misses_compiled;
 	pid_t pid; /* only this process, 0: all; for uprobes of the pid provider */
 	/* The thread that the built-ins (pid, tid, execname, curthread, self->) describe. -1: the
 	 * current thread; n: the task_struct * in tracepoint argument n (sched:::on-cpu: next). */

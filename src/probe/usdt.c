@@ -329,6 +329,7 @@ static void add_ruby_method(struct match *m, pid_t pid, const struct process_obj
 			p->addr = at->addr;
 			p->filter = at->flags.size ? ruby_filter : NULL;
 			classify(m->ps, p, po);
+			p->misses_compiled = true;
 			if (reason)
 				p->unavailable = reason;
 		}

@@ -5,7 +5,6 @@
 
 #include "probe/process.h"
 #include "probe/usdt.h"
-#include "program/space/mapping.h"
 #include "program/runtime/ruby/ruby.h"
 #include "wire/language.h"
 
@@ -105,16 +104,13 @@ static struct usdt_operand flags_of_frame(const struct ruby_place *p)
 
 const char *usdt_ruby_compiled(const struct process_object *po)
 {
-	enum { MIN = 1 << 20 }; /* bytes; libffi has pages of code, YJIT 256 MB */
 	struct mappings maps = { 0 };
-	uint64_t n = 0;
+	bool compiled;
 
 	err_free(mappings_read(po->pid, &maps));
-	for (uint32_t i = 0; i < maps.n; i++)
-		if (maps.v[i].exec && !maps.v[i].inode && !*maps.v[i].path)
-			n += maps.v[i].end - maps.v[i].start;
+	compiled = ruby_compiled_in(&maps);
 	mappings_free(&maps);
-	return n >= MIN
+	return compiled
 		       ? "its own compiler (YJIT) has made code, and calls of methods there pass no "
 			 "place that descry knows"
 		       : NULL;

@@ -30,8 +30,10 @@ struct err *session_enter(struct session *s, const struct executed *x, pid_t lik
 {
 	struct engine *e = s->plan.engine;
 
-	if (session_can_enter(s))
+	if (session_can_enter(s)) {
+		ruby_watch_like(&s->ruby, x->pid, like);
 		return e->ops->enter(e, x->pid, like, x->control);
+	}
 	control_free(x->control);
 	return err_new(ENOTSUP, "the %s engine traces no further process", e->ops->name);
 }

@@ -120,6 +120,7 @@ void session_fini(struct session *s)
 	vec_fini(&s->executed);
 	plan_fini(&s->plan);
 	java_switches_off(&s->java);
+	ruby_watch_end(&s->ruby);
 	for (uint32_t i = 0; i < s->targets.n; i++)
 		target_drop(&s->targets.v[i], !s->o.leaves_commands);
 	vec_fini(&s->targets);

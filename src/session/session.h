@@ -16,6 +16,7 @@
 #include "consume/consume.h"
 #include "load/java_switch.h"
 #include "load/plan/plan.h"
+#include "load/ruby_watch.h"
 #include "session/session_budget.h"
 
 struct kernel_names;
@@ -91,6 +92,8 @@ struct session {
 	struct bound *bound;
 	struct engine_plan plan;
 	struct java_switches java; /* running JVMs that pass probes for this session */
+	struct ruby_watch ruby;    /* Rubies that may begin to compile their methods */
+	uint32_t ncompiled;        /* number of those that did */
 	struct sink *sink;
 	struct consumer *consumer;
 	struct budget budget;

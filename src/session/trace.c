@@ -234,6 +234,31 @@ static void say_switched_off(struct session *s)
 			(int)f.pid, f.what);
 }
 
+enum { COMPILED_SAID = 8 }; /* processes that get a line of their own */
+
+/* Says in which processes calls of methods are missed from now on. */
+static void say_compiled(struct session *s)
+{
+	pid_t pid;
+
+	while (ruby_watch_next(&s->ruby, &pid))
+		if (++s->ncompiled <= COMPILED_SAID)
+			session_say(
+				s,
+				"process %d: Ruby's own compiler (YJIT) has made code since the tracing began; calls of "
+				"methods there pass no place that descry knows, and method-entry and method-return miss "
+				"them",
+				(int)pid);
+}
+
+/* The same at the end. */
+static void say_compiled_more(struct session *s)
+{
+	say_compiled(s);
+	if (s->ncompiled > COMPILED_SAID)
+		session_say(s, "so has that of %u more processes", s->ncompiled - COMPILED_SAID);
+}
+
 static void say_budget(void *arg, const char *text)
 {
 	session_say(arg, "%s", text);
@@ -266,6 +291,7 @@ struct err *session_start(struct session *s, struct sink *sink)
 	err = err ?: e->ops->attach(e);
 	if (err)
 		return err;
+	ruby_watch_begin(s->plan.image, opt_on(&s->options, OPT_FOLLOW), &s->ruby);
 	say_probe_notes(s);
 	say_notes(s);
 	err = consumer_begin(s->consumer);
@@ -316,6 +342,7 @@ bool session_poll_all(struct session *const *s, uint32_t n, int timeout_ms, stru
 	*ret_err = sessions_pass(s, n);
 	for (uint32_t i = 0; i < n; i++) {
 		say_switched_off(s[i]);
+		say_compiled(s[i]);
 		tidy(s[i]);
 	}
 	/* After exit(), the last pass handles the records that this pass kept back to wait for
@@ -342,9 +369,11 @@ struct err *session_stop(struct session *s, struct err *e)
 	if (!e && (engine_exiting(engine) || consumer_exited(s->consumer, &s->status)))
 		wait_for_switch(s);
 	say_switched_off(s);
+	say_compiled_more(s);
 	engine_stop(engine);
 	detached = engine->ops->detach(engine);
 	java_switches_off(&s->java);
+	ruby_watch_end(&s->ruby);
 	if (!e && s->plan.image->has_end)
 		e = fire(s, s->plan.image->end_prog);
 	caught = asked(s);

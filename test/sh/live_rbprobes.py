@@ -36,6 +36,32 @@ if "+YJIT" in sh(RUBIES[0] + " --yjit --version").stdout:
         r = descry("-n", "ruby$target:::method-entry { }", "-p", str(p.pid), rc=1)
         check("calls of methods there pass no place" in r.err, "YJIT is refused", r)
         p.communicate(b"go\n")
+    # a command that compiles later, and children of one
+    YJIT = """
+    class Order
+      def key(x) x + 1 end
+      def all() i = 0; while i < 100; key(i); i += 1; end; end
+    end
+    10.times { Order.new.all }
+    2.times { system(RbConfig.ruby, "--yjit", "--yjit-call-threshold=2", __FILE__) } if ARGV[0]
+    """
+    path = os.path.join(TMP, "compiled.rb")
+    with open(path, "w") as f:
+        f.write(YJIT)
+    KEYS = 'ruby$target:Order:key:method-entry { @[pid] = count(); }'
+    for engine in ("kernel", "inproc"):
+        options = ("-q", "--json", "-x", "engine=" + engine, "-n", KEYS)
+        r = descry(*options, c="%s --yjit --yjit-call-threshold=2 %s" % (RUBIES[0], path))
+        got = r.aggs()
+        check(len(got) == 1 and sum(got.values()) < 1000, engine, "YJIT's calls are missed", got)
+        said = re.findall(r"process (\d+): Ruby's own compiler \(YJIT\) has made code since", r.err)
+        check(said == [str(pid) for pid in got], engine, "the missed calls are reported", r.err)
+        r = descry(*options, c="%s %s" % (RUBIES[0], path))
+        check(list(r.aggs().values()) == [1000] and not r.err, engine, "without YJIT nothing is reported", r.aggs(), r.err)
+        r = descry(*options, "-x", "follow", c="%s %s children" % (RUBIES[0], path))
+        got = r.aggs()
+        said = re.findall(r"process (\d+): Ruby's own compiler", r.err)
+        check(len(got) == 3 and sorted(said) == sorted(str(pid) for pid, n in got.items() if n < 1000), engine, "children's too", got, r.err)
 # the probes of the interpreter's own notes, and the names of other systems
 OTHERS = """
 require "tempfile"

@@ -441,6 +441,39 @@ static void test_walk_hostile(void **state)
 	}
 }
 
+/* Memory with compiled code, in the lines of /proc/PID/maps. */
+static void test_compiled(void **state)
+{
+	static const struct {
+		const char *maps;
+		bool compiled;
+	} cases[] = {
+		{ "7f0000000000-7f0010000000 r-xp 00000000 00:00 0\n", true },
+		{ "7f0000000000-7f0000004000 r-xp 00000000 00:00 0\n"
+		  "7f0000004000-7f0004000000 ---p 00000000 00:00 0\n",
+		  true },
+		/* libffi's page, below a thread's memory that is not used yet */
+		{ "7f0000000000-7f0000001000 rwxp 00000000 00:00 0\n"
+		  "7f0000001000-7f0000021000 rw-p 00000000 00:00 0\n"
+		  "7f0000021000-7f0004001000 ---p 00000000 00:00 0\n",
+		  false },
+		/* below a thread's guard page */
+		{ "7f0000000000-7f0000001000 r-xp 00000000 00:00 0\n"
+		  "7f0000001000-7f0000002000 ---p 00000000 00:00 0\n",
+		  false },
+		{ "7f0000000000-7f0010000000 r-xp 00000000 08:01 77 /usr/lib/libruby.so\n", false },
+		{ "", false },
+	};
+
+	for (uint32_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct mappings maps;
+
+		mappings_parse(xstrdup(cases[i].maps), strlen(cases[i].maps), &maps);
+		assert_int_equal(ruby_compiled_in(&maps), cases[i].compiled);
+		mappings_free(&maps);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -454,6 +487,7 @@ int main(void)
 		cmocka_unit_test(test_walk),
 		cmocka_unit_test(test_walk_room),
 		cmocka_unit_test(test_walk_hostile),
+		cmocka_unit_test(test_compiled),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -5,6 +5,7 @@
 #include "base/hash.h"
 #include "program/object/object.h"
 #include "program/runtime/runtime.h"
+#include "program/space/mapping.h"
 
 /* Versions whose code is known, not only their structures. */
 enum { RUBY_2_7 = 0x207, RUBY_3_1 = 0x301, RUBY_3_3 = 0x303 };
@@ -239,6 +240,12 @@ bool ruby_pool_allocations(struct ruby *r, const uint8_t *text, uint32_t n,
 
 /* --- frames.c --- */
 void ruby_frames(struct runtime *runtime, const struct space_thread *t, runtime_frame_vec *ret);
+/* --- compiled.c --- */
+/* Returns true when a mapping alone shows that Ruby compiles its methods (YJIT, RJIT). */
+bool ruby_compiled_is(const struct mapping *m);
+/* Returns true when all mappings of a process show it. */
+bool ruby_compiled_in(const struct mappings *maps);
+
 /* Checks that the first thread of a VM leads back to the VM. */
 bool ruby_is_vm(const struct ruby *r, uint64_t vm);
 
