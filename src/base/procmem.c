@@ -18,11 +18,15 @@
 #include "base/io.h"
 #include "base/mem.h"
 #include "base/procdir.h"
+#include "base/starved.h"
 
 enum { PAGE = 4096, ENTRIES = 64, SEEN_NS = 10000000, WATCH_MS = 1000, STARVED_MAX = 30 };
 
 /* Of an entry of /proc/PID/pagemap. */
 static const uint64_t PRESENT = 1ull << 63, WRITE_PROTECTED = 1ull << 57;
+
+/* Of addresses with five levels of page tables. */
+static const uint64_t USER_END = 1ull << 56;
 
 /* --- an access that may wait: done by a thread of its own --- */
 
@@ -219,20 +223,8 @@ static int find_place(pid_t pid)
 static bool is_starved(const struct worker *w)
 {
 	const pid_t tid = __atomic_load_n(&w->tid, __ATOMIC_ACQUIRE);
-	char path[64], text[256] = "";
-	const char *state;
-	int fd;
 
-	if (!tid)
-		return true; /* it has not begun */
-	snprintf(path, sizeof(path), "/proc/self/task/%d/stat", (int)tid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd >= 0) {
-		(void)!read(fd, text, sizeof(text) - 1);
-		close(fd);
-	}
-	state = strrchr(text, ')');
-	return state && !strncmp(state, ") R", 3);
+	return !tid || starved_is_ready(tid); /* 0: it has not begun */
 }
 
 /* Waits until the worker is done. Returns false when that takes too long; the worker then frees
@@ -395,6 +387,12 @@ static ssize_t read_entries(uint64_t *entries, uint64_t n, uint64_t page)
 	return got < 0 ? 0 : got / 8;
 }
 
+/* Returns true when no process can have memory there: the kernel refuses such an access at once. */
+static bool is_outside(uint64_t addr, size_t n)
+{
+	return addr + n < addr || addr + n > USER_END;
+}
+
 /* Returns true when all pages are in the process's page table and, if `writes`, may be written. */
 static bool procmem_look(pid_t pid, uint64_t lo, uint64_t hi, bool writes)
 {
@@ -432,7 +430,7 @@ static bool procmem_is_there(pid_t pid, uint64_t addr, size_t n, bool writes)
 	const uint64_t lo = addr / PAGE, hi = (addr + n + PAGE - 1) / PAGE;
 	bool there;
 
-	if (!n || addr + n < addr)
+	if (!n || is_outside(addr, n))
 		return true;
 	pthread_mutex_lock(&own.lock);
 	there = (own.seen.pid == pid && lo >= own.seen.lo && hi <= own.seen.hi &&
@@ -539,4 +537,17 @@ struct err *procmem_file(pid_t pid, const char *path, char **ret_text, size_t *r
 	done.err = NULL;
 	drop_job(&done);
 	return j.err;
+}
+
+/* --- waits for a processor --- */
+
+uint64_t procmem_starved_ns(void)
+{
+	pid_t other = 0;
+
+	pthread_mutex_lock(&own.lock);
+	if (own.idle)
+		other = __atomic_load_n(&own.idle->tid, __ATOMIC_ACQUIRE);
+	pthread_mutex_unlock(&own.lock);
+	return starved_ns(gettid()) + (other ? starved_ns(other) : 0);
 }

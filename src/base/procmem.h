@@ -42,5 +42,9 @@ ssize_t procmem_pwrite(pid_t pid, int mem, const void *buf, size_t n, uint64_t a
  * by default, but a process can say that its arguments are terabytes (prctl(2), PR_SET_MM). */
 enum { PROCMEM_FILE_MAX = 8 << 20 };
 struct err *procmem_file(pid_t pid, const char *path, char **ret_text, size_t *ret_len);
+/* Returns how long the calling thread and the thread that accesses memory for it have been ready to
+ * run without a processor, in ns. 0: the kernel does not count this. The number may fall when the
+ * other thread is replaced. */
+uint64_t procmem_starved_ns(void);
 
 #endif

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <link.h>
+#include <sched.h>
 #include <stdio.h>
 #include <signal.h>
 #include <sys/auxv.h>
@@ -16,6 +17,7 @@
 #include <unistd.h>
 
 #include "base/io.h"
+#include "base/procmem.h"
 #include "core_make.h"
 #include "elf_make.h"
 #include "program/object/object.h"
@@ -120,6 +122,82 @@ static void test_inner_limit(void **state)
 	outer = space_limit_within(&s, 100, 1000000);
 	assert_int_equal(space_read_some(&s, 0, buf, 8), 0);
 	assert_true(space_limit_end(&s, &outer));
+}
+
+/* --- a machine without a free processor --- */
+
+enum { HOGS = 8, BIG = 1 << 20, STARVED_NS = 1000000000, LIMIT_MS = 500 };
+
+/* Runs on this processor alone, beside processes that take it. */
+static void crowd(pid_t hogs[HOGS])
+{
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET((size_t)sched_getcpu(), &set);
+	assert_int_equal(sched_setaffinity(0, sizeof(set), &set), 0);
+	for (int i = 0; i < HOGS; i++) {
+		hogs[i] = fork();
+		if (hogs[i])
+			continue;
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		for (;;)
+			;
+	}
+}
+
+/* Reads until the processor has been away for a while. Returns true when a limit of time ended
+ * it. */
+static bool read_starved(pid_t pid, uint8_t *from, uint8_t *to)
+{
+	const uint64_t begun = procmem_starved_ns();
+	struct space_limit outer;
+	struct space *s;
+	bool spent;
+
+	assert_null(space_live(pid, &s));
+	outer = space_limit_within(s, UINT64_MAX, LIMIT_MS);
+	while (!space_is_spent(s) && procmem_starved_ns() - begun < STARVED_NS)
+		(void)space_read_some(s, (uintptr_t)from, to, BIG);
+	spent = space_limit_end(s, &outer);
+	assert_true(space_waited(s) < STARVED_NS / 2);
+	space_free(s);
+	return spent;
+}
+
+/* The time in which other processes have the processor is not taken from a limit of time. */
+static void test_starved(void **state)
+{
+	uint8_t *from = calloc(1, BIG), *to = calloc(1, BIG);
+	cpu_set_t before;
+	pid_t hogs[HOGS], pid;
+	bool spent;
+
+	if (!procmem_starved_ns() && access("/proc/self/schedstat", R_OK)) {
+		free(from);
+		free(to);
+		skip(); /* the kernel does not count it */
+	}
+	memset(from, 1, BIG);
+	pid = fork();
+	if (!pid) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		for (;;)
+			pause();
+	}
+	assert_int_equal(sched_getaffinity(0, sizeof(before), &before), 0);
+	crowd(hogs);
+	spent = read_starved(pid, from, to);
+	for (int i = 0; i < HOGS; i++) {
+		kill(hogs[i], SIGKILL);
+		waitpid(hogs[i], NULL, 0);
+	}
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	assert_int_equal(sched_setaffinity(0, sizeof(before), &before), 0);
+	free(from);
+	free(to);
+	assert_false(spent);
 }
 
 /* --- a live one: our own --- */
@@ -665,6 +743,7 @@ int main(void)
 		cmocka_unit_test(test_layers),
 		cmocka_unit_test(test_limit),
 		cmocka_unit_test(test_inner_limit),
+		cmocka_unit_test(test_starved),
 		cmocka_unit_test(test_live),
 		cmocka_unit_test(test_core),
 		cmocka_unit_test(test_other_file),

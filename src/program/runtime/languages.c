@@ -125,7 +125,7 @@ static void reading_begin(struct languages *l, struct space *s, uint64_t reads, 
 
 	space_limit(s, UINT64_MAX, UINT64_MAX);
 	(void)space_limit_within(s, reads, left < ms ? (uint32_t)left : ms);
-	l->patience.used -= s->waited_ns;
+	l->patience.used -= space_waited(s);
 }
 
 /* Returns true when a read has failed because of a limit. */
@@ -133,7 +133,7 @@ static bool reading_end(struct languages *l, struct space *s)
 {
 	const bool spent = space_is_spent(s);
 
-	l->patience.used += s->waited_ns;
+	l->patience.used += space_waited(s);
 	space_limit(s, UINT64_MAX, UINT64_MAX);
 	return spent;
 }

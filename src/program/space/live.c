@@ -36,11 +36,8 @@ static uint32_t live_read(struct space *s, uint64_t addr, void *buf, uint32_t n,
 
 	(void)ret_gap;
 	/* process_vm_readv() reads an element up to a missing page, or nothing. */
-	if (got < 0 && errno == EFAULT && n > 1) {
-		uint32_t first = 4096 - addr % 4096;
-
-		got = procmem_read(s->pid, buf, first < n ? first : n - 1, addr);
-	}
+	if (got < 0 && errno == EFAULT && addr % 4096 + n > 4096)
+		got = procmem_read(s->pid, buf, 4096 - addr % 4096, addr);
 	return got > 0 ? (uint32_t)got : 0;
 }
 

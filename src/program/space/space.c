@@ -7,6 +7,7 @@
 #include <link.h>
 
 #include "base/clock.h"
+#include "base/procmem.h"
 #include "program/object/object.h"
 
 enum {
@@ -15,6 +16,7 @@ enum {
 	MODULES_MAX = 4096,
 	DYNAMIC_MAX = 1024,
 	HEADERS_MAX = 128,
+	SETTLE_NS = 1000000,
 	PATH_SIZE = 4096
 };
 
@@ -72,10 +74,39 @@ void space_limit(struct space *s, uint64_t reads, uint64_t until_ns)
 	s->limit.waited_max = 0;
 }
 
+/* Takes off the time in which no processor ran the reads. What was spent so between reads is taken
+ * off, too: that needs a look at the scheduler's numbers now and then in place of two per read. */
+static void settle(struct space *s)
+{
+	const uint64_t since = s->waited.ns - s->waited.settled, now = procmem_starved_ns();
+	const uint64_t starved =
+		s->waited.starved && now > s->waited.starved ? now - s->waited.starved : 0;
+
+	s->waited.ns -= starved < since ? starved : since;
+	s->waited.settled = s->waited.ns;
+	s->waited.starved = now ?: 1;
+}
+
+uint64_t space_waited(struct space *s)
+{
+	if (!s->waited.starved || s->waited.ns - s->waited.settled > SETTLE_NS)
+		settle(s);
+	return s->waited.ns;
+}
+
+/* Returns true when the reads have taken the time of an inner limit. */
+static bool is_late(struct space *s)
+{
+	if (!s->limit.waited_max || s->waited.ns < s->limit.waited_max)
+		return false;
+	settle(s);
+	return s->waited.ns >= s->limit.waited_max;
+}
+
 struct space_limit space_limit_within(struct space *s, uint64_t reads, uint32_t ms)
 {
 	const struct space_limit outer = s->limit;
-	uint64_t most = s->waited_ns + ms * 1000000ull + 1;
+	uint64_t most = space_waited(s) + ms * 1000000ull + 1;
 
 	if (outer.is_set && outer.reads < reads)
 		reads = outer.reads;
@@ -110,8 +141,7 @@ static bool afford(struct space *s, uint32_t n)
 
 	if (!s->limit.is_set)
 		return true;
-	if (s->limit.spent || s->limit.reads < cost || now_ns() > s->limit.until_ns ||
-	    (s->limit.waited_max && s->waited_ns >= s->limit.waited_max)) {
+	if (s->limit.spent || s->limit.reads < cost || now_ns() > s->limit.until_ns || is_late(s)) {
 		s->limit.spent = true;
 		return false;
 	}
@@ -151,7 +181,7 @@ uint32_t space_read_some(struct space *s, uint64_t addr, void *buf, uint32_t n)
 		done += got;
 	}
 	if (is_timed)
-		s->waited_ns += now_ns() - begun;
+		s->waited.ns += now_ns() - begun;
 	return done;
 }
 

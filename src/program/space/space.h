@@ -67,7 +67,7 @@ struct space_limit {
 	uint64_t reads, until_ns;
 	/* of an inner limit */
 	uint64_t most;       /* reads at the beginning */
-	uint64_t waited_max; /* of space.waited_ns; 0: none */
+	uint64_t waited_max; /* of space.waited.ns; 0: none */
 };
 
 struct space {
@@ -76,8 +76,13 @@ struct space {
 	pid_t pid;   /* of the process; 0 not known */
 	bool record; /* of a process that may have ended: another process may have its number now */
 	struct space_limit limit; /* see space_limit() */
-	uint64_t waited_ns;       /* in reads under an inner limit: pages may come late */
-	uint64_t table_ns;        /* that space_resident_of() has taken, for all ranges */
+	/* Reads under an inner limit: pages may come late. See space_waited(). */
+	struct {
+		uint64_t ns;      /* that they have taken */
+		uint64_t settled; /* of them; the time without a processor is taken off those */
+		uint64_t starved; /* procmem_starved_ns() then; 0: not read yet */
+	} waited;
+	uint64_t table_ns; /* that space_resident_of() has taken, for all ranges */
 };
 
 struct err *space_live(pid_t pid, struct space **ret);
@@ -126,6 +131,9 @@ struct space_limit space_limit_within(struct space *s, uint64_t reads, uint32_t 
 bool space_limit_end(struct space *s, const struct space_limit *outer);
 /* Returns true when a read failed because of the limit. */
 bool space_is_spent(const struct space *s);
+/* Returns how long the process has let this thread wait in reads under inner limits, in ns: the
+ * time in which a busy machine had no processor for them does not count. */
+uint64_t space_waited(struct space *s);
 /* Takes a step of a walk from the limit, as one read: for work on memory that was read before.
  * Returns false when the limit is reached. */
 bool space_step(struct space *s);
