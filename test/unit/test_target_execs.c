@@ -9,11 +9,13 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 
 #include "base/mem.h"
+#include "base/starved.h"
 #include "target_child.h"
 
 struct two_threads { /* shared */
@@ -135,6 +137,73 @@ static void test_exec_followed(void **state)
 	until_status(pid, pid, "TracerPid:", "0");
 	end(pid);
 	munmap(t, 4096);
+}
+
+/* --- a machine without a free processor --- */
+
+enum { HOGS = 3, START_MS = 100 };
+
+static void spins(void *arg)
+{
+	(void)arg;
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	for (;;)
+		;
+}
+
+/* The calling process may run on this processor alone from now on. */
+static void stay_here(void)
+{
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET((size_t)sched_getcpu(), &set);
+	assert_int_equal(sched_setaffinity(0, sizeof(set), &set), 0);
+}
+
+static void waits_and_executes(void *arg)
+{
+	const int *fd = arg;
+	char byte;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	(void)!read(fd[0], &byte, 1);
+	execl("/bin/sleep", "sleep", "1000", NULL);
+	_exit(1);
+}
+
+/* The limit of a program's start leaves out the time in which other processes have its
+ * processor. */
+static void test_exec_starved(void **state)
+{
+	cpu_set_t before;
+	pid_t hogs[HOGS], pid;
+	enum control_exec what;
+	struct control *c;
+	int fd[2];
+
+	if (!starved_ns(getpid()) && access("/proc/self/schedstat", R_OK))
+		skip(); /* the kernel does not count it */
+	assert_int_equal(pipe(fd), 0);
+	assert_int_equal(sched_getaffinity(0, sizeof(before), &before), 0);
+	stay_here();
+	for (int i = 0; i < HOGS; i++)
+		hogs[i] = child_of(spins, NULL);
+	pid = child_of(waits_and_executes, fd);
+	assert_int_equal(sched_setaffinity(0, sizeof(before), &before), 0);
+	assert_int_equal(setpriority(PRIO_PROCESS, (id_t)pid, 15), 0);
+	ok(control_exec_watch(pid, pid));
+	assert_int_equal(write(fd[1], "x", 1), 1);
+	while ((what = control_exec_look(pid, pid)) == CONTROL_EXEC_NOT_YET)
+		usleep(1000);
+	assert_int_equal(what, CONTROL_EXEC_DONE);
+	ok(control_exec_hold(pid, START_MS, false, &c));
+	control_free(c);
+	end(pid);
+	for (int i = 0; i < HOGS; i++)
+		end(hogs[i]);
+	close(fd[0]);
+	close(fd[1]);
 }
 
 /* --- a vfork child that executes a program while it is seized --- */
@@ -265,6 +334,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_exec_left_half_way),
 		cmocka_unit_test(test_exec_followed),
+		cmocka_unit_test(test_exec_starved),
 		cmocka_unit_test(test_guest_executes),
 	};
 	int failed = 0;

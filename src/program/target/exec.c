@@ -10,8 +10,10 @@
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include "base/clock.h"
+#include "base/starved.h"
 #include "target_private.h"
 
 enum { EXEC_OPTIONS = PTRACE_O_TRACEEXEC | PTRACE_O_TRACESYSGOOD, LET_GO_MS = 100 };
@@ -19,6 +21,8 @@ enum { EXEC_OPTIONS = PTRACE_O_TRACEEXEC | PTRACE_O_TRACESYSGOOD, LET_GO_MS = 10
 enum { KNOWN_CALLS = 3 };
 /* Limit of the whole start, in multiples of the limit between two system calls. */
 enum { STARTS_MAX = 6 };
+/* The time without a processor that extends a limit, at most, in the same multiples. */
+enum { STARVED_MAX = 60 };
 
 struct err *control_exec_watch(pid_t tid, pid_t pid)
 {
@@ -89,17 +93,54 @@ void control_exec_forget(pid_t tid)
 	(void)control_waitpid(tid, &status);
 }
 
+/* The start of a program. */
+struct start {
+	pid_t pid;
+	uint64_t limit;   /* ns: of the time from one system call to the next */
+	uint64_t begun;   /* now_ns() */
+	uint64_t starved; /* starved_sum() then */
+	uint64_t ran;     /* starved_ran_ns() then */
+};
+
+/* The time without a processor of the program and of this thread, which continues it. */
+static uint64_t starved_sum(pid_t pid)
+{
+	return starved_ns(pid) + starved_ns(gettid());
+}
+
+/* Returns true when the deadline has passed, and not because no processor was free. */
+static bool is_late(const struct start *s, uint64_t deadline)
+{
+	const uint64_t now = now_ns(), most = STARVED_MAX * s->limit;
+	uint64_t starved;
+
+	if (now <= deadline)
+		return false;
+	if (now < deadline + most && starved_is_ready(s->pid) &&
+	    starved_ran_ns(s->pid) - s->ran < s->limit)
+		return false;
+	starved = starved_sum(s->pid);
+	starved = starved > s->starved ? starved - s->starved : 0; /* it may have ended */
+	return now > deadline + (starved < most ? starved : most);
+}
+
 /* Runs the thread to the end of a system call. Returns 1 when it is there, 0 when the deadline has
  * passed and the thread still runs, whatever stops and signals come, and -1 when it has ended. */
-static int next_call(pid_t pid, bool *inside, uint64_t deadline)
+static int next_call(const struct start *s, bool *inside)
 {
+	const uint64_t end = s->begun + STARTS_MAX * s->limit, own = now_ns() + s->limit;
+	const uint64_t deadline = own < end ? own : end;
+	const pid_t pid = s->pid;
+
 	if (ptrace(PTRACE_SYSCALL, pid, 0, 0) < 0)
 		return -1;
 	for (;;) {
 		int status;
 
-		if (now_ns() > deadline || !control_wait(pid, &status, deadline))
+		if (is_late(s, deadline))
 			return 0;
+		if (!control_wait(pid, &status, deadline))
+			continue;
 		if (!WIFSTOPPED(status))
 			return -1;
 		if (status >> 16 == 0 && WSTOPSIG(status) == (SIGTRAP | 0x80)) {
@@ -137,7 +178,8 @@ static bool has_begun(struct control *c, bool relocated, bool inside, int known,
 
 struct err *control_exec_hold(pid_t pid, int timeout_ms, bool relocated, struct control **ret)
 {
-	const uint64_t ns = (uint64_t)timeout_ms * 1000000, end = now_ns() + STARTS_MAX * ns;
+	const struct start start = { pid, (uint64_t)timeout_ms * 1000000, now_ns(),
+				     starved_sum(pid), starved_ran_ns(pid) };
 	struct user_regs_struct r = { 0 };
 	struct control *c = NULL;
 	struct err *e = control_new(pid, &c);
@@ -147,9 +189,7 @@ struct err *control_exec_hold(pid_t pid, int timeout_ms, bool relocated, struct 
 	e = e ?: control_open_mem(c);
 	e = e ?: control_check_class(c);
 	while (!e && come > 0 && !has_begun(c, relocated, inside, known, &r)) {
-		const uint64_t deadline = now_ns() + ns;
-
-		come = next_call(pid, &inside, deadline < end ? deadline : end);
+		come = next_call(&start, &inside);
 		if (come > 0 && ptrace(PTRACE_GETREGS, pid, 0, &r) < 0)
 			come = -1;
 		known += r.fs_base != 0;

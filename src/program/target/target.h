@@ -204,7 +204,8 @@ enum control_exec control_exec_look(pid_t tid, pid_t pid);
 /* Continues a new program after DONE until its libraries are mapped and it has a thread pointer,
  * and holds it there. relocated: until its dynamic linker has relocated the libraries, too, if this
  * can be seen; the linker unmaps its list of libraries then. The program may take timeout_ms from
- * one system call to the next and six times that in all. On error the program is released. */
+ * one system call to the next and six times that in all. The time in which no processor was free
+ * for it does not count. On error the program is released. */
 struct err *control_exec_hold(pid_t pid, int timeout_ms, bool relocated, struct control **ret);
 /* Forgets a thread that another thread's execve(2) has ended. */
 void control_exec_forget(pid_t tid);
