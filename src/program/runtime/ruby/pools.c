@@ -18,6 +18,7 @@ enum {
 	CALL_LENGTH = 5,
 	HITS_MAX = 32, /* functions like that; for each, all text is looked at */
 	CALLS_MIN = 3, /* the functions for extensions make the calls */
+	CALLS_MAX = 4096, /* Ruby 3.3 has some hundreds: each is decoded at each pass over the text */
 	FLAGS_AT = 0,
 	CLASS_AT = 8,
 };
@@ -109,9 +110,8 @@ static bool all_make_objects(struct pools *p, uint64_t function)
 		memcpy(&distance, p->text + i + 1, sizeof(distance));
 		if (p->text[i] != CALL_OPCODE || next + (uint64_t)(int64_t)distance != function)
 			continue;
-		if (!makes_object(p, next))
+		if (calls++ == CALLS_MAX || !makes_object(p, next))
 			return false;
-		calls++;
 	}
 	return calls >= CALLS_MIN;
 }
