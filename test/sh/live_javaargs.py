@@ -4,6 +4,7 @@
 # class that is loaded later has numbers. Strings that a collector moves all the time are right or a D fault. A method that does not run interpreted is
 # a fault. Afterwards, also after SIGKILL, the methods are compiled again. JAVAS: another version's folder.
 # serial
+# timeout: 600
 from java_target import *
 
 TEXTS = ["", "plain", "latin é ü ÿ", "euro €", "漢字", "half \\ud83d", "\\ude00 other half", "😀 two", "long " + "x" * 300, "é" * 200]

@@ -2,6 +2,7 @@
 # ustack() and descry profile have the functions and lines of Python programs, walked in the kernel and in the process: of a process that runs, of a command from
 # its start, of one that has ended when its stacks are printed, in text, JSON and pictures. PYTHONS: other interpreters than Debian's.
 # serial
+# timeout: 600
 import itertools
 
 from live import *
