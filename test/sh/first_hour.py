@@ -3,6 +3,7 @@
 # gives an answer. Root runs all of them. An ordinary user runs the commands that trace the user's own programs; the
 # others name the missing privilege.
 # serial
+# timeout: 600
 import concurrent.futures
 import socket
 import threading

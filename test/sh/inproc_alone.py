@@ -3,6 +3,7 @@
 # first one's work alone. The tracer's data in a process may be gone, undone by another program or by exec, or be in
 # use by a forked child.
 # serial
+# timeout: 600
 import random
 
 from live import *

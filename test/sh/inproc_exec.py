@@ -2,6 +2,7 @@
 # Programs that are executed, traced from inside from their first instruction: chains, threads, children of vfork(2) and
 # posix_spawn(3), what privileged programs keep, tracers that are killed meanwhile.
 # serial
+# timeout: 600
 import random
 from live import *
 

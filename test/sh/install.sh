@@ -1,5 +1,6 @@
 # make install after a build for another PREFIX, with DESTDIR, make uninstall, make dist, and the version in one place.
 # serial
+# timeout: 600
 status=0
 complain() { echo "FAILED: $*"; status=1; }
 dir=$(mktemp -d)

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # descry malloc record of a command that forks and executes: each process has a file, whose counts are exact; each way to execute a program
 # is followed, the environment stays as it was, and what is not recorded is said.
+# timeout: 600
 from live import *
 
 TRACEE = os.path.join(BUILD, "test", "tracee_executes")
