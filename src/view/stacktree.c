@@ -153,10 +153,10 @@ static void child_register(struct stacktree *t, uint32_t node)
 	t->nchild_slots++;
 }
 
-/* Returns the child of parent for frame. Adds it if needed. Nearly all nodes have few children, and
- * the newest is usually the right one. A short walk along the list avoids most of the cache misses
- * of the table. A node with FEW children or more has all of them in the table. */
-static uint32_t stacktree_child(struct stacktree *t, uint32_t parent, uint32_t frame)
+/* Nearly all nodes have few children, and the newest is usually the right one. A short walk along
+ * the list avoids most of the cache misses of the table. A node with FEW children or more has all
+ * of them in the table. */
+uint32_t stacktree_child(struct stacktree *t, uint32_t parent, uint32_t frame)
 {
 	enum { FEW = 8 };
 	uint32_t node = t->nodes.v[parent].first, n = 0;
@@ -177,6 +177,11 @@ static uint32_t stacktree_child(struct stacktree *t, uint32_t parent, uint32_t f
 		for (uint32_t k = node; k != STACKTREE_NONE; k = t->nodes.v[k].next)
 			child_register(t, k);
 	return node;
+}
+
+void stacktree_count(struct stacktree *t, uint32_t node, uint64_t count)
+{
+	t->nodes.v[node].self = sum(t->nodes.v[node].self, count);
 }
 
 bool stacktree_add(struct stacktree *t, const uint32_t *ids, uint32_t n, uint64_t count)
@@ -258,9 +263,7 @@ static uint32_t stacktree_walk(struct stacktree *t, const char *text, size_t len
 
 void stacktree_add_text(struct stacktree *t, const char *text, size_t len, uint64_t count)
 {
-	uint32_t node = stacktree_walk(t, text, len); /* may move the nodes */
-
-	t->nodes.v[node].self = sum(t->nodes.v[node].self, count);
+	stacktree_count(t, stacktree_walk(t, text, len), count);
 }
 
 static void set_differential(struct stacktree *t)
@@ -297,7 +300,7 @@ static void settle(struct stacktree *t)
 
 		for (uint32_t j = k->n; j; j--)
 			node = stacktree_child(t, node, t->ids.v[k->at + j - 1]);
-		t->nodes.v[node].self = sum(t->nodes.v[node].self, k->count);
+		stacktree_count(t, node, k->count);
 	}
 	t->stacks.n = t->ids.n = 0;
 	if (t->stack_cap)

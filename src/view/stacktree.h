@@ -82,6 +82,11 @@ uint32_t stacktree_marked(struct stacktree *t, const char *text, size_t len);
 /* Adds a stack of frame ids, LEAF FIRST, which is the order of tracers. Returns true when none like
  * it was added since the last stacktree_finish(). */
 bool stacktree_add(struct stacktree *t, const uint32_t *ids, uint32_t n, uint64_t count);
+/* Returns the node below `parent` for a frame's id. Adds it if needed. A node keeps its
+ * number. */
+uint32_t stacktree_child(struct stacktree *t, uint32_t parent, uint32_t frame);
+/* Adds to a node's own count. */
+void stacktree_count(struct stacktree *t, uint32_t node, uint64_t count);
 /* Adds a stack as "root;...;leaf". Its frames may have marks. Fast when it begins like the stack
  * before. */
 void stacktree_add_text(struct stacktree *t, const char *text, size_t len, uint64_t count);

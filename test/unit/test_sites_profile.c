@@ -85,6 +85,51 @@ static void profile_deep(void **state)
 	json_decref(o);
 }
 
+/* Many leaves below a long chain are added below the chain's nodes, and not stack by stack. */
+static void profile_chain(void **state)
+{
+	enum { DEPTH = 1000, LEAVES = 20000, NAME = 100000 };
+	cleanup_free char *name = xmalloc(NAME + 1);
+	json_t *leaves = json_array(), *node, *o;
+	struct sites_profile p;
+	struct stacktree t;
+
+	for (int i = 0; i < LEAVES; i++) {
+		char text[16];
+
+		snprintf(text, sizeof(text), "f%d", i);
+		json_array_append_new(leaves, json_pack("{s:i,s:i,s:{s:s}}", "id", i, "selfSize", 3,
+							"callFrame", "functionName", text));
+	}
+	memset(name, 'n', NAME); /* of characters of two bytes behind the first */
+	for (int i = 1; i + 1 < NAME; i += 2)
+		memcpy(name + i, "\xc3\xa9", 2);
+	name[NAME] = '\0';
+	node = json_pack("{s:i,s:{s:s},s:o}", "id", LEAVES, "callFrame", "functionName", name,
+			 "children", leaves);
+	for (int i = 0; i < DEPTH - 1; i++)
+		node = json_pack("{s:i,s:{s:s},s:[o]}", "id", LEAVES + 1 + i, "callFrame",
+				 "functionName", "again", "children", node);
+	o = json_pack("{s:{s:o}}", "profile", "head", node);
+	assert_null(sites_profile_read(o, 1000, &p));
+	json_decref(o);
+	stacktree_init(&t);
+	sites_profile_stacktree(&p, &t);
+	assert_int_equal(t.nodes.n, 1 + DEPTH - 1 + LEAVES);
+	assert_int_equal(t.nodes.v[STACKTREE_ROOT].total, 3 * LEAVES);
+	assert_int_equal(t.depth, DEPTH);
+	assert_null(t.ids.v); /* no whole stack was added */
+	for (uint32_t i = 0; i < t.frames.n; i++)
+		assert_true(t.frames.v[i].len <= 4096 + 2);
+	/* no half of a character */
+	for (uint32_t i = 0; i < t.frames.n; i++)
+		if (t.frames.v[i].len > 100)
+			assert_memory_equal(t.frames.v[i].text + t.frames.v[i].len - 4,
+					    "\xc3\xa9..", 4);
+	stacktree_fini(&t);
+	sites_profile_fini(&p);
+}
+
 static void profile_wrong(void **state)
 {
 	static const char *const wrong[] = { "{}", "[]", "{\"profile\":5}",
@@ -129,9 +174,8 @@ static void profile_changed(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(profile_rows_and_stacks),
-		cmocka_unit_test(profile_deep),
-		cmocka_unit_test(profile_wrong),
+		cmocka_unit_test(profile_rows_and_stacks), cmocka_unit_test(profile_deep),
+		cmocka_unit_test(profile_chain),           cmocka_unit_test(profile_wrong),
 		cmocka_unit_test(profile_changed),
 	};
 

@@ -9,18 +9,27 @@
 #include "memory/heap/heap.h"
 #include "memory/sites/sites.h"
 
-enum { NODES_MOST = 1 << 20, DEPTH_MOST = 1024 };
+enum { NODES_MOST = 1 << 20, DEPTH_MOST = 1024, NAME_MOST = 4096 };
 static const uint64_t BYTES_MOST = 1ull << 47;
 
 /* --- reading --- */
 
+/* A name may have megabytes, and stands in a picture's tree and in each of its stacks. */
 static uint32_t text_of(struct sites_profile *p, const json_t *frame, const char *name)
 {
 	const json_t *v = json_object_get(frame, name);
 	const char *text = json_is_string(v) ? json_string_value(v) : "";
 
+	cleanup_free char *cut = NULL;
+	int n = NAME_MOST;
+
 	if (!strncmp(text, "file://", 7))
 		text += 7;
+	if (strnlen(text, NAME_MOST + 1) > NAME_MOST) {
+		while (((uint8_t)text[n] & 0xc0) == 0x80) /* no half of a character */
+			n--;
+		text = cut = xasprintf("%.*s..", n, text);
+	}
 	return intern_shown(&p->texts, text, strlen(text));
 }
 
@@ -232,33 +241,57 @@ void sites_profile_show(const struct sites_profile *p, uint32_t most, bool json,
 
 /* --- by stack --- */
 
+static uint32_t profile_frame(const struct sites_profile *p, const struct profile_node *n,
+			      struct stacktree *t)
+{
+	const char *function = function_shown(p, n->function);
+	cleanup_free char *text = n->file ? xasprintf("%s:%u:%s",
+						      path_base(intern_text(&p->texts, n->file)),
+						      n->line, function)
+					  : xstrdup(function);
+
+	return sites_tree_text(t, frame_kind_of_language("javascript"), text);
+}
+
+/* Finds the nodes that have bytes, or below which others have some. */
+static bool *nodes_with_bytes(const struct sites_profile *p)
+{
+	bool *has = xcalloc(p->nodes.n + 1ull, sizeof(*has));
+
+	for (uint32_t i = p->nodes.n; i--;) {
+		has[i] |= p->nodes.v[i].bytes > 0;
+		has[p->nodes.v[i].parent] |= has[i];
+	}
+	return has;
+}
+
+/* A parent comes before its children. So each node is named once, and is added below its parent's
+ * node in the tree: a node's whole stack may have DEPTH_MOST frames. */
 void sites_profile_stacktree(const struct sites_profile *p, struct stacktree *ret)
 {
-	const enum frame_kind kind = frame_kind_of_language("javascript");
+	cleanup_free uint32_t *place = xcalloc(p->nodes.n + 1ull, sizeof(*place));
+	cleanup_free bool *has = nodes_with_bytes(p);
 
 	for (uint32_t i = 0; i < p->nodes.n; i++) {
-		uint32_t ids[DEPTH_MOST], n = 0;
+		const struct profile_node *n = &p->nodes.v[i];
+		char unknown[] = "[javascript]";
+		uint32_t to;
 
-		if (!p->nodes.v[i].bytes)
+		if (!has[i])
 			continue;
 		/* the root is no function */
-		for (uint32_t k = i; p->nodes.v[k].parent != k; k = p->nodes.v[k].parent) {
-			const struct profile_node *f = &p->nodes.v[k];
-			const char *function = function_shown(p, f->function);
-			cleanup_free char *text =
-				f->file ? xasprintf("%s:%u:%s",
-						    path_base(intern_text(&p->texts, f->file)),
-						    f->line, function)
-					: xstrdup(function);
-
-			ids[n++] = sites_tree_text(ret, kind, text);
-		}
-		if (!n) {
-			char unknown[] = "[javascript]";
-
-			ids[n++] = sites_tree_text(ret, kind, unknown);
-		}
-		stacktree_add(ret, ids, n, p->nodes.v[i].bytes);
+		place[i] = n->parent == i ? STACKTREE_ROOT
+					  : stacktree_child(ret, place[n->parent],
+							    profile_frame(p, n, ret));
+		if (!n->bytes)
+			continue;
+		to = n->parent != i
+			     ? place[i]
+			     : stacktree_child(ret, STACKTREE_ROOT,
+					       sites_tree_text(ret,
+							       frame_kind_of_language("javascript"),
+							       unknown));
+		stacktree_count(ret, to, n->bytes);
 	}
 	stacktree_finish(ret);
 }
