@@ -8,7 +8,7 @@
 
 enum { TEXT = 256 };
 
-static void read_file(pid_t tid, const char *name, char text[TEXT])
+static void starved_text(pid_t tid, const char *name, char text[TEXT])
 {
 	char path[64];
 	int fd;
@@ -27,7 +27,7 @@ static uint64_t number(pid_t tid, int which)
 	unsigned long long n[2];
 	char text[TEXT];
 
-	read_file(tid, "schedstat", text);
+	starved_text(tid, "schedstat", text);
 	return sscanf(text, "%llu %llu", &n[0], &n[1]) == 2 ? n[which] : 0;
 }
 
@@ -46,7 +46,7 @@ bool starved_is_ready(pid_t tid)
 	const char *state;
 	char text[TEXT];
 
-	read_file(tid, "stat", text);
+	starved_text(tid, "stat", text);
 	state = strrchr(text, ')');
 	return state && !strncmp(state, ") R", 3);
 }

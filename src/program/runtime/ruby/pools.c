@@ -18,7 +18,8 @@ enum {
 	CALL_LENGTH = 5,
 	HITS_MAX = 32, /* functions like that; for each, all text is looked at */
 	CALLS_MIN = 3, /* the functions for extensions make the calls */
-	CALLS_MAX = 4096, /* Ruby 3.3 has some hundreds: each is decoded at each pass over the text */
+	CALLS_MAX =
+		4096, /* Ruby 3.3 has some hundreds: each is decoded at each pass over the text */
 	FLAGS_AT = 0,
 	CLASS_AT = 8,
 };
