@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include "unit.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/userfaultfd.h>
@@ -256,6 +257,38 @@ static void test_embedded(void **state)
 	end(&o);
 }
 
+static int count_threads(void)
+{
+	DIR *d = opendir("/proc/self/task");
+	int n = 0;
+
+	while (d && readdir(d))
+		n++;
+	if (d)
+		closedir(d);
+	return n - 2; /* "." and ".." */
+}
+
+/* Where no process can have memory, the kernel refuses a read at once: no other thread makes it. */
+static void test_outside(void **state)
+{
+	static const uint64_t places[] = { 1ull << 56, 0x8000000000000000, -(uint64_t)PAGE, -8ull };
+	const pid_t pid = fork();
+	uint8_t buf[8];
+	int status, bad = 0;
+
+	if (!pid) { /* has no threads yet */
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		memset(pages, 7, PAGE);
+		bad += procmem_read(getpid(), buf, 8, (uintptr_t)pages) != 8;
+		for (size_t i = 0; i < ARRAY_SIZE(places); i++)
+			bad += procmem_read(getpid(), buf, 8, places[i]) != -1 || errno != EFAULT;
+		_exit(bad + 16 * (count_threads() != 2)); /* the other one watches this one */
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+}
+
 /* A process can say that its arguments are terabytes: no more than a part of them is read. */
 static void test_long_file(void **state)
 {
@@ -277,7 +310,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_as_calls),   cmocka_unit_test(test_held_back),
 		cmocka_unit_test(test_taken_away), cmocka_unit_test(test_embedded),
-		cmocka_unit_test(test_long_file),
+		cmocka_unit_test(test_outside),    cmocka_unit_test(test_long_file),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, NULL);
