@@ -58,13 +58,16 @@ r = descry("-q", "-x", "engine=inproc", "-n", A + "tight_a:return," + A + "tight
 check("none of 2 probes can be enabled in-process" in r.err, "none", r)
 
 # Attached in the middle, interrupted, and killed: the program runs on undisturbed.
-d = A + "tight_*:return," + A + "outer:return { @[probefunc] = count(); }"
+d = A + "tight_*:return," + A + "outer:return { @[probefunc] = count(); } " + A + "outer:return { printf(\"fired\\n\"); }"
 p = subprocess.Popen([TIGHT, "8000", "1"], stdout=subprocess.PIPE)
-time.sleep(0.2)
 for sig in signal.SIGINT, signal.SIGKILL, signal.SIGKILL, signal.SIGINT:
     s = start("-x", "report", "-n", d, "-p", str(p.pid))
-    ready(s)
-    time.sleep(0.2)
+    fired = 0
+    while fired < 3:  # so that each function has at least 2
+        line = s[1].stdout.readline()
+        fired += b"fired" in line
+        if not line:
+            break
     s[1].send_signal(sig)
     r = finish(s)
     if sig == signal.SIGINT:
