@@ -3,7 +3,7 @@
 # the program has made, near enough; as JSON, as stacks, again and again; the answers stay the same. Of Java also which of it lives: those that
 # a root reaches, or that the collector has not taken, in all collectors.
 # serial
-# timeout: 600
+# timeout: 1500
 import re
 
 from live import *
