@@ -9,7 +9,8 @@ PROBE = "profile-499 /pid == %d/ " % tracee.pid
 
 
 def folded(program, *options):
-    r = descry(*options, "-n", PROBE + program + " tick-1s { exit(0); }")
+    # until there are enough samples, on a machine as busy as it may be
+    r = descry(*options, "-n", PROBE + program + " " + PROBE + "{ n++; } tick-100ms /n >= 100/ { exit(0); } tick-60s { exit(0); }")
     out = subprocess.run([DESCRY, "flame", "--folded"], input=r.out.encode(), stdout=subprocess.PIPE,
                          stderr=subprocess.PIPE)
     check(out.returncode == 0 and not out.stderr, "nothing is skipped", out, r.out[:2000])

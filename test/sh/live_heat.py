@@ -47,7 +47,8 @@ check(len(doc["value"]["rows"]) == 50 and doc["value"]["unit"] == "ms" and doc["
 seconds = {}
 for second, row, _, _, n in cells(doc):
     seconds.setdefault(second, set()).add(row[0])
-check(len(seconds) >= 5 and all(len(rows) <= 3 for rows in seconds.values()), "once a second", seconds)
+# it may wake late: then a second has none, and the next one has two
+check(sum(map(len, seconds.values())) >= 5 and all(len(rows) <= 3 for rows in seconds.values()), "once a second", seconds)
 check(len(set.union(*seconds.values())) <= 8, "always at the same offset", seconds)
 tracee.kill()
 
