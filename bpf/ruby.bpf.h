@@ -43,6 +43,7 @@ enum {
 	RUBY_FRAME_ISEQ = 16,
 	/* of the body: the table of lines (address, unused, entries, index); of an entry */
 	RUBY_BODY_LINES = 120,
+	RUBY_BODY_LINES_3_3 = 112,
 	RUBY_LINES_COUNT = 16,
 	RUBY_LINES_INDEX = 24,
 	RUBY_LINE_SIZE = 12,
@@ -206,18 +207,19 @@ INLINE u64 ruby_rank(u64 index, u64 at)
 	return word ? rank + (counts >> (word - 1) * 9 & 0x1ff) : rank;
 }
 
-INLINE u64 ruby_here(u64 frame)
+INLINE u64 ruby_here(u64 frame, bool is_3_3)
 {
 	u64 body = ruby_word(ruby_word(frame + RUBY_FRAME_ISEQ) + WIRE_RUBY_ISEQ_BODY);
+	u64 lines = body + (is_3_3 ? RUBY_BODY_LINES_3_3 : RUBY_BODY_LINES);
 	u64 at = (ruby_word(frame) - ruby_word(body + WIRE_RUBY_BODY_INSTRUCTIONS)) >> 3;
-	u32 n = (u32)ruby_word(body + RUBY_BODY_LINES + RUBY_LINES_COUNT);
+	u32 n = (u32)ruby_word(lines + RUBY_LINES_COUNT);
 	u64 rank = 1, entry;
 
 	if (n > 1)
-		rank = ruby_rank(ruby_word(body + RUBY_BODY_LINES + RUBY_LINES_INDEX), at);
+		rank = ruby_rank(ruby_word(lines + RUBY_LINES_INDEX), at);
 	if (!rank || rank > n)
 		return 0;
-	entry = ruby_word(body + RUBY_BODY_LINES) + (rank - 1) * RUBY_LINE_SIZE;
+	entry = ruby_word(lines) + (rank - 1) * RUBY_LINE_SIZE;
 	return ruby_word(entry + RUBY_LINE_EVENTS) & RUBY_EVENT_LINE ? (u32)ruby_word(entry) : 0;
 }
 
@@ -226,7 +228,7 @@ INLINE u64 ruby_part(u64 frame, u64 entry, u64 what, u64 symbols, bool is_3_3)
 	u64 body, file, line;
 
 	if (what == WIRE_RUBY_IS_HERE)
-		return ruby_here(frame);
+		return ruby_here(frame, is_3_3);
 	if (what == WIRE_RUBY_IS_CLASS || what == WIRE_RUBY_IS_METHOD) {
 		if (!entry)
 			entry = ruby_method_of(frame);

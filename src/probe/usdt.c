@@ -367,8 +367,8 @@ static void add_ruby_line(struct match *m, pid_t pid, const struct process_objec
 		return;
 	m->any = true;
 	if (!line.addr || !object_addr_to_offset(po->object, line.addr, &offset)) {
-		process_note(m->ps, xasprintf("%s:%s::line is not available: %s", prov, po->name,
-					      line.refused));
+		add_placeless(m, pid, po, prov, "line",
+			      line.refused ?: "its code has no place in it");
 		return;
 	}
 	p = process_add_probe(m->ps, m->pv, pid, po, prov, "vm_trace", "line", ATTACH_UPROBE,
@@ -551,7 +551,7 @@ static void match_object(struct match *m, pid_t pid, const struct process_object
 		match_note(m, pid, po, named, &ruby[k], methods);
 	match_java_unnoted(m, pid, po);
 	m->names = NULL;
-	if (n && named)
+	if ((n || nruby) && named)
 		add_ruby_line(m, pid, po);
 }
 

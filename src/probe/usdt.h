@@ -93,6 +93,8 @@ void usdt_javas_free(struct usdt_java *v);
 /* Finds a variable by which a program knows whether to pass a probe. The in-process engine writes
  * there, so it must be data of this file. */
 bool usdt_flag_find(struct object *o, const char *name, uint64_t *ret);
+/* Returns true when an address is in data of the file that the program may write. */
+bool usdt_is_data(struct object *o, uint64_t addr);
 /* Returns the flag's byte in the process, 0 when it cannot be read. */
 uint8_t usdt_flag_now(const struct process_object *po, uint64_t addr);
 /* A flag of the JVM without which it does not pass a probe. */

@@ -40,19 +40,24 @@ static const struct {
 	MONITOR("waited"),
 };
 
-bool usdt_flag_find(struct object *o, const char *name, uint64_t *ret)
+bool usdt_is_data(struct object *o, uint64_t addr)
 {
 	struct object_segment s;
+
+	for (uint32_t i = 0; object_segment(o, i, &s); i++)
+		if (s.type == PT_LOAD && s.flags & PF_W && addr - s.addr < s.memsz)
+			return true;
+	return false;
+}
+
+bool usdt_flag_find(struct object *o, const char *name, uint64_t *ret)
+{
 	uint64_t addr;
 
-	if (!object_symbol_value(o, name, &addr))
+	if (!object_symbol_value(o, name, &addr) || !usdt_is_data(o, addr))
 		return false;
-	for (uint32_t i = 0; object_segment(o, i, &s); i++)
-		if (s.type == PT_LOAD && s.flags & PF_W && addr - s.addr < s.memsz) {
-			*ret = addr;
-			return true;
-		}
-	return false;
+	*ret = addr;
+	return true;
 }
 
 /* Returns the address of the object's data in the process, 0: it is not mapped. */

@@ -120,15 +120,16 @@ bool usdt_ruby_line(const struct process_object *po, bool loaded, struct usdt_ru
 {
 	struct ruby_line_event found;
 
-	if (!object_symbol_value(po->object, "ruby_vm_event_flags", &found.function))
+	if (!object_symbol_value(po->object, "ruby_api_version", &found.function))
 		return false;
 	*ret = (struct usdt_ruby_line){ .refused = ruby_line_event(po->object, &found) };
 	if (ret->refused)
 		return true;
-	if (!usdt_flag_find(po->object, "ruby_vm_event_enabled_global_flags", &ret->flag)) {
+	if (!usdt_is_data(po->object, found.events)) {
 		ret->refused = "its file does not say where its flag is";
 		return true;
 	}
+	ret->flag = found.events;
 	if (loaded && usdt_flag_now(po, ret->flag) & RUBY_EVENT_LINE)
 		ret->flag = 0;
 	else if (loaded)
@@ -142,6 +143,7 @@ bool usdt_ruby_line(const struct process_object *po, bool loaded, struct usdt_ru
 			.size = 8, .mode = USDT_RUBY, .base = UREG_RSI, .index = -1
 		};
 		u->ruby.what = i ? WIRE_RUBY_IS_HERE : WIRE_RUBY_IS_FILE;
+		u->ruby.form = found.is_3_3 ? WIRE_RUBY_3_3 : 0;
 	}
 	ret->args[1].size = -4;
 	return true;

@@ -2,9 +2,12 @@
 # Each version of Ruby that tools/install-runtimes has got: the frames of a waiting thread are those of Thread#backtrace_locations, sampled
 # callers call what they are shown to call in both engines, the heap has as many objects as ObjectSpace counts; method-entry and method-return
 # fire as often as a TracePoint says, with class, name, file and line; heap alloc knows the line that makes objects, and sees all of them;
-# gc-mark-begin and gc-mark-end count as GC.count does.
+# gc-mark-begin and gc-mark-end count as GC.count does, line as a TracePoint does.
 # VERSIONS="2.7": only these.
+import glob
+
 import ruby_calls
+import ruby_lines
 from runtime_versions import *
 
 PROGRAM = r"""
@@ -201,6 +204,54 @@ def allocated(p):
     p.check(last - first > 2000 and 0 <= head["recorded"] - (last - first) < 200, "all objects are recorded", head, last - first)
 
 
+# An interpreter with the libraries of another release, which a command starts without the launcher.
+DIRECT = r"""
+#include <stdlib.h>
+void ruby_sysinit(int *, char ***);
+void ruby_init_stack(void *);
+void ruby_init(void);
+void *ruby_options(int, char **);
+int ruby_run_node(void *);
+int main(int argc, char **argv)
+{
+	void *here;
+
+	setenv("RUBYLIB", RUBYLIB, 1);
+	setenv("RUBYOPT", "--disable-gems", 1);
+	ruby_sysinit(&argc, &argv);
+	ruby_init_stack(&here);
+	ruby_init();
+	return ruby_run_node(ruby_options(argc, argv));
+}
+"""
+
+
+def direct(name):
+    root = os.path.join(os.path.dirname(os.path.realpath(RUNTIMES)), {"ruby3.3": "trixie"}[name])
+    lib = os.path.join(root, "usr/lib/x86_64-linux-gnu")
+    ruby = os.path.join(TMP, "direct-" + name)
+    path = ":".join([*glob.glob(root + "/usr/lib/ruby/[0-9]*"), *glob.glob(lib + "/ruby/[0-9]*")])
+    subprocess.run(["cc", "-o", ruby, file_of("direct.c", DIRECT), '-DRUBYLIB="%s"' % path, "-Wl,--dynamic-linker=%s/lib64/ld-linux-x86-64.so.2" % root,
+                    "-Wl,--disable-new-dtags,-rpath," + lib, "-Wl,--unresolved-symbols=ignore-in-shared-libs", *glob.glob(lib + "/libruby-*.so.?.?")],
+                   check=True)
+    return ruby
+
+
+def lines(p, name):
+    """Each line of a program that descry starts, as a TracePoint counts them."""
+    r = descry("-n", "ruby$target:::line { @ = count(); }", "-p", p.pid, rc=1)
+    if name == "ruby2.7":
+        p.check("descry does not know where this version's lines begin" in r.err, "lines are refused", r)
+        return
+    p.check("descry sets the flag in a Ruby that it starts (-c)" in r.err, "lines of a Ruby that runs are refused", r)
+    if not shutil.which("cc"):
+        print("%s: no compiler, lines of a command are not seen" % name)
+        return
+    ruby, app = direct(name), file_of("lines.rb", ruby_lines.PROGRAM)
+    ruby_lines.counted(ruby, app, "plain")
+    ruby_lines.counted(ruby, app, "own")
+
+
 COLLECTIONS = """
 ruby$target:::gc-mark-begin { @["begin"] = count(); }
 ruby$target:::gc-mark-end { @["end"] = count(); }
@@ -231,6 +282,7 @@ def version(name):
     heap(p)
     calls(p, name)
     collections(p)
+    lines(p, name)
     allocated(p)
     print("%s: %d frames, %s samples" % (name, frames, samples))
 

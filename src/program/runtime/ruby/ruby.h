@@ -197,6 +197,7 @@ bool ruby_leaf(struct ruby *r, const uint8_t *text, uint32_t n, uint64_t *ret_be
 struct ruby_line_event {
 	uint64_t function; /* called with the execution context and the frame, before the instruction */
 	uint64_t events; /* of the word with the events for which iseqs are made */
+	bool is_3_3;
 };
 enum { RUBY_EVENT_LINE = 1 }; /* in that word */
 /* Finds them in a file, as linked. Returns the reason when it does not. */
