@@ -246,6 +246,30 @@ ALLOCATIONS = {"python3.9", "python3.13"}
 WITH_RETURNS = {"python3.13"}
 
 
+# Nothing of these is known.
+UNKNOWN = {"python3.14"}
+
+
+def unknown(p, version):
+    """All that asks for the interpreter's structures is refused with the reason, and native stacks stay."""
+    structures = "the structures of Python %s." % version[6:]
+    r = descry("list", "-p", p.pid)
+    p.check(structures in r.out, "descry list", r)
+    r = descry("stack", "-p", p.pid)
+    p.check(structures in r.err and "`read" in r.out and not any(map(frames_of, p.stacks().values())), "stack", r)
+    for args, words in ((["heap"], structures), (["heap", "alloc"], "descry does not know where this version makes objects"),
+                        (["-n", ENTRIES], "descry does not know this version's instructions"),
+                        (["-n", ENTRIES.replace("entry", "return")], "descry does not know this version's instructions")):
+        r = descry(*args, "-p", p.pid, rc=1)
+        p.check(words in r.err, "is refused:", args, r)
+    for engine in ("kernel", "inproc"):
+        p.ask("busy", 1)
+        found = p.sampled(engine, 50)
+        p.ask("busy", 0)
+        named = [lines for lines, n in found if any(map(str.strip, lines)) and frames_of(lines)]
+        p.check(found and not named, engine, "samples have native frames only", named[:1])
+
+
 def entries(p, version):
     """The same calls with each engine, and then with the profiler of the language, which changes the code."""
     if version in REFUSED:
@@ -281,6 +305,9 @@ def heap(p):
 
 def version(name):
     p = Program(name, APP)
+    if name in UNKNOWN:
+        unknown(p, name)
+        return
     listed = descry("list", "-p", p.pid).out
     p.check("runs python (%s" % name[6:] in listed, "descry list", listed)
     frames = waiting(p)
