@@ -53,6 +53,13 @@ enum {
 	RUBY_INDEX_FIRST = 54,
 	RUBY_INDEX_BLOCKS = 48,
 	RUBY_INDEX_BLOCK = 80,
+	/* 3.3: of the execution context; of a class; of a frame; frames of C looked at */
+	RUBY_CONTEXT_EXCEPTION = 120,
+	RUBY_CLASS_SUPER = 16,
+	RUBY_FRAME_SIZE = 56,
+	RUBY_FRAME_OF_C = 0x80,
+	RUBY_FRAMES_MAX = 16,
+	RUBY_CLASSES_MAX = 8,
 	RUBY_BODY_FILE = 64,
 	RUBY_BODY_FIRST_LINE = 88,
 };
@@ -207,20 +214,67 @@ INLINE u64 ruby_rank(u64 index, u64 at)
 	return word ? rank + (counts >> (word - 1) * 9 & 0x1ff) : rank;
 }
 
-INLINE u64 ruby_here(u64 frame, bool is_3_3)
+/* Returns the entry of the table of lines for an instruction, 0: none. */
+INLINE u64 ruby_line_entry(u64 body, u64 lines, u64 at)
 {
-	u64 body = ruby_word(ruby_word(frame + RUBY_FRAME_ISEQ) + WIRE_RUBY_ISEQ_BODY);
-	u64 lines = body + (is_3_3 ? RUBY_BODY_LINES_3_3 : RUBY_BODY_LINES);
-	u64 at = (ruby_word(frame) - ruby_word(body + WIRE_RUBY_BODY_INSTRUCTIONS)) >> 3;
 	u32 n = (u32)ruby_word(lines + RUBY_LINES_COUNT);
-	u64 rank = 1, entry;
+	u64 rank = 1;
 
 	if (n > 1)
 		rank = ruby_rank(ruby_word(lines + RUBY_LINES_INDEX), at);
 	if (!rank || rank > n)
 		return 0;
-	entry = ruby_word(lines) + (rank - 1) * RUBY_LINE_SIZE;
+	return ruby_word(lines) + (rank - 1) * RUBY_LINE_SIZE;
+}
+
+INLINE u64 ruby_here(u64 frame, bool is_3_3)
+{
+	u64 body = ruby_word(ruby_word(frame + RUBY_FRAME_ISEQ) + WIRE_RUBY_ISEQ_BODY);
+	u64 lines = body + (is_3_3 ? RUBY_BODY_LINES_3_3 : RUBY_BODY_LINES);
+	u64 at = (ruby_word(frame) - ruby_word(body + WIRE_RUBY_BODY_INSTRUCTIONS)) >> 3;
+	u64 entry = ruby_line_entry(body, lines, at);
+
+	if (!entry)
+		return 0;
 	return ruby_word(entry + RUBY_LINE_EVENTS) & RUBY_EVENT_LINE ? (u32)ruby_word(entry) : 0;
+}
+
+/* Returns the name of the class of the context's exception, 0: it has none. */
+INLINE u64 ruby_raised(u64 context)
+{
+	u64 object = ruby_word(context + RUBY_CONTEXT_EXCEPTION);
+	u64 class = object & 7 || !object ? 0 : ruby_word(object + RUBY_OBJECT_CLASS);
+
+	for (u32 i = 0; i < RUBY_CLASSES_MAX; i++) {
+		u64 flags = ruby_word(class);
+
+		if ((flags & RUBY_TYPE) == RUBY_CLASS && !(flags & RUBY_SINGLETON))
+			return ruby_own_name(class, true);
+		class = ruby_word(class + RUBY_CLASS_SUPER);
+	}
+	return 0;
+}
+
+/* Returns the innermost frame that is not one of C, 0: there is none near. */
+INLINE u64 ruby_source(u64 context)
+{
+	u64 frame = ruby_word(context + WIRE_RUBY_CONTEXT_FRAME);
+
+	for (u32 i = 0; i < RUBY_FRAMES_MAX; i++, frame += RUBY_FRAME_SIZE)
+		if (ruby_word(frame + RUBY_FRAME_ISEQ) &&
+		    !(ruby_word(ruby_word(frame + WIRE_RUBY_FRAME_SCOPE)) & RUBY_FRAME_OF_C))
+			return frame;
+	return 0;
+}
+
+/* Returns the line that a frame is in: its instruction pointer is behind the instruction. */
+INLINE u64 ruby_source_line(u64 frame)
+{
+	u64 body = ruby_word(ruby_word(frame + RUBY_FRAME_ISEQ) + WIRE_RUBY_ISEQ_BODY);
+	u64 at = (ruby_word(frame) - ruby_word(body + WIRE_RUBY_BODY_INSTRUCTIONS)) >> 3;
+	u64 entry = ruby_line_entry(body, body + RUBY_BODY_LINES_3_3, at ? at - 1 : 0);
+
+	return entry ? (u32)ruby_word(entry) : 0;
 }
 
 INLINE u64 ruby_part(u64 frame, u64 entry, u64 what, u64 symbols, bool is_3_3)
@@ -229,6 +283,14 @@ INLINE u64 ruby_part(u64 frame, u64 entry, u64 what, u64 symbols, bool is_3_3)
 
 	if (what == WIRE_RUBY_IS_HERE)
 		return ruby_here(frame, is_3_3);
+	if (what == WIRE_RUBY_IS_RAISED)
+		return ruby_raised(frame);
+	if (what == WIRE_RUBY_IS_SOURCE || what == WIRE_RUBY_IS_SOURCE_LINE)
+		frame = ruby_source(frame);
+	if (what == WIRE_RUBY_IS_SOURCE_LINE)
+		return frame ? ruby_source_line(frame) : 0;
+	if (!frame)
+		return 0;
 	if (what == WIRE_RUBY_IS_CLASS || what == WIRE_RUBY_IS_METHOD) {
 		if (!entry)
 			entry = ruby_method_of(frame);
@@ -256,5 +318,5 @@ ROUTINE long d_ruby(u64 frame, u64 entry, u64 what, u64 symbols, u64 unknown)
 	u64 part = what & WIRE_RUBY_PARTS;
 	u64 v = ruby_part(frame, entry, part, symbols, what & WIRE_RUBY_3_3);
 
-	RESULT(v || part >= WIRE_RUBY_IS_LINE ? v : unknown);
+	RESULT(v || (part >= WIRE_RUBY_IS_LINE && part != WIRE_RUBY_IS_RAISED) ? v : unknown);
 }

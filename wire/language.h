@@ -384,6 +384,11 @@ enum {
 	WIRE_RUBY_IS_FILE = 2,
 	WIRE_RUBY_IS_LINE = 3,
 	WIRE_RUBY_IS_HERE = 4, /* the line that begins at the frame's instruction; 0: none does */
+	/* of an execution context of 3.3: the class of its exception; the file and the line of the
+	 * innermost frame that is not one of C */
+	WIRE_RUBY_IS_RAISED = 5,
+	WIRE_RUBY_IS_SOURCE = 6,
+	WIRE_RUBY_IS_SOURCE_LINE = 7,
 	WIRE_RUBY_PARTS = 0xff,
 	/* The objects are those of Ruby 3.3: a String's text may be behind its length, a class has
 	 * its name in a member, lines are ints. Else they are those of 2.7 to 3.1. */

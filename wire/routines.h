@@ -135,7 +135,7 @@ struct wire_firing {
 	  "counters map, struct wire_stack *: counts how the walk ended -> 1 + that") \
 	/* what Ruby's frames say; texts: addresses in the process */ \
 	X(d_ruby, 5, \
-	  "frame, 0 (or iseq, method entry), WIRE_RUBY_IS_* | WIRE_RUBY_3_3 or 0, address of its symbols, text for none -> text, line") \
+	  "frame (or execution context), 0 (or iseq, method entry), WIRE_RUBY_IS_* | WIRE_RUBY_3_3 or 0, address of its symbols, text for none -> text, line") \
 	/* what a program remembers of functions: wire_function_id() */ \
 	X(d_id_python, 4, \
 	  "functions map, frame of Python, WIRE_PYTHON_PATH() to its file's name, salt -> the answer, 0 or 1; else the function's number") \

@@ -351,6 +351,35 @@ static void add_ruby_mark(struct match *m, pid_t pid, const struct process_objec
 		add_placeless(m, pid, po, prov, name, reason ?: "its code has no place in it");
 }
 
+/* Adds Ruby's probe `raise` in a build without notes. */
+static void add_ruby_raise(struct match *m, pid_t pid, const struct process_object *po,
+			   const char *prov, const char *name, const struct object_usdt *u)
+{
+	struct usdt_ruby_place at;
+	const char *reason = usdt_ruby_raise(po->object, &at);
+	struct usdt_place *place;
+	struct probe *p;
+	uint64_t offset;
+	bool is_new;
+
+	if (reason || !object_addr_to_offset(po->object, at.addr, &offset)) {
+		add_placeless(m, pid, po, prov, name, reason ?: "its code has no place in it");
+		return;
+	}
+	p = add_probe(m, pid, po, prov, u->func, name, offset, &is_new);
+	if (is_new) {
+		place = arena_new(&m->ps->arena, struct usdt_place);
+		place->object = po->object;
+		place->addr = at.addr;
+		place->noperands = USDT_RUBY_RAISE_ARGS;
+		memcpy(place->operands, at.args, USDT_RUBY_RAISE_ARGS * sizeof(at.args[0]));
+		p->priv = place;
+		p->addr = at.addr;
+		classify(m->ps, p, po);
+	}
+	m->found(m->arg, p);
+}
+
 /* Adds Ruby's probe `line`, which has no note. */
 static void add_ruby_line(struct match *m, pid_t pid, const struct process_object *po)
 {
@@ -453,7 +482,9 @@ static void add_note(struct match *m, pid_t pid, const struct process_object *po
 {
 	enum usdt_ruby_kind kind = usdt_ruby_kind(u);
 
-	if (kind >= USDT_RUBY_MARK_BEGIN)
+	if (kind == USDT_RUBY_RAISE)
+		add_ruby_raise(m, pid, po, prov, name, u);
+	else if (kind >= USDT_RUBY_MARK_BEGIN)
 		add_ruby_mark(m, pid, po, prov, name, u, kind);
 	else if (kind)
 		add_ruby_method(m, pid, po, prov, name, u, kind);

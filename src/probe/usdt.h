@@ -124,6 +124,7 @@ enum usdt_ruby_kind {
 	/* only where a build has no notes */
 	USDT_RUBY_MARK_BEGIN,
 	USDT_RUBY_MARK_END,
+	USDT_RUBY_RAISE,
 	USDT_RUBY_KINDS,
 };
 enum usdt_ruby_kind usdt_ruby_kind(const struct object_usdt *u);
@@ -134,7 +135,7 @@ const char *usdt_ruby_refusal(const struct object_usdt *u);
 const char *usdt_ruby_old_name(const struct object_usdt *u);
 /* Places that are always passed instead: class, method, file and line. The first nentries begin a
  * method. At the others a frame of any kind ends, whose flags are there. */
-enum { USDT_RUBY_ARGS = 4, USDT_RUBY_LINE_ARGS = 2 };
+enum { USDT_RUBY_ARGS = 4, USDT_RUBY_LINE_ARGS = 2, USDT_RUBY_RAISE_ARGS = 3 };
 struct usdt_ruby_place {
 	uint64_t addr;
 	struct usdt_operand args[USDT_RUBY_ARGS], flags;
@@ -157,6 +158,9 @@ bool usdt_ruby_line(const struct process_object *po, bool loaded, struct usdt_ru
 const struct object_usdt *usdt_ruby_unnoted(struct object *o, uint32_t *ret_n);
 /* Returns why these places would miss calls in a Ruby that runs, NULL: they do not. */
 const char *usdt_ruby_compiled(const struct process_object *po);
+/* Finds the place of an exception in a file: class, file and line. Returns the reason when it does
+ * not. */
+const char *usdt_ruby_raise(struct object *o, struct usdt_ruby_place *ret);
 /* Finds the place of a USDT_RUBY_MARK_* in a file. Returns the reason when it does not. */
 const char *usdt_ruby_mark(struct object *o, enum usdt_ruby_kind kind, uint64_t *ret_addr);
 /* As usdt_python_places(). */

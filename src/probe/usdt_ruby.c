@@ -20,6 +20,7 @@ enum usdt_ruby_kind usdt_ruby_kind(const struct object_usdt *u)
 		return USDT_RUBY_OTHER;
 	return !strcmp(u->name, "gc__mark__begin") ? USDT_RUBY_MARK_BEGIN
 	       : !strcmp(u->name, "gc__mark__end") ? USDT_RUBY_MARK_END
+	       : !strcmp(u->name, "raise")         ? USDT_RUBY_RAISE
 						   : USDT_RUBY_OTHER;
 }
 
@@ -30,6 +31,7 @@ const struct object_usdt *usdt_ruby_unnoted(struct object *o, uint32_t *ret_n)
 		{ .provider = "ruby", .name = "method__return", .args = "", .func = "" },
 		{ .provider = "ruby", .name = "gc__mark__begin", .args = "", .func = "" },
 		{ .provider = "ruby", .name = "gc__mark__end", .args = "", .func = "" },
+		{ .provider = "ruby", .name = "raise", .args = "", .func = "" },
 	};
 	uint32_t n;
 	uint64_t addr;
@@ -147,6 +149,31 @@ bool usdt_ruby_line(const struct process_object *po, bool loaded, struct usdt_ru
 	}
 	ret->args[1].size = -4;
 	return true;
+}
+
+const char *usdt_ruby_raise(struct object *o, struct usdt_ruby_place *ret)
+{
+	static const uint8_t what[USDT_RUBY_RAISE_ARGS] = { WIRE_RUBY_IS_RAISED,
+							    WIRE_RUBY_IS_SOURCE,
+							    WIRE_RUBY_IS_SOURCE_LINE };
+	struct ruby_place p;
+	uint64_t unknown;
+	const char *reason = ruby_raise_event(o, &p, &unknown);
+
+	if (reason)
+		return reason;
+	*ret = (struct usdt_ruby_place){ .addr = p.addr };
+	for (uint32_t i = 0; i < USDT_RUBY_RAISE_ARGS; i++) {
+		struct usdt_operand *u = &ret->args[i];
+
+		*u = (struct usdt_operand){ .size = 8, .mode = USDT_RUBY, .index = -1 };
+		u->base = usdt_x86_reg(p.frame);
+		u->ruby.what = what[i];
+		u->ruby.form = WIRE_RUBY_3_3;
+		u->ruby.unknown = unknown;
+	}
+	ret->args[USDT_RUBY_RAISE_ARGS - 1].size = -4;
+	return NULL;
 }
 
 const char *usdt_ruby_mark(struct object *o, enum usdt_ruby_kind kind, uint64_t *ret_addr)

@@ -2,7 +2,7 @@
 # Each version of Ruby that tools/install-runtimes has got: the frames of a waiting thread are those of Thread#backtrace_locations, sampled
 # callers call what they are shown to call in both engines, the heap has as many objects as ObjectSpace counts; method-entry and method-return
 # fire as often as a TracePoint says, with class, name, file and line; heap alloc knows the line that makes objects, and sees all of them;
-# gc-mark-begin and gc-mark-end count as GC.count does, line as a TracePoint does.
+# gc-mark-begin and gc-mark-end count as GC.count does, line and raise as a TracePoint does.
 # VERSIONS="2.7": only these.
 import glob
 
@@ -92,6 +92,45 @@ def collect(n)
   GC.disable
   GC.start
   GC.count - before
+end
+class Trouble < StandardError; end
+def once_each
+  begin; raise Trouble; rescue Trouble; end
+  begin; 1 / 0; rescue ZeroDivisionError; end
+  begin; Integer("x"); rescue ArgumentError; end
+  begin
+    nil.nothing
+  rescue NoMethodError
+  end
+  begin; [1].fetch(7); rescue IndexError; end
+  o = Trouble.new
+  def o.own() end
+  begin; raise o; rescue Trouble; end
+  begin
+    [2, 1].sort_by do |i|
+      raise Class.new(Trouble) if i == 1
+    end
+  rescue Trouble
+  end
+  loop { raise StopIteration }
+  begin
+    begin
+      raise "first"
+    ensure
+      raise Trouble
+    end
+  rescue Trouble
+  end
+  catch(:done) { throw :done }
+  begin; eval("1 +"); rescue SyntaxError; end
+end
+def trouble(n)
+  seen = Hash.new(0)
+  trace = TracePoint.new(:raise) { |t| seen[[t.raised_exception.class.name, File.basename(t.path), t.lineno]] += 1 }
+  trace.enable
+  n.times { once_each }
+  trace.disable
+  seen.map { |k, count| [*k, count] }
 end
 def total(n)
   GC.stat(:total_allocated_objects)
@@ -267,6 +306,23 @@ def collections(p):
         p.check(n and n > 20 and r and set(r.aggs().values()) == {n} and len(r.aggs()) == 4, engine, "collections", n, r and r.aggs())
 
 
+RAISED = """
+ruby$target:::raise { @[copyinstr(arg0), basename(copyinstr(arg1)), arg2] = count(); }
+"""
+
+
+def raised(p):
+    """Class, file and line of each exception. A class without a name is "<unknown>", or what Ruby says for it."""
+    for engine in ("kernel", "inproc"):
+        said, r = p.traced(engine, RAISED, "trouble", 5)
+        want = {(name or "<unknown>", file, line): n for name, file, line, n in said or ()}
+        got = {}
+        for k, n in r.aggs().items() if r else ():
+            k = (re.sub("#<Class:.*", "<unknown>", k[0]), *k[1:])
+            got[k] = got.get(k, 0) + n
+        p.check(got == want and sum(want.values()) >= 50, engine, "exceptions", {k: (got.get(k), want.get(k)) for k in {*got, *want} if got.get(k) != want.get(k)}, r)
+
+
 def heap(p):
     rows = {r["class"]: (r["objects"], r["bytes"]) for r in p.heap("--histogram") if "class" in r}
     for name, (n, size) in p.ask("objects", 0).items():
@@ -282,6 +338,7 @@ def version(name):
     heap(p)
     calls(p, name)
     collections(p)
+    raised(p)
     lines(p, name)
     allocated(p)
     print("%s: %d frames, %s samples" % (name, frames, samples))

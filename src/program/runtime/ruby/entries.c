@@ -592,17 +592,16 @@ static bool find_symbols_table(struct walk *w)
 	       !each_instruction(w, &f, take_jump) && w->ret->symbols;
 }
 
-/* The text that Ruby itself gives for a class without a name. */
-static bool find_unknown(struct walk *w)
+bool ruby_unknown(struct object *o, uint64_t *ret)
 {
 	static const char text[] = "<unknown>";
 	uint64_t addr;
 	size_t n;
-	cleanup_free uint8_t *data = object_section(w->o, ".rodata", &addr, &n);
+	cleanup_free uint8_t *data = object_section(o, ".rodata", &addr, &n);
 	const uint8_t *found = data ? memmem(data, n, text, sizeof(text)) : NULL;
 
 	if (found)
-		w->ret->unknown = addr + (uint64_t)(found - data);
+		*ret = addr + (uint64_t)(found - data);
 	return found;
 }
 
@@ -637,7 +636,7 @@ static const char *find_places(struct walk *w)
 		return "the code that ends a method is not as in other builds";
 	if (leaf && !add_leaf(w, leaf_end))
 		return "its code is not as in other builds";
-	if (!find_symbols_table(w) || !find_unknown(w))
+	if (!find_symbols_table(w) || !ruby_unknown(w->o, &w->ret->unknown))
 		return "descry does not find its names";
 	return NULL;
 }

@@ -188,6 +188,14 @@ struct ruby_places {
 /* Finds them in a file, all addresses as linked. Returns the reason when it does not find all. */
 const char *ruby_places(struct object *o, struct ruby_places *ret);
 
+/* Finds the text that Ruby itself gives for a class without a name. */
+bool ruby_unknown(struct object *o, uint64_t *ret);
+
+/* --- raise_event.c --- */
+/* Finds the place in a file, as linked: `frame` has the execution context. *ret_unknown: as
+ * ruby_unknown(). Returns the reason when it does not. */
+const char *ruby_raise_event(struct object *o, struct ruby_place *ret, uint64_t *ret_unknown);
+
 /* --- leaf.c --- */
 /* Finds where Ruby 3.3 calls a leaf, and the last instruction of that function before it jumps. */
 bool ruby_leaf(struct ruby *r, const uint8_t *text, uint32_t n, uint64_t *ret_begin,
