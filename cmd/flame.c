@@ -7,6 +7,7 @@
 
 #include "base/characters.h"
 #include "run.h"
+#include "stack_file.h"
 #include "tool.h"
 
 #include "input/stackin/stackin.h"
@@ -41,6 +42,7 @@ struct flame {
 	struct flame_options picture;
 	const char *path;
 	bool reverse, diff, normalize, quiet;
+	uint64_t given;         /* bytes of the inputs */
 	char *unit;             /* of the input; owned */
 	struct cmdline program; /* a D program to run, if program.programs is not empty */
 };
@@ -193,6 +195,7 @@ static struct err *read_into(struct flame *f, const char *path, struct stacktree
 
 	stackin_init(&in, t, &f->in);
 	e = stackin_read(&in, path);
+	f->given += in.given;
 	if (!e)
 		remark(f, &in, path);
 	if (!f->unit && in.unit) {
@@ -263,16 +266,12 @@ static struct err *write_out(const struct flame *f, const struct stacktree *t)
 							    : NULL,
 	};
 	struct flame_options picture = f->picture;
-	struct stack_output w = { .tree = t, .picture = &picture, .about = &about };
-	struct out o;
-	FILE *file;
-	struct err *e = tool_out_begin(&o, f->path, &file);
+	struct stack_output w = {
+		.tree = t, .picture = &picture, .about = &about, .given = f->given
+	};
 
-	if (e)
-		return e;
 	picture.count_name = unit;
-	writer_of(f)->write(&w, &o);
-	return tool_out_end(&o, f->path, file);
+	return stack_file_write(f->path, false, writer_of(f), &w);
 }
 
 static struct err *flame_run(struct flame *f, char **files, int n, bool *ret_empty, int *ret_status)

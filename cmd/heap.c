@@ -8,6 +8,7 @@
 #include "program/space/space.h"
 #include "program/target/target.h"
 #include "render/writers.h"
+#include "stack_file.h"
 #include "tool.h"
 
 #define OPTS_OF struct heap_options
@@ -232,9 +233,7 @@ static struct err *write_page(struct heap_options *a, struct graph *g)
 	struct stack_output output = { .picture = &picture };
 	struct stacktree tree;
 	char **paths = NULL;
-	struct err *e = NULL, *end;
-	struct out o;
-	FILE *file;
+	struct err *e;
 	bool known = false;
 
 	for (size_t i = 0; writer && i < ARRAY_SIZE(forms); i++)
@@ -244,18 +243,14 @@ static struct err *write_page(struct heap_options *a, struct graph *g)
 			EINVAL,
 			"%s: the name ends in none of .html, .svg, .folded, .json, .hprof and .heapsnapshot",
 			a->page);
-	e = tool_out_begin_private(&o, a->page, &file);
-	if (e)
-		return e;
 	stacktree_init(&tree);
 	heap_stacktree(g, &tree, strcmp(writer->name, "html") ? NULL : &paths);
 	output.tree = &tree;
 	picture.notes = paths;
-	writer->write(&output, &o);
-	end = tool_out_end(&o, a->page, file);
+	e = stack_file_write(a->page, true, writer, &output);
 	heap_tree_paths_free(paths, &tree);
 	stacktree_fini(&tree);
-	return end;
+	return e;
 }
 
 static struct err *show_diff(struct heap_options *a, struct graph *g, const struct graph_wanted *w,

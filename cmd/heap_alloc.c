@@ -14,6 +14,7 @@
 #include "program/target/target.h"
 #include "render/writers.h"
 #include "run.h"
+#include "stack_file.h"
 #include "tool.h"
 
 struct watcher {
@@ -111,17 +112,10 @@ static struct err *read_heap(struct watcher *w, struct graph **ret)
 
 struct err *heap_write_tree(const char *page, const char *title, struct stacktree *tree)
 {
-	const struct stack_writer *writer = stack_writer_of(page);
 	struct flame_options picture = { .title = title, .count_name = "bytes" };
-	const struct stack_output output = { .tree = tree, .picture = &picture };
-	struct out o;
-	FILE *file;
-	struct err *e = tool_out_begin(&o, page, &file);
+	struct stack_output output = { .tree = tree, .picture = &picture };
 
-	if (e)
-		return e;
-	writer->write(&output, &o);
-	return tool_out_end(&o, page, file);
+	return stack_file_write(page, false, stack_writer_of(page), &output);
 }
 
 static struct err *write_picture(struct watcher *w, struct graph *g)

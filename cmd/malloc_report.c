@@ -2,7 +2,7 @@
 #include "malloc.h"
 
 #include "memory/alloc/alloc_report.h"
-#include "render/writers.h"
+#include "stack_file.h"
 #include "tool.h"
 
 /* Writes the stacks to the file of -o, in the form that its name ends with. */
@@ -22,9 +22,7 @@ static int write_stacks(const struct malloc_options *o, const struct alloc_repor
 					     .unit = blocks ? "count" : "bytes" };
 	struct stack_output output = { .picture = &picture, .about = &about };
 	struct stacktree tree;
-	FILE *file = NULL;
 	struct err *e;
-	struct out out;
 	int status = 0;
 
 	if (!w)
@@ -32,11 +30,7 @@ static int write_stacks(const struct malloc_options *o, const struct alloc_repor
 	stacktree_init(&tree);
 	alloc_report_tree(r, t, of, &tree);
 	output.tree = &tree;
-	e = tool_out_begin(&out, o->path, &file);
-	if (!e) {
-		w->write(&output, &out);
-		e = tool_out_end(&out, o->path, file);
-	}
+	e = stack_file_write(o->path, false, w, &output);
 	if (e)
 		status = tool_failed(e);
 	err_free(e);

@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "run.h"
+#include "stack_file.h"
 #include "tool.h"
 #include "render/picture_flame.h"
 #include "render/folded.h"
@@ -211,14 +212,8 @@ static struct err *write_out(const struct profile *p, const struct stacktree *t)
 		.json = write_json,
 		.arg = p,
 	};
-	struct out o;
-	FILE *file;
-	struct err *e = tool_out_begin(&o, p->path, &file);
 
-	if (e)
-		return e;
-	writer_of(p)->write(&w, &o);
-	return tool_out_end(&o, p->path, file);
+	return stack_file_write(p->path, false, writer_of(p), &w);
 }
 
 /* Prints "4985 samples in 5.0 s, 312 stacks; 12 user stacks not complete (...); 0 lost". */

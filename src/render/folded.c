@@ -58,6 +58,49 @@ static void push_children(struct writer *w, uint32_t node)
 	}
 }
 
+/* Returns the bytes of a frame's text that are written, and whether ".." stands behind them. */
+static uint32_t name_length(const struct stacktree_frame *f, uint32_t name_most, bool *ret_cut)
+{
+	uint32_t n = f->len;
+
+	*ret_cut = n > name_most;
+	if (!*ret_cut)
+		return n;
+	n = name_most;
+	for (int i = 0; i < 3 && n && ((uint8_t)f->text[n] & 0xc0) == 0x80; i++)
+		n--; /* no half of a character */
+	return n;
+}
+
+uint64_t folded_size(const struct stacktree *t, uint32_t name_most)
+{
+	cleanup_free uint64_t *path = xcalloc(t->nodes.n, sizeof(*path));
+	uint64_t size = 0;
+
+	for (uint32_t i = 1; i < t->nodes.n; i++) { /* a parent comes before its children */
+		const struct stacktree_frame *f = stacktree_frame_of(t, i);
+		bool cut;
+		const uint32_t n = name_length(f, name_most, &cut);
+
+		path[i] = path[t->nodes.v[i].parent] + n + (cut ? 2 : 0) +
+			  strlen(frame_mark(f->kind)) + 1;
+		if (has_self(t, i) && __builtin_add_overflow(size, path[i], &size))
+			return UINT64_MAX;
+	}
+	return size;
+}
+
+uint32_t folded_name_most(const struct stacktree *t, uint64_t most)
+{
+	uint32_t name_most = FOLDED_WHOLE;
+
+	while (name_most && folded_size(t, name_most) > most)
+		name_most = name_most == FOLDED_WHOLE     ? FOLDED_LONGEST
+			    : name_most > FOLDED_SHORTEST ? name_most / 2
+							  : 0;
+	return name_most;
+}
+
 static void write_counts(const struct stacktree *t, struct out *o, uint32_t node)
 {
 	out_char(o, ' ');
@@ -69,13 +112,22 @@ static void write_counts(const struct stacktree *t, struct out *o, uint32_t node
 	out_char(o, '\n');
 }
 
-void folded_frame(const struct stacktree_frame *f, struct out *o)
+static void write_name(const struct stacktree_frame *f, uint32_t name_most, struct out *o)
 {
-	out_mem(o, f->text, f->len);
+	bool cut;
+
+	out_mem(o, f->text, name_length(f, name_most, &cut));
+	if (cut)
+		out_str(o, "..");
 	out_str(o, frame_mark(f->kind));
 }
 
-void folded_write(const struct stacktree *t, struct out *o)
+void folded_frame(const struct stacktree_frame *f, struct out *o)
+{
+	write_name(f, FOLDED_WHOLE, o);
+}
+
+void folded_write(const struct stacktree *t, uint32_t name_most, struct out *o)
 {
 	struct writer w = { .t = t };
 
@@ -96,7 +148,7 @@ void folded_write(const struct stacktree *t, struct out *o)
 		for (uint32_t i = 0; i < w.path.n; i++) {
 			if (i)
 				out_char(o, ';');
-			folded_frame(stacktree_frame_of(t, w.path.v[i]), o);
+			write_name(stacktree_frame_of(t, w.path.v[i]), name_most, o);
 		}
 		write_counts(t, o, p.node);
 	}

@@ -1,6 +1,7 @@
 /* The table of the forms in which a stack tree is written, and the search by name and suffix. */
 #include "render/writers.h"
 
+#include <errno.h>
 #include <string.h>
 
 #include "base/mem.h"
@@ -14,7 +15,7 @@ static void write_text(const struct stack_output *w, struct out *o)
 
 static void write_folded(const struct stack_output *w, struct out *o)
 {
-	folded_write(w->tree, o);
+	folded_write(w->tree, w->name_most ?: FOLDED_WHOLE, o);
 }
 
 static void write_json(const struct stack_output *w, struct out *o)
@@ -85,5 +86,32 @@ const struct stack_writer *stack_writer_of(const char *path)
 		for (const char *const *tail = writers[i].suffixes; *tail; tail++)
 			if (ends(path, *tail))
 				return &writers[i];
+	return NULL;
+}
+
+struct err *stack_output_fit(const struct stack_writer *w, struct stack_output *o,
+			     char **ret_remark)
+{
+	const uint64_t most = STACKTREE_TEXT_OWN + o->given * STACKTREE_TEXT_PER_BYTE;
+
+	*ret_remark = NULL;
+	if (w->write != write_folded)
+		return NULL;
+	o->name_most = folded_name_most(o->tree, most);
+	if (!o->name_most)
+		return err_new(E2BIG,
+			       "the stacks would be %llu MB of folded text, and %llu MB with names "
+			       "that are cut after %d bytes, of at most %llu MB: .svg, .html and "
+			       ".json have each part of the stacks once",
+			       (unsigned long long)(folded_size(o->tree, FOLDED_WHOLE) >> 20),
+			       (unsigned long long)(folded_size(o->tree, FOLDED_SHORTEST) >> 20),
+			       FOLDED_SHORTEST, (unsigned long long)(most >> 20));
+	if (o->name_most != FOLDED_WHOLE)
+		*ret_remark = xasprintf(
+			"the stacks would be %llu MB of folded text, of at most %llu MB: names are "
+			"cut after %u bytes; .svg, .html and .json have each part of the stacks "
+			"once",
+			(unsigned long long)(folded_size(o->tree, FOLDED_WHOLE) >> 20),
+			(unsigned long long)(most >> 20), o->name_most);
 	return NULL;
 }

@@ -18,6 +18,16 @@
 
 enum { STACKTREE_ROOT = 0, STACKTREE_NONE = UINT32_MAX };
 
+/* The stacks of a tree, each written as text, may be many thousand times the data from which they
+ * come, because a frame of few bytes can stand for a name of 64 kB. So this text has a budget: of
+ * an input of n bytes, FREE + n * PER_BYTE (in pprof, a frame is one to three bytes, and several
+ * when functions are inlined there); of stacks that descry records itself, OWN. */
+enum {
+	STACKTREE_TEXT_FREE = 64 << 20,
+	STACKTREE_TEXT_PER_BYTE = 512,
+	STACKTREE_TEXT_OWN = 1 << 30,
+};
+
 /* Two frames are equal when their kinds and texts are equal. */
 struct stacktree_frame {
 	const char *text; /* "MODULE`FUNCTION"; not NUL-terminated; lives as long as the tree */

@@ -28,7 +28,7 @@ static uint64_t read_as(enum stackin_format format, const uint8_t *data, size_t 
 	stacktree_finish(&t);
 	total = e ? 0 : t.nodes.v[STACKTREE_ROOT].total;
 	if (t.nodes.n < 10000)
-		folded_write(&t, &out);
+		folded_write(&t, FOLDED_WHOLE, &out);
 	out_fini(&out);
 	stacktree_fini(&t);
 	err_free(e);

@@ -22,7 +22,7 @@ static char *read_pieces(const char *text, size_t piece, const struct stackin_op
 	*ret_skipped = in.skipped;
 	stackin_fini(&in);
 	stacktree_finish(&t);
-	folded_write(&t, &out);
+	folded_write(&t, FOLDED_WHOLE, &out);
 	out_char(&out, '\0');
 	stacktree_fini(&t);
 	return out.v;

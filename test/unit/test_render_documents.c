@@ -33,7 +33,7 @@ static char *read_folded(const void *p, size_t n, size_t piece, const struct sta
 		*ret_why = xstrdup(in.notes.v[i]);
 	stackin_fini(&in);
 	stacktree_finish(&t);
-	folded_write(&t, &out);
+	folded_write(&t, FOLDED_WHOLE, &out);
 	out_char(&out, '\0');
 	stacktree_fini(&t);
 	return out.v;

@@ -9,7 +9,7 @@ static char *folded(struct stacktree *t)
 	struct out o = { 0 };
 
 	stacktree_finish(t);
-	folded_write(t, &o);
+	folded_write(t, FOLDED_WHOLE, &o);
 	out_char(&o, '\0');
 	return o.v;
 }
@@ -150,7 +150,7 @@ static void test_deep(void **state)
 	stacktree_add_text(&t, text, DEPTH * 2 - 1, 1);
 	stacktree_finish(&t);
 	assert_int_equal(t.depth, DEPTH);
-	folded_write(&t, &o);
+	folded_write(&t, FOLDED_WHOLE, &o);
 	assert_int_equal(o.n, DEPTH * 2 - 1 + 3);
 	o.n = 0;
 	stacktree_json(&t, &o);

@@ -18,9 +18,6 @@ enum { MAGIC_MAX = 16 }; /* bytes by which a document is recognised */
 /* A gzipped document has at most INFLATED_FREE + n * INFLATED_TIMES bytes, where n is its size.
  * pprof's profiles shrink to about a tenth. */
 enum { INFLATED_FREE = 16 << 20, INFLATED_TIMES = 100 };
-/* The distinct stacks of an input of n bytes have at most TEXT_FREE + n * TEXT_PER_BYTE bytes of
- * text. In pprof, a frame is one to three bytes, and several when functions are inlined there. */
-enum { TEXT_FREE = 64 << 20, TEXT_PER_BYTE = 512 };
 
 struct stackin_gzip {
 	z_stream z;
@@ -124,7 +121,7 @@ void stackin_count(struct stackin *in, const uint32_t *ids, uint32_t n, uint64_t
 		return;
 	for (uint32_t i = 0; i < n; i++)
 		in->text_bytes += in->tree->frames.v[ids[i]].len + 1;
-	in->overgrown = in->text_bytes > TEXT_FREE + in->given * TEXT_PER_BYTE;
+	in->overgrown = in->text_bytes > STACKTREE_TEXT_FREE + in->given * STACKTREE_TEXT_PER_BYTE;
 }
 
 static struct err *check_text(const struct stackin *in)
