@@ -1,4 +1,4 @@
-/* Sets and clears bits in the JVM's Methods by which its compilers leave them alone. */
+/* Marks the JVM's Methods, and has the marks by which its compilers leave them alone. */
 #include "agent/jvm_methods.h"
 #include "agent/memory.h"
 #include "agent/sys.h"
@@ -79,13 +79,13 @@ static int in_text(const char *text, const char *class, const char *method)
 	return 0;
 }
 
-static int is_wanted(const char *class, const char *method)
+static int is_wanted(method_mark *mark, const char *class, const char *method)
 {
 	int found = 0;
 
 	methods_lock();
 	for (const struct methods *m = first; m && !found; m = m->next)
-		found = in_text(m->text, class, method);
+		found = m->mark == mark && in_text(m->text, class, method);
 	methods_unlock();
 	return found;
 }
@@ -103,7 +103,7 @@ static void mark_status(uint32_t *status, int wanted)
 }
 
 /* A jmethodID is the address of a word that has the Method's. */
-static void mark(jvm_ref method, int wanted)
+void jvm_methods_interpret(jvm_ref method, int wanted)
 {
 	uint32_t *access = (uint32_t *)(*(uint64_t *)method + flags_at);
 	uint16_t *flags = (uint16_t *)(*(uint64_t *)method + flags_at + FLAGS_AT);
@@ -124,17 +124,18 @@ static void mark(jvm_ref method, int wanted)
 }
 
 /* dropped: only methods of this text; NULL: those of all. */
-static void mark_class(jvm_handle tools, jvm_ref class, const char *dropped)
+static void mark_class(jvm_handle tools, jvm_ref class, method_mark *mark, const char *dropped)
 {
 	char *name = jvmti_class_name(tools, class);
 	jvm_ref *methods = 0;
 	int32_t n = 0;
 
-	if (name && *name == 'L' && (dropped ? in_text(dropped, name, 0) : is_wanted(name, 0)))
+	if (name && *name == 'L' &&
+	    (dropped ? in_text(dropped, name, 0) : is_wanted(mark, name, 0)))
 		jvmti_methods(tools, class, &n, &methods);
 	for (int32_t i = 0; methods && i < n; i++) {
 		char *method = jvmti_method_name(tools, methods[i]);
-		int wanted = method && is_wanted(name, method);
+		int wanted = method && is_wanted(mark, name, method);
 
 		if (method && (wanted || (dropped && in_text(dropped, name, method))))
 			mark(methods[i], wanted);
@@ -147,58 +148,87 @@ static void mark_class(jvm_handle tools, jvm_ref class, const char *dropped)
 		jvmti_free(tools, name);
 }
 
-static void mark_classes(jvm_handle tools, jvm_handle jni, const char *dropped)
+static void mark_classes(jvm_handle tools, jvm_handle jni, method_mark *mark, const char *dropped)
 {
 	jvm_ref *classes;
 	int32_t n = 0;
 
 	jvmti_classes(tools, &n, &classes);
 	for (int32_t i = 0; classes && i < n; i++) {
-		mark_class(tools, classes[i], dropped);
+		mark_class(tools, classes[i], mark, dropped);
 		jni_drop(jni, classes[i]);
 	}
 	if (classes)
 		jvmti_free(tools, classes);
 }
 
-static void class_prepared(jvm_handle tools, jvm_handle jni, jvm_ref thread, jvm_ref class)
+/* Returns the next mark that is in use behind a number of others, NULL: there is none. */
+static method_mark *mark_at(uint32_t n)
 {
-	(void)jni;
-	(void)thread;
-	if (__atomic_load_n(&first, __ATOMIC_RELAXED))
-		mark_class(tools, class, 0);
+	method_mark *mark = 0;
+
+	methods_lock();
+	for (const struct methods *m = first; m; m = m->next) {
+		int again = 0;
+
+		for (const struct methods *k = first; k != m; k = k->next)
+			again |= k->mark == m->mark;
+		if (!again && !n--) {
+			mark = m->mark;
+			break;
+		}
+	}
+	methods_unlock();
+	return mark;
 }
 
-int jvm_methods_take(jvm_handle tools, jvm_handle jni, struct methods *m, const char *text)
+static void class_prepared(jvm_handle tools, jvm_handle jni, jvm_ref thread, jvm_ref class)
+{
+	method_mark *mark;
+
+	(void)jni;
+	(void)thread;
+	for (uint32_t i = 0; (mark = mark_at(i)); i++)
+		mark_class(tools, class, mark, 0);
+}
+
+const char *jvm_methods_access(jvm_handle jni, const char *text)
 {
 	uint64_t at = 0;
-	uint32_t n;
 
-	m->text[0] = 0;
 	if (*text != '@')
 		return 0;
 	while (*++text && *text != ';')
 		at = at << 4 | (uint64_t)(*text <= '9' ? *text - '0' : *text - 'a' + 10);
-	n = length(text, 0);
-	if (!n || n >= sizeof(m->text))
-		return 0;
 	flags_at = at;
 	has_status = jni_version(jni) >= JAVA_21;
-	mem_copy(m->text, text, n + 1);
+	return text;
+}
+
+const char *jvm_methods_take(jvm_handle tools, jvm_handle jni, struct methods *m, method_mark *mark,
+			     const char *text)
+{
+	const uint32_t n = length(text, ' ');
+
+	if (!n || n >= sizeof(m->text))
+		return text + n;
+	mem_copy(m->text, text, n);
+	m->text[n] = 0;
+	m->mark = mark;
 	methods_lock();
 	m->next = first;
 	first = m;
 	methods_unlock();
 	jvmti_follow_classes(tools, class_prepared);
-	mark_classes(tools, jni, 0);
-	return 1;
+	mark_classes(tools, jni, mark, 0);
+	return text + n;
 }
 
 void jvm_methods_drop(jvm_handle tools, jvm_handle jni, struct methods *m)
 {
 	struct methods **at = &first;
 
-	if (!m->text[0])
+	if (!m->mark)
 		return;
 	methods_lock();
 	while (*at && *at != m)
@@ -206,6 +236,6 @@ void jvm_methods_drop(jvm_handle tools, jvm_handle jni, struct methods *m)
 	if (*at)
 		*at = m->next;
 	methods_unlock();
-	mark_classes(tools, jni, m->text);
-	m->text[0] = 0;
+	mark_classes(tools, jni, m->mark, m->text);
+	m->mark = 0;
 }

@@ -1,8 +1,9 @@
-/* Methods that a JVM is to interpret, because their arguments are read: in a frame of the
- * interpreter they have known places, in compiled code they have not.
+/* Methods that are to be marked, those that are there and those of classes that are loaded later:
+ * by the names of wire/jvm_text.h.
  *
- * In: the text of wire/jvm_text.h. Out: the JVM's compilers take no such method, neither alone nor
- * as a part of its callers, also of classes that are loaded later.
+ * A mark of this file's own makes a JVM interpret a method whose arguments are read: in a frame of
+ * the interpreter they have known places, in compiled code they have not. The compilers take no
+ * such method, neither alone nor as a part of its callers.
  */
 #ifndef DESCRY_AGENT_JVM_METHODS_H
 #define DESCRY_AGENT_JVM_METHODS_H
@@ -10,15 +11,25 @@
 #include "agent/jvm_table.h"
 #include "wire/jvm_text.h"
 
+/* Marks a method, or takes the mark away. */
+typedef void method_mark(jvm_ref method, int wanted);
+
 struct methods {
 	struct methods *next; /* of all that are in use */
+	method_mark *mark;    /* NULL: none are */
 	char text[JAVA_SWITCH_TEXT];
 };
 
-/* text: "@ACCESS;CLASS.METHOD...", or anything else for none. Returns true when there are some; the
- * JVM must give up its code then. */
-int jvm_methods_take(jvm_handle tools, jvm_handle jni, struct methods *m, const char *text);
-/* Lets the JVM compile them again, unless others want them. */
+/* Reads "@ACCESS" and has the JVM know what jvm_methods_interpret() changes. Returns what is behind
+ * it, NULL: it is another text. */
+const char *jvm_methods_access(jvm_handle jni, const char *text);
+/* The mark of methods that are to be interpreted. */
+void jvm_methods_interpret(jvm_ref method, int wanted);
+
+/* text: ";CLASS.METHOD...", up to a blank or its end. Returns what is behind it. */
+const char *jvm_methods_take(jvm_handle tools, jvm_handle jni, struct methods *m, method_mark *mark,
+			     const char *text);
+/* Takes the marks away, but for those of others. */
 void jvm_methods_drop(jvm_handle tools, jvm_handle jni, struct methods *m);
 
 #endif

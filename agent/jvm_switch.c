@@ -14,6 +14,7 @@
 #include "agent/jvm_table.h"
 #include "agent/memory.h"
 #include "agent/sys.h"
+#include "agent/jvm_interpreter.h"
 #include "agent/jvm_methods.h"
 #include "agent/jvm_sampling.h"
 #include "wire/jvm_text.h"
@@ -49,7 +50,8 @@ static struct holder {
 	int32_t fifo;
 	uint8_t holds[JAVA_SWITCH_FLAGS * 2];
 	uint8_t samples;
-	struct methods methods;
+	uint8_t has_interpreter;
+	struct methods interpreted, entered;
 } holders[JAVA_SWITCH_HOLDERS];
 
 static uint32_t locked;
@@ -226,12 +228,27 @@ static int drop_flags(struct holder *h)
 	return changed;
 }
 
+static void drop_methods(struct holder *h, jvm_handle jni)
+{
+	jvm_methods_drop(tools, jni, &h->interpreted);
+	jvm_methods_drop(tools, jni, &h->entered);
+}
+
+/* Under the lock. */
+static void drop_interpreter(struct holder *h)
+{
+	if (h->has_interpreter)
+		jvm_interpreter_drop();
+	h->has_interpreter = 0;
+}
+
 static void let_go(struct holder *h, jvm_handle jni)
 {
 	int changed;
 
-	jvm_methods_drop(tools, jni, &h->methods);
+	drop_methods(h, jni);
 	lock();
+	drop_interpreter(h);
 	if (h->samples)
 		jvm_samples_stop(jni);
 	changed = drop_flags(h);
@@ -258,7 +275,7 @@ static void await_compilers(jvm_handle jni)
 static void watch_holder(jvm_handle jvmti, jvm_handle jni, void *arg)
 {
 	struct holder *h = arg;
-	uint64_t wait = h->methods.text[0] ? AGAIN_AFTER : (uint64_t)-1;
+	uint64_t wait = h->interpreted.mark ? AGAIN_AFTER : (uint64_t)-1;
 	uint8_t byte;
 
 	(void)jvmti;
@@ -361,6 +378,22 @@ static int sample(jvm_handle jni, struct holder *h, const char *text)
 	return result;
 }
 
+/* text: what is behind the flags. Returns true when methods are to be interpreted. */
+static int take_methods(jvm_handle jni, struct holder *h, const char *text)
+{
+	const char *behind = jvm_interpreter_take(text);
+
+	if (behind) {
+		h->has_interpreter = 1;
+		text = jvm_methods_take(tools, jni, &h->entered, jvm_interpreter_mark, behind);
+		text += *text == ' ';
+	}
+	behind = jvm_methods_access(jni, text);
+	if (behind)
+		jvm_methods_take(tools, jni, &h->interpreted, jvm_methods_interpret, behind);
+	return !!behind;
+}
+
 /* Returns CHANGED or INTERPRETS when the JVM must give up its code, else a result. */
 static int switch_on(jvm_handle jni, const char *text)
 {
@@ -380,12 +413,12 @@ static int switch_on(jvm_handle jni, const char *text)
 	if (find_internals(jni, white_box)) {
 		while ((flag = next_address(&text, &was_off)))
 			changed = take_flag(flag, was_off, h) ? CHANGED : changed;
-		if (jvm_methods_take(tools, jni, &h->methods, text))
-			changed = INTERPRETS;
+		changed = take_methods(jni, h, text) ? INTERPRETS : changed;
 		result = start_watch(jni, h);
 	}
 	if (result) {
-		jvm_methods_drop(tools, jni, &h->methods);
+		drop_methods(h, jni);
+		drop_interpreter(h);
 		drop_holder(h);
 	}
 	return result ?: changed;

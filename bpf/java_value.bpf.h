@@ -113,8 +113,12 @@ ROUTINE u64 d_java_arg(u64 rbp, u64 interpreter, u64 size, u64 members)
 	u64 v = 0;
 
 	/* the JVM's function that has the probe has a frame, too */
-	if (java_value_word(rbp + 8) - interpreter < size)
-		v = java_parameter_at(java_value_word(rbp), members);
+	u64 frame = java_value_word(rbp);
+
+	if (java_value_word(frame - WIRE_JAVA_ENTERING_AT) == WIRE_JAVA_ENTERING)
+		v = java_parameter_at(java_value_word(frame), members);
+	else if (java_value_word(rbp + 8) - interpreter < size)
+		v = java_parameter_at(frame, members);
 	RESULT(v);
 }
 

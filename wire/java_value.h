@@ -18,6 +18,12 @@ enum {
 	WIRE_JAVA_STRING = 's',
 };
 
+/* At rbp - 8 of a frame of descry's library in the JVM (agent/jvm_interpreter.h), which is called
+ * in front of the interpreter's entry and has made a frame like the interpreter's; a number that no
+ * program has there by chance. */
+enum { WIRE_JAVA_ENTERING_AT = 8 };
+#define WIRE_JAVA_ENTERING 0xde5c7eed5e7f00d5
+
 /* The byte of a packed number from bit 8 * i on. */
 #define WIRE_JAVA_BYTE(packed, i) ((packed) >> 8 * (i)&0xff)
 

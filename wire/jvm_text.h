@@ -7,10 +7,12 @@
  * until the last writer has closed the FIFO. So long the JVM also does not compile some methods, so
  * that their arguments are in frames of the interpreter:
  *
- *	FIFO WHITEBOX FLAG... @ACCESS;CLASS.METHOD;CLASS.METHOD
+ *	FIFO WHITEBOX FLAG... #NUMBER,...;CLASS.METHOD... @ACCESS;CLASS.METHOD;CLASS.METHOD
  *
- * ACCESS is the place of the access flags in the JVM's Method, in Java 21 of its status. A name may
- * have a * at its beginning and one at its end.
+ * ACCESS is the place of the access flags in the JVM's Method, from Java 21 on of its status. A
+ * name may have a * at its beginning and one at its end. The methods behind # pass their probes in
+ * an interpreter that has no code for them (agent/jvm_interpreter.h); its numbers are those of
+ * enum java_interpreter.
  *
  * Or it samples the objects that the JVM makes (wire/jvm_samples.h), a sample for each so many
  * bytes, until the writer has closed the FIFO:
@@ -29,6 +31,22 @@ enum {
 	JAVA_SWITCH_TEXT = 900,   /* bytes of it, at most, with the NUL; the JVM takes 1,024 */
 	JAVA_SWITCH_PATH = 64,    /* of them for the FIFO */
 	JAVA_SWITCH_HOLDERS = 16, /* at the same time, in one JVM */
+};
+
+/* Where an interpreter without probes is reached: places of members, then addresses. */
+enum java_interpreter {
+	JAVA_METHOD_ENTRY,        /* in a Method: where the interpreter enters it */
+	JAVA_METHOD_FROM,         /* the same, while the method is not compiled */
+	JAVA_METHOD_CONST,        /* its ConstMethod */
+	JAVA_CONST_PARAMETERS,    /* in a ConstMethod: how many words its parameters have */
+	JAVA_CONST_CODE,          /* where its bytecode begins */
+	JAVA_ENTRIES,             /* the interpreter's entries, by kind of method */
+	JAVA_NORMAL_TABLE,        /* the code of each bytecode */
+	JAVA_ACTIVE_TABLE,        /* the one in use, a copy of that or of another */
+	JAVA_LEAVES_BY_EXCEPTION, /* a variable: the code that ends a method so */
+	JAVA_ENTERED,             /* the JVM's functions that have the probes */
+	JAVA_LEFT,
+	JAVA_INTERPRETER_NUMBERS,
 };
 
 /* Results of Agent_OnAttach(). */

@@ -18,6 +18,8 @@ struct wanted {
 	uint32_t n;
 	struct out methods; /* whose arguments are read */
 	uint32_t access_at;
+	struct out entered; /* that the interpreter is to pass probes of */
+	const struct probe_java_interpreter *interpreter;
 };
 typedef VEC(struct wanted) wanted_vec;
 
@@ -39,10 +41,26 @@ static void want_method(struct out *to, const struct probe *p)
 	out_printf(to, ".%s", p->func);
 }
 
+/* Returns true when the names are those of methods, and not of the JVM's functions. */
+static bool names_methods(const struct probe *p)
+{
+	return !strncmp(p->prov, "java", 4);
+}
+
 /* Returns true for java123:CLASS:METHOD:entry, whose args[] are the method's. */
 static bool is_method(const struct probe *p)
 {
-	return !strncmp(p->prov, "java", 4) && !strcmp(p->name, "entry");
+	return names_methods(p) && !strcmp(p->name, "entry");
+}
+
+static const char any_method[] = ";*.*";
+
+static void want_entered(struct out *to, const struct probe *p)
+{
+	if (names_methods(p))
+		want_method(to, p);
+	else
+		out_printf(to, "%s", any_method);
 }
 
 static void want(wanted_vec *all, const struct probe *p)
@@ -54,10 +72,26 @@ static void want(wanted_vec *all, const struct probe *p)
 		i++;
 	if (i == w->n && w->n < JAVA_SWITCH_FLAGS)
 		w->flags[w->n++] = p->java_switch;
+	if (p->java_switch->interpreter) {
+		w->interpreter = p->java_switch->interpreter;
+		want_entered(&w->entered, p);
+	}
 	if (p->java_switch->access_at && p->typed_used && is_method(p)) {
 		w->access_at = p->java_switch->access_at;
 		want_method(&w->methods, p);
 	}
+}
+
+/* Too many methods for one text: the interpreter then passes the probes of all. */
+static void write_interpreter(struct out *to, const struct wanted *w)
+{
+	enum { ROOM = JAVA_SWITCH_TEXT / 3 };
+
+	for (uint32_t i = 0; i < JAVA_INTERPRETER_NUMBERS; i++)
+		out_printf(to, "%s%" PRIx64, i ? "," : " #", w->interpreter->number[i]);
+	out_printf(to, "%.*s",
+		   w->entered.n < ROOM ? (int)w->entered.n : (int)sizeof(any_method) - 1,
+		   w->entered.n < ROOM ? w->entered.v : any_method);
 }
 
 static struct err *switch_one(const struct wanted *w, struct java_switches *ret)
@@ -70,6 +104,11 @@ static struct err *switch_one(const struct wanted *w, struct java_switches *ret)
 	for (uint32_t i = 0; i < w->n; i++)
 		out_printf(&text, " %s%" PRIx64, w->flags[i]->was_off ? "-" : "",
 			   w->flags[i]->flag_at);
+	if (w->interpreter)
+		out_printf(&text, " %s%" PRIx64, w->interpreter->native_off ? "-" : "",
+			   w->interpreter->native_at);
+	if (w->interpreter)
+		write_interpreter(&text, w);
 	if (w->methods.n)
 		out_printf(&text, " @%" PRIx32 "%.*s", w->access_at, (int)w->methods.n,
 			   w->methods.v);
@@ -135,7 +174,7 @@ struct err *java_switches_on(const struct image *img, bool inside, struct java_s
 	for (uint32_t i = 0; i < all.n && !e; i++)
 		e = switch_one(&all.v[i], ret);
 	for (uint32_t i = 0; i < all.n; i++)
-		out_fini(&all.v[i].methods);
+		out_fini(&all.v[i].methods), out_fini(&all.v[i].entered);
 	vec_fini(&all);
 	return e;
 }

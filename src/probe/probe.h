@@ -153,6 +153,14 @@ struct probe_perf {
 	bool no_user, no_kernel;
 };
 
+/* An interpreter that passes the probes of methods by descry's library. */
+struct probe_java_interpreter {
+	const uint64_t *number; /* enum java_interpreter (wire/jvm_text.h) */
+	/* The JVM's bool PreferInterpreterNativeStubs, which is to be true meanwhile. */
+	uint64_t native_at;
+	bool native_off; /* no option has set it */
+};
+
 /* A flag of a running JVM without which it does not pass the probe: addresses in the process.
  * src/load/java_switch.h sets it. */
 struct probe_java_switch {
@@ -162,6 +170,8 @@ struct probe_java_switch {
 	bool was_off;          /* another tracer has set it */
 	/* Place of the access flags in the JVM's Method. 0: arguments of methods cannot be read. */
 	uint32_t access_at;
+	/* NULL: the interpreter has code for these probes. */
+	const struct probe_java_interpreter *interpreter;
 };
 
 struct probe {

@@ -82,12 +82,20 @@ const char *usdt_names_filter(struct arena *a, const struct usdt_names *names, c
 /* Returns the place of the access flags in a Method, 0: arguments of methods cannot be read in this
  * JVM. */
 uint32_t usdt_java_access(struct probe_set *ps, pid_t pid);
+/* Returns what descry's library needs where the interpreter has no code for the probes of methods.
+ * NULL: not in this JVM. */
+const struct probe_java_interpreter *usdt_java_interpreter(struct probe_set *ps, pid_t pid);
 /* Sets args[] of the methods that a description names. */
 void usdt_java_args(struct probe_set *ps, const struct probe *p, struct probe_args *ret);
 /* Returns true when a flag of a JVM that is true is so by another tracer, and false soon. */
 bool usdt_java_flag_is_tracers(pid_t pid, const char *name);
 /* NULL: nothing. */
 void usdt_javas_free(struct usdt_java *v);
+
+/* --- usdt_interpreter.c --- */
+struct jvm;
+/* The same, in the arena. */
+const struct probe_java_interpreter *usdt_interpreter(struct arena *a, struct jvm *v);
 
 /* --- usdt_jvm.c --- */
 /* Finds a variable by which a program knows whether to pass a probe. The in-process engine writes

@@ -23,7 +23,8 @@ struct usdt_java {
 	pid_t pid;
 	size_t budget;
 	struct space *space;
-	struct runtime *r; /* NULL: arguments cannot be read */
+	struct runtime *r; /* NULL: not a JVM that descry knows */
+	bool args;         /* arguments can be read */
 	struct wire_language wire;
 	struct jvm_string string;
 	uint32_t signature_at;
@@ -44,13 +45,19 @@ static bool has_access_bits(const struct usdt_java *v)
 	       l->method_intrinsic.at == l->method_access.at + 8;
 }
 
-/* Returns the place of a Method's status in Java 21: between two other members. 0: it is not there.
- */
+/* Returns the place of a Method's status in Java 21 and 25: between two other members. 0: it is not
+ * there. */
 static uint32_t status_at(const struct usdt_java *v)
 {
 	const struct jvm_layout *l = &jvm_of(v)->layout;
 
-	return l->method_virtual.width == 4 && l->method_intrinsic.width == 2 &&
+	if (!strncmp(v->r->version, "25.", 3))
+		return l->method_access.at == l->method_virtual.at + 4 &&
+				       l->method_intrinsic.at == l->method_virtual.at + 12
+			       ? l->method_virtual.at + 8
+			       : 0;
+	return !strncmp(v->r->version, "21.", 3) && l->method_virtual.width == 4 &&
+			       l->method_intrinsic.width == 2 &&
 			       l->method_intrinsic.at == l->method_virtual.at + 8
 		       ? l->method_virtual.at + 4
 		       : 0;
@@ -60,9 +67,7 @@ static uint32_t status_at(const struct usdt_java *v)
  */
 static bool is_known(struct usdt_java *v)
 {
-	return v->r->type == &runtime_jvm &&
-	       (has_access_bits(v) || (!strncmp(v->r->version, "21.", 3) && status_at(v))) &&
-	       v->r->type->wire(v->r, &v->wire) &&
+	return (has_access_bits(v) || status_at(v)) && v->r->type->wire(v->r, &v->wire) &&
 	       jvm_values_read(jvm_of(v), &v->string, &v->signature_at);
 }
 
@@ -96,8 +101,9 @@ static struct usdt_java *java_find(struct probe_set *ps, pid_t pid)
 	v->next = ps->javas;
 	ps->javas = v;
 	java_open(v);
-	if (!v->r || !is_known(v))
+	if (v->r && v->r->type != &runtime_jvm)
 		java_close(v);
+	v->args = v->r && is_known(v);
 	return v;
 }
 
@@ -111,9 +117,16 @@ uint32_t usdt_java_access(struct probe_set *ps, pid_t pid)
 {
 	const struct usdt_java *v = java_find(ps, pid);
 
-	if (!v->r)
+	if (!v->args)
 		return 0;
 	return has_access_bits(v) ? jvm_of(v)->layout.method_access.at : status_at(v);
+}
+
+const struct probe_java_interpreter *usdt_java_interpreter(struct probe_set *ps, pid_t pid)
+{
+	const struct usdt_java *v = java_find(ps, pid);
+
+	return v->r ? usdt_interpreter(&ps->arena, jvm_of(v)) : NULL;
 }
 
 bool usdt_java_flag_is_tracers(pid_t pid, const char *name)
@@ -190,7 +203,7 @@ void usdt_java_args(struct probe_set *ps, const struct probe *p, struct probe_ar
 	char *class = arena_strdup(&ps->arena, p->mod);
 
 	ret->ntyped = 0;
-	if (!v->r || !p->java_switch || !p->java_switch->access_at)
+	if (!v->args || !p->java_switch || !p->java_switch->access_at)
 		return;
 	for (char *c = class; *c; c++)
 		if (*c == '.')

@@ -17,7 +17,7 @@
 #include "wire/jvm_text.h"
 
 /* From this version on, the interpreter's code has these probes only when the flag was true when
- * the JVM began (JDK-8335946). */
+ * the JVM began (JDK-8335946). usdt_java_interpreter() knows other means for those of methods. */
 enum { JAVA_FIXED = 24 };
 
 static const struct {
@@ -103,7 +103,9 @@ static void find_switch(struct probe_set *ps, const struct process_object *po,
 	const uint8_t version = compiled ? jvm_version(po) : 1;
 	uint64_t addr;
 
-	if (!version || version >= JAVA_FIXED) {
+	if (version >= JAVA_FIXED && !strcmp(what, "methods"))
+		f->on.interpreter = usdt_java_interpreter(ps, po->pid);
+	if (!version || (version >= JAVA_FIXED && !f->on.interpreter)) {
 		f->refused = version ? "from Java 24 on, the interpreter of a JVM that was started "
 				       "without it lacks the probe"
 				     : "its file does not say which version it is";

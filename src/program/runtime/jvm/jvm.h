@@ -19,7 +19,10 @@
 	X(method_access, 1, "Method", "_access_flags", "", "") \
 	X(method_virtual, 0, "Method", "_vtable_index", "", "") \
 	X(method_intrinsic, 0, "Method", "_intrinsic_id", "", "") \
+	X(method_entry, 0, "Method", "_i2i_entry", "", "") \
+	X(method_from, 0, "Method", "_from_interpreted_entry", "", "") \
 	X(const_constants, 1, "ConstMethod", "_constants", "", "") \
+	X(const_parameters, 0, "ConstMethod", "_size_of_parameters", "", "") \
 	X(const_words, 1, "ConstMethod", "_constMethod_size", "", "") \
 	X(const_flags, 1, "ConstMethod", "_flags", "ConstMethod", "_flags._flags") \
 	X(const_code_size, 1, "ConstMethod", "_code_size", "", "") \

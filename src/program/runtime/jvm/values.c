@@ -1,6 +1,7 @@
 /* What programs need to read Java's values: the parameters of methods, and the structure of a
  * String. */
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/glob.h"
@@ -28,6 +29,8 @@ enum {
 	/* arrayOopDesc */
 	LENGTH_AT = 16,
 	LENGTH_AT_NARROW = 12,
+	LENGTH_AT_COMPACT = 8, /* from Java 24 on */
+	UNALIGNED = 23,        /* from this version on, bytes are behind the length */
 };
 
 /* X(name, required, type, member) */
@@ -57,6 +60,9 @@ enum {
 	X(oop_base, 0, "CompressedOops", "_narrow_oop._base") \
 	X(oop_shift, 0, "CompressedOops", "_narrow_oop._shift") \
 	X(string, 0, "vmClasses", "_klasses[static_cast<int>(vmClassID::String_klass_knum)]") \
+	/* from Java 25 on */ \
+	X(new_base, 0, "CompressedOops", "_base") \
+	X(new_shift, 0, "CompressedOops", "_shift") \
 	/* in Java 11 */ \
 	X(old_base, 0, "Universe", "_narrow_oop._base") \
 	X(old_shift, 0, "Universe", "_narrow_oop._shift") \
@@ -306,8 +312,12 @@ static bool read_string(const struct jvm *j, struct jvm_string *ret)
 
 	s.value = (uint8_t)field_at(j, class, "value");
 	s.coder = (uint8_t)field_at(j, class, "coder");
-	s.length = jvm_option(j, "UseCompressedClassPointers") ? LENGTH_AT_NARROW : LENGTH_AT;
-	s.data = (uint8_t)((s.length + 4 + 7) & ~7u);
+	s.length = jvm_option(j, "UseCompactObjectHeaders")      ? LENGTH_AT_COMPACT
+		   : jvm_option(j, "UseCompressedClassPointers") ? LENGTH_AT_NARROW
+								 : LENGTH_AT;
+	s.data = (uint8_t)(s.length + 4);
+	if (strtoul(j->runtime.version, NULL, 10) < UNALIGNED)
+		s.data = (s.data + 7u) & ~7u;
 	if (!s.value || !s.coder)
 		return false;
 	if (jvm_option(j, "UseZGC")) {
@@ -328,6 +338,10 @@ static bool known_variables(struct jvm_values_layout *l)
 		l->string = l->old_string;
 		l->oop_base = l->old_base;
 		l->oop_shift = l->old_shift;
+	}
+	if (!l->oop_base) {
+		l->oop_base = l->new_base;
+		l->oop_shift = l->new_shift;
 	}
 	return l->string && l->oop_base && l->oop_shift;
 }
