@@ -219,31 +219,73 @@ INLINE u32 java_moved_hash(u32 key)
 	return key ^ key >> 16;
 }
 
+/* Returns the offset that an object has now, by a table of the parts from which objects are moved.
+ * ret_found: the object's part is in the table. */
+INLINE u64 java_forwarded(u64 table, u64 offset, u64 form, bool *ret_found)
+{
+	u64 part = java_value_word(table + (offset >> WIRE_JAVA_GRANULE) * 8), length;
+	struct java_moved m = { .cursor = hidden(0), .entry = hidden(0) };
+
+	*ret_found = part != 0;
+	if (!part)
+		return offset;
+	length = WIRE_JAVA_BYTE(form, WIRE_JAVA_PART_ENTRIES);
+	m.from = (offset - java_value_word(part)) >> (java_value_word(part + length - 8) & 63);
+	m.mask = java_value_word(part + length) - 1;
+	m.entries = part + WIRE_JAVA_BYTE(form, WIRE_JAVA_PART_SIZE);
+	m.cursor = hidden(java_moved_hash((u32)m.from));
+	bpf_loop(JAVA_MOVED_MAX, java_moved_entry, &m, 0);
+	return m.entry ? m.entry >> 1 & ((1ull << (WIRE_JAVA_ENTRY_FROM - 1)) - 1) : offset;
+}
+
+/* Returns the address that an object has now, of a reference with its colour in the lowest bits
+ * (ZBarrier::remap_generation()). */
+SUBROUTINE java_generation_now(u64 v, u64 form, u64 base)
+{
+	u64 shift = WIRE_JAVA_BYTE(form, WIRE_JAVA_SHIFT) & 63, offsets = (1ull << shift) - 1;
+	u64 good = WIRE_JAVA_BYTE(form, WIRE_JAVA_REFERENCES) >> 4;
+	u64 bit = v >> WIRE_JAVA_COLOUR_AT & 15, differs, young, old, addr, offset, now;
+	/* the number of the bit: its lower half is the young generation's */
+	u64 number = bit >> 3   ? 3
+		     : bit >> 2 ? 2
+				: bit >> 1,
+	    right = good >> 3   ? 3
+		    : good >> 2 ? 2
+				: good >> 1;
+	bool found;
+
+	addr = v >> (WIRE_JAVA_COLOUR_AT + 1 + number);
+	differs = number ^ right;
+	if (!differs)
+		RESULT(addr);
+	offset = addr & offsets;
+	old = (base & 0xfff) | base >> WIRE_JAVA_ADDRESS << 12;
+	/* of 28 bits, with a sign */
+	old = (u64)((s64)(old << 36) >> 36) << WIRE_JAVA_PAGE;
+	young = base << (64 - WIRE_JAVA_ADDRESS) >> (64 - WIRE_JAVA_ADDRESS) & ~0xfffull;
+	old += young;
+	if (differs == 2 || (differs == 3 && (v & WIRE_JAVA_OLD_TO_OLD) == WIRE_JAVA_OLD_TO_OLD))
+		young = old;
+	now = java_forwarded(young, offset, form, &found);
+	if (!found && differs == 3 && young != old)
+		now = java_forwarded(old, offset, form, &found);
+	RESULT((addr & ~offsets) | now);
+}
+
 /* Returns the address that an object has now. The colour of an argument is the one of now. Another
  * colour is right, too, unless the object was in a part of the heap from which objects are moved;
  * then a table has those that were moved. */
 INLINE u64 java_now(u64 v, u64 argument, u64 form, u64 base)
 {
 	u64 shift = WIRE_JAVA_BYTE(form, WIRE_JAVA_SHIFT) & 63, offsets = (1ull << shift) - 1;
-	u64 colour = v >> shift & ((1 << WIRE_JAVA_COLOURS) - 1), part, start, length;
-	struct java_moved m = { .cursor = hidden(0), .entry = hidden(0) };
+	u64 colour = v >> shift & ((1 << WIRE_JAVA_COLOURS) - 1), now;
+	bool found;
 
 	if (colour == (argument >> shift & ((1 << WIRE_JAVA_COLOURS) - 1)) ||
 	    colour & WIRE_JAVA_REMAPPED)
 		return v;
-	part = java_value_word(base + ((v & offsets) >> WIRE_JAVA_GRANULE) * 8);
-	if (!part)
-		return v;
-	start = java_value_word(part);
-	length = WIRE_JAVA_BYTE(form, WIRE_JAVA_PART_ENTRIES);
-	m.from = ((v & offsets) - start) >> (java_value_word(part + length - 8) & 63);
-	m.mask = java_value_word(part + length) - 1;
-	m.entries = part + WIRE_JAVA_BYTE(form, WIRE_JAVA_PART_SIZE);
-	m.cursor = hidden(java_moved_hash((u32)m.from));
-	bpf_loop(JAVA_MOVED_MAX, java_moved_entry, &m, 0);
-	if (!m.entry)
-		return v;
-	return (argument & ~offsets) | (m.entry >> 1 & ((1ull << (WIRE_JAVA_ENTRY_FROM - 1)) - 1));
+	now = java_forwarded(base, v & offsets, form, &found);
+	return now == (v & offsets) ? v : (argument & ~offsets) | now;
 }
 
 /* ZGC maps its heap once for each colour. A page that the JVM has not touched yet in one of these
@@ -265,7 +307,7 @@ INLINE u64 java_view(u64 v, u64 form)
  * of now. */
 SUBROUTINE java_array(u64 string, u64 argument, u64 form, u64 base)
 {
-	u64 kind = WIRE_JAVA_BYTE(form, WIRE_JAVA_REFERENCES);
+	u64 kind = WIRE_JAVA_BYTE(form, WIRE_JAVA_REFERENCES) & 15;
 	u64 v = java_value_word(string + WIRE_JAVA_BYTE(form, WIRE_JAVA_STRING_VALUE));
 
 	if (kind == WIRE_JAVA_NARROW)
@@ -273,6 +315,8 @@ SUBROUTINE java_array(u64 string, u64 argument, u64 form, u64 base)
 			   : 0;
 	else if (kind == WIRE_JAVA_COLOURED && v)
 		v = java_view(java_now(v, argument, form, base), form);
+	else if (kind == WIRE_JAVA_GENERATIONS && v)
+		v = (u64)java_generation_now(v, form, base);
 	RESULT(v);
 }
 

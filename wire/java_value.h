@@ -47,8 +47,8 @@ enum {
 	WIRE_JAVA_STRING_CODER, /* 0: Latin-1, 1: UTF-16 */
 	WIRE_JAVA_ARRAY_LENGTH,
 	WIRE_JAVA_ARRAY_DATA,
-	WIRE_JAVA_SHIFT, /* of a narrow reference; of ZGC: the first of four bits of colour */
-	WIRE_JAVA_REFERENCES,
+	WIRE_JAVA_SHIFT,      /* of a narrow reference; of ZGC: the first of four bits of colour */
+	WIRE_JAVA_REFERENCES, /* its upper half: of ZGC with generations, the colour of now */
 	/* of ZGC's table of moved objects (ZForwarding): where the number of entries is, behind the
 	 * shift of objects' addresses; where the entries begin */
 	WIRE_JAVA_PART_ENTRIES,
@@ -57,7 +57,17 @@ enum {
 
 /* WIRE_JAVA_REFERENCES. Narrow: 4 bytes, to be shifted and added to a base. ZGC: 8 bytes with a
  * colour. The base is a table of the parts of the heap, 2 MB each, from which objects are moved. */
-enum { WIRE_JAVA_WIDE, WIRE_JAVA_NARROW, WIRE_JAVA_COLOURED };
+enum { WIRE_JAVA_WIDE, WIRE_JAVA_NARROW, WIRE_JAVA_COLOURED, WIRE_JAVA_GENERATIONS };
+/* ZGC with generations (zAddress.hpp): one of bits 12 to 15 says which generations' objects are
+ * where it says, and the address begins behind this bit. The base has the address of the young
+ * generation's table, and in its lowest 12 and highest 16 bits how many pages behind it the old
+ * one's is. */
+enum {
+	WIRE_JAVA_COLOUR_AT = 12,
+	WIRE_JAVA_OLD_TO_OLD = 0x30, /* both bits: of an old object's reference to an old one */
+	WIRE_JAVA_PAGE = 12,
+	WIRE_JAVA_ADDRESS = 48,
+};
 enum {
 	WIRE_JAVA_GRANULE = 21,
 	WIRE_JAVA_COLOURS = 4,

@@ -167,7 +167,8 @@ static const char *string_text(struct arena *a, const struct usdt_java *v, const
 {
 	static const uint8_t references[] = { [JVM_WIDE] = WIRE_JAVA_WIDE,
 					      [JVM_NARROW] = WIRE_JAVA_NARROW,
-					      [JVM_COLOURED] = WIRE_JAVA_COLOURED };
+					      [JVM_COLOURED] = WIRE_JAVA_COLOURED,
+					      [JVM_GENERATIONS] = WIRE_JAVA_GENERATIONS };
 	const struct jvm_string *s = &v->string;
 	uint64_t form = packed(s->value, WIRE_JAVA_STRING_VALUE) |
 			packed(s->coder, WIRE_JAVA_STRING_CODER) |
@@ -177,6 +178,17 @@ static const char *string_text(struct arena *a, const struct usdt_java *v, const
 			packed(s->part_entries, WIRE_JAVA_PART_ENTRIES) |
 			packed(s->part_size, WIRE_JAVA_PART_SIZE);
 
+	if (s->references == JVM_GENERATIONS) {
+		/* the colour does not change while a thread is in a probe */
+		uint64_t pages = (uint64_t)(s->old >> WIRE_JAVA_PAGE), low = pages & 0xfff;
+
+		return arena_printf(a,
+				    "__java_text(%s, %#" PRIx64 " | (*(uint64_t *)copyin(%#" PRIx64
+				    ", 8) & 0xf000) << %d, %#" PRIx64 ")",
+				    value, form, s->good,
+				    8 * WIRE_JAVA_REFERENCES + 4 - WIRE_JAVA_COLOUR_AT,
+				    s->base | low | pages >> WIRE_JAVA_PAGE << WIRE_JAVA_ADDRESS);
+	}
 	return arena_printf(a, "__java_text(%s, %#" PRIx64 ", %#" PRIx64 ")", value, form, s->base);
 }
 

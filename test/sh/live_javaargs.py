@@ -100,7 +100,8 @@ COLLECTORS = ("-XX:+UseG1GC", "-XX:+UseSerialGC", "-XX:+UseParallelGC", ZGC, "-X
 
 
 def has_java(option):
-    return sh("%s/bin/java %s -Xmx128m -version" % (HOME, option)).returncode == 0
+    r = sh("%s/bin/java %s -Xmx128m -version" % (HOME, option))
+    return r.returncode == 0 and not r.stdout
 
 
 def numbers(option, engine):
@@ -196,7 +197,7 @@ HOME = java_compile(PROGRAM, notes=False)
 usable = [c for c in COLLECTORS if has_java(c)]
 version = sh(HOME + "/bin/java -version").stderr
 check(ZGC in usable or '"11.' in version, "ZGC", usable)
-knows_z = '"17.' in version
+knows_z = '"21.' not in version
 if ZGC in usable and not knows_z:
     no_arguments(ZGC)
     usable.remove(ZGC)

@@ -298,14 +298,18 @@ enum { JVM_PARAMETERS_MAX = 15 };
 /* Kinds of parameters, beside the letters of signatures ('[': any array). */
 enum { JVM_STRING = 's', JVM_DIFFERENT = '?' };
 /* How references are written in objects: 8 bytes; 4 bytes, shifted, with a base; of ZGC. */
-enum jvm_references { JVM_WIDE, JVM_NARROW, JVM_COLOURED };
+enum jvm_references { JVM_WIDE, JVM_NARROW, JVM_COLOURED, JVM_GENERATIONS };
 /* Places of members in a String and in its array. */
 struct jvm_string {
 	uint8_t value, coder;
 	uint8_t length, data;
 	enum jvm_references references;
 	uint8_t shift; /* of ZGC: the first bit of the colour */
-	uint64_t base; /* of ZGC: the table of the parts from which objects are moved */
+	/* of ZGC: the table of the parts from which objects are moved. Of ZGC with generations: that
+	 * of the young one, and how far that of the old one is from it. */
+	uint64_t base;
+	int64_t old;
+	uint64_t good; /* of ZGC with generations: a variable, the colour of now */
 	uint8_t part_entries, part_size; /* see wire/java_value.h */
 };
 /* Reads what the others need, and the place of a signature in a ConstMethod. Returns false when

@@ -46,6 +46,8 @@ enum {
 	X(loader_classes, 1, "ClassLoaderData", "_klasses") \
 	X(z_offset_mask, 0, "ZGlobalsForVMStructs", "_ZAddressOffsetMask") \
 	X(z_heap, 0, "ZCollectedHeap", "_heap") \
+	X(z_good, 0, "ZGlobalsForVMStructs", "_ZPointerLoadGoodMask") \
+	X(z_pages, 0, "ZHeap", "_page_table") \
 	X(z_moving, 0, "ZHeap", "_forwarding_table") \
 	X(z_map, 0, "ZForwardingTable", "_map") \
 	X(z_table, 0, "ZGranuleMapForForwarding", "_map") \
@@ -283,22 +285,61 @@ static uint32_t field_at(const struct jvm *j, uint64_t class, const char *name)
 	return 0;
 }
 
-/* References of ZGC are coloured above the bits of an offset in the heap. */
-static bool coloured(const struct jvm *j, struct jvm_string *s)
+/* Takes what is common to both kinds of ZGC: the bits of an offset in the heap, and the parts from
+ * which objects are moved. */
+static bool parts(const struct jvm *j, struct jvm_string *s)
 {
 	const struct jvm_values_layout *l = j->values;
-	uint64_t globals = jvm_get(j, l->z_globals, whole_word), mask,
-		 heap = jvm_get(j, l->heap, whole_word);
+	uint64_t globals = jvm_get(j, l->z_globals, whole_word),
+		 mask = jvm_get(j, jvm_get(j, globals, l->z_offset_mask), whole_word);
 
-	mask = jvm_get(j, jvm_get(j, globals, l->z_offset_mask), whole_word);
-	if (!mask || mask & (mask + 1) || !l->z_heap.width || !l->z_moving.width ||
-	    !l->z_map.width || !l->z_table.width || !l->z_part_entries.width || !l->z_part.width ||
+	if (!mask || mask & (mask + 1) || !l->z_heap.width || !l->z_map.width ||
+	    !l->z_table.width || !l->z_part_entries.width || !l->z_part.width ||
 	    l->z_part.at + l->z_start.at || l->z_part_shift.at + 8 != l->z_part_entries.at ||
 	    l->z_part_size > UINT8_MAX)
 		return false;
 	s->part_entries = (uint8_t)(l->z_part_entries.at + l->z_length.at);
 	s->part_size = (uint8_t)((l->z_part_size + 7) & ~7ull);
 	s->shift = (uint8_t)__builtin_popcountll(mask);
+	return true;
+}
+
+/* Returns the table of a generation (zGeneration.hpp), 0: it is not where it is known to be. */
+static uint64_t generation(const struct jvm *j, const char *symbol)
+{
+	enum { PAGES_AT = 24, TABLE_AT = 32 };
+	const struct jvm_values_layout *l = j->values;
+	uint64_t addr, at, pages,
+		heap = jvm_get(j, l->heap, whole_word) + l->z_heap.at + l->z_pages.at;
+
+	if (!object_symbol_value(j->object, symbol, &addr) || !l->z_pages.width ||
+	    !jvm_word(j, j->bias + addr, &at) || !jvm_word(j, at + PAGES_AT, &pages) ||
+	    pages != heap)
+		return 0;
+	return jvm_get(j, at + TABLE_AT + l->z_map.at, l->z_table);
+}
+
+/* From Java 21 on, references of ZGC may have their colour in the lowest bits. */
+static bool coloured_below(const struct jvm *j, struct jvm_string *s)
+{
+	const struct jvm_values_layout *l = j->values;
+	uint64_t globals = jvm_get(j, l->z_globals, whole_word);
+
+	s->base = generation(j, "_ZN11ZGeneration6_youngE");
+	s->old = (int64_t)(generation(j, "_ZN11ZGeneration4_oldE") - s->base);
+	s->good = l->z_good.width ? jvm_get(j, globals, l->z_good) : 0;
+	s->references = JVM_GENERATIONS;
+	return s->good && s->base && s->old != -(int64_t)s->base && parts(j, s);
+}
+
+/* References of ZGC without generations are coloured above the bits of an offset in the heap. */
+static bool coloured(const struct jvm *j, struct jvm_string *s)
+{
+	const struct jvm_values_layout *l = j->values;
+	uint64_t heap = jvm_get(j, l->heap, whole_word);
+
+	if (!l->z_moving.width || !parts(j, s))
+		return false;
 	s->base = jvm_get(j, heap + l->z_heap.at + l->z_moving.at + l->z_map.at, l->z_table);
 	s->references = JVM_COLOURED;
 	return s->base != 0;
@@ -321,7 +362,7 @@ static bool read_string(const struct jvm *j, struct jvm_string *ret)
 	if (!s.value || !s.coder)
 		return false;
 	if (jvm_option(j, "UseZGC")) {
-		if (!coloured(j, &s))
+		if (!coloured(j, &s) && !coloured_below(j, &s))
 			return false;
 	} else if (jvm_option(j, "UseCompressedOops")) {
 		s.references = JVM_NARROW;
