@@ -305,8 +305,8 @@ struct jvm_string {
 	uint8_t length, data;
 	enum jvm_references references;
 	uint8_t shift; /* of ZGC: the first bit of the colour */
-	/* of ZGC: the table of the parts from which objects are moved. Of ZGC with generations: that
-	 * of the young one, and how far that of the old one is from it. */
+	/* of ZGC: the table of the parts from which objects are moved. With generations: that of
+	 * the young one, and how far that of the old one is from it. */
 	uint64_t base;
 	int64_t old;
 	uint64_t good; /* of ZGC with generations: a variable, the colour of now */
