@@ -175,4 +175,19 @@ const char *usdt_ruby_mark(struct object *o, enum usdt_ruby_kind kind, uint64_t 
 const struct usdt_ruby *usdt_ruby_places(struct probe_set *ps, const struct process_object *po,
 					 const char **ret_reason);
 
+/* The data of a probe that usdt_args() needs. */
+struct usdt_place {
+	struct object *object;
+	uint64_t addr;
+	const char *args;
+	const char *types; /* as struct object_usdt's */
+	/* instead of args, when noperands is not 0 */
+	struct usdt_operand operands[USDT_RUBY_ARGS];
+	uint32_t noperands;
+	struct usdt_operand flags; /* of Ruby's frame, for the filter; size 0: none */
+};
+
+/* usdt_args.c: provider.args. */
+struct err *usdt_args(struct probe_set *ps, const struct probe *p, struct probe_args *ret);
+
 #endif

@@ -411,7 +411,7 @@ def refused():
 refused()
 pythons = os.environ.get("PYTHONS", "").split()
 if not pythons:
-    found = [os.path.join(RUNTIMES, "python" + v) for v in EXPECTED["python"] if v != "2.7"]
+    found = [os.path.join(RUNTIMES, "python" + v) for v in EXPECTED["python"] if v not in ("2.7", "3.14")]  # live_versions_python shows that 3.14 is refused
     pythons = ["/usr/bin/python3"] + [p for p in found if os.path.exists(p)]
     for p in sorted(set(found) - set(pythons)):
         print("not seen: %s (tools/install-runtimes gets it)" % os.path.basename(p))
