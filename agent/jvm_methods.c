@@ -162,7 +162,8 @@ static void mark_classes(jvm_handle tools, jvm_handle jni, method_mark *mark, co
 		jvmti_free(tools, classes);
 }
 
-/* Returns the next mark that is in use behind a number of others, NULL: there is none. */
+/* The lists of methods use a few different functions of type method_mark. Returns number n of them,
+ * from 0; NULL: fewer are in use. */
 static method_mark *mark_at(uint32_t n)
 {
 	method_mark *mark = 0;

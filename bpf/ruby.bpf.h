@@ -255,7 +255,8 @@ INLINE u64 ruby_raised(u64 context)
 	return 0;
 }
 
-/* Returns the innermost frame that is not one of C, 0: there is none near. */
+/* Returns the address of the innermost control frame that runs Ruby code. Returns 0 when the first
+ * frames all run C functions. */
 INLINE u64 ruby_source(u64 context)
 {
 	u64 frame = ruby_word(context + WIRE_RUBY_CONTEXT_FRAME);

@@ -58,6 +58,13 @@ bool utf8_is_cut(const void *p, size_t n)
 	return true;
 }
 
+uint32_t utf8_cut(const char *s, uint32_t n)
+{
+	for (int i = 0; i < 3 && n && ((uint8_t)s[n] & 0xc0) == 0x80; i++)
+		n--;
+	return n;
+}
+
 bool utf8_is_unseen(uint32_t c)
 {
 	return c < 0x20 || (c >= 0x7f && c < 0xa0) || c == 0x61c || (c >= 0x200e && c <= 0x200f) ||

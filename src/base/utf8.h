@@ -14,6 +14,9 @@ uint32_t utf8_decode(const void *s, size_t n, uint32_t *ret_c);
 uint32_t utf8_encode(uint32_t c, char to[4]);
 /* Returns true when the n bytes begin a character whose rest is missing. */
 bool utf8_is_cut(const void *s, size_t n);
+/* Returns the length of a text that is cut to at most n bytes: it ends with a whole character. The
+ * text has more than n bytes. */
+uint32_t utf8_cut(const char *s, uint32_t n);
 /* Returns true for characters that act instead of being seen: C0 and C1 controls, DEL, characters
  * that turn the direction of writing (Unicode's Bidi_Control), line and paragraph separators, tags,
  * the byte order mark, non-characters. */

@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include "render/folded.h"
 
+#include "base/utf8.h"
 #include "render/json.h"
 
 /* Steps of writing a node: its own line, or the lines below it. They need not follow each other:
@@ -61,15 +62,8 @@ static void push_children(struct writer *w, uint32_t node)
 /* Returns the bytes of a frame's text that are written, and whether ".." stands behind them. */
 static uint32_t name_length(const struct stacktree_frame *f, uint32_t name_most, bool *ret_cut)
 {
-	uint32_t n = f->len;
-
-	*ret_cut = n > name_most;
-	if (!*ret_cut)
-		return n;
-	n = name_most;
-	for (int i = 0; i < 3 && n && ((uint8_t)f->text[n] & 0xc0) == 0x80; i++)
-		n--; /* no half of a character */
-	return n;
+	*ret_cut = f->len > name_most;
+	return *ret_cut ? utf8_cut(f->text, name_most) : f->len;
 }
 
 uint64_t folded_size(const struct stacktree *t, uint32_t name_most)

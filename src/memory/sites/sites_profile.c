@@ -6,6 +6,7 @@
 
 #include "base/path.h"
 #include "base/sorted.h"
+#include "base/utf8.h"
 #include "memory/heap/heap.h"
 #include "memory/sites/sites.h"
 
@@ -19,17 +20,12 @@ static uint32_t text_of(struct sites_profile *p, const json_t *frame, const char
 {
 	const json_t *v = json_object_get(frame, name);
 	const char *text = json_is_string(v) ? json_string_value(v) : "";
-
 	cleanup_free char *cut = NULL;
-	int n = NAME_MOST;
 
 	if (!strncmp(text, "file://", 7))
 		text += 7;
-	if (strnlen(text, NAME_MOST + 1) > NAME_MOST) {
-		while (((uint8_t)text[n] & 0xc0) == 0x80) /* no half of a character */
-			n--;
-		text = cut = xasprintf("%.*s..", n, text);
-	}
+	if (strnlen(text, NAME_MOST + 1) > NAME_MOST)
+		text = cut = xasprintf("%.*s..", (int)utf8_cut(text, NAME_MOST), text);
 	return intern_shown(&p->texts, text, strlen(text));
 }
 

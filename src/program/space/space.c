@@ -74,8 +74,9 @@ void space_limit(struct space *s, uint64_t reads, uint64_t until_ns)
 	s->limit.waited_max = 0;
 }
 
-/* Takes off the time in which no processor ran the reads. What was spent so between reads is taken
- * off, too: that needs a look at the scheduler's numbers now and then in place of two per read. */
+/* Takes off the time in which no processor ran the reads. Takes off
+ * such time between reads, too. So settle() reads the scheduler's numbers seldom, and not twice for
+ * each read. */
 static void settle(struct space *s)
 {
 	const uint64_t since = s->waited.ns - s->waited.settled, now = procmem_starved_ns();

@@ -159,7 +159,7 @@ static bool find_trace(struct ruby *r, const uint8_t *text, uint32_t n, uint64_t
 }
 
 /* Finds the variable whose address is in a register a little before the events of a word are taken.
- * Returns 0 when there is none, or more than one. */
+ * Returns 0 when there is no such variable, or when there are several. */
 static uint64_t find_enabled(struct ruby *r, const uint8_t *text, uint32_t n, uint64_t variable)
 {
 	uint64_t found = 0;
